@@ -1,0 +1,83 @@
+"""What all commands share: consoles, the --json switch, progress, exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for other programs instead of text.")]
+FailAbove = Annotated[
+    float | None, typer.Option("--fail-above", help="Exit with 1 if the risk is above this value.")
+]
+Memory = Annotated[str, typer.Option("--memory", help="Memory budget, e.g. 512MiB or 4GiB.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of every random step; same seed, same bytes.")]
+
+
+class Progress(Protocol):
+    """Called with work done so far and, where known, the total, and a word on what is going on."""
+
+    def __call__(self, done: float, total: float | None, what: str) -> None: ...
+
+
+def show(renderable: RenderableType) -> None:
+    """Print for a person."""
+    from rich.console import Console
+
+    Console().print(renderable)
+
+
+def show_json(value: Any) -> None:
+    """Print for a program: one JSON document on standard output."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def complain(message: str) -> None:
+    """Print one error line on standard error."""
+    typer.echo(f"incrowd: {message}", err=True)
+
+
+def exit_for_risk(risk: float, fail_above: float | None) -> None:
+    """Exit with 1 if the risk is above the line the user drew."""
+    if fail_above is not None and risk > fail_above:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress]:
+    """Show a progress bar on a terminal; stay silent in a pipe or a log."""
+    if not sys.stderr.isatty():
+        yield lambda done, total, what: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=None)
+
+        def advance(done: float, total: float | None, what: str) -> None:
+            bars.update(task, completed=done, total=total, description=what)
+
+        yield advance
+
+
+def parse_memory(text: str) -> int:
+    """Turn "512MiB", "4GiB" or a plain number of bytes into bytes."""
+    from incrowd.errors import InputError
+
+    units = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+    stripped = text.strip().lower()
+    number = stripped.rstrip("bitgmk ")
+    unit = stripped[len(number) :].strip().removesuffix("b").removesuffix("i")
+    try:
+        return int(float(number) * units[unit])
+    except (ValueError, KeyError):
+        raise InputError(f"--memory takes a size such as 512MiB or 4GiB, got '{text}'") from None

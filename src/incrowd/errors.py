@@ -1,0 +1,64 @@
+"""The exceptions incrowd raises, one tree.
+
+::
+
+    IncrowdError                 everything below; the command line prints its message and exits 2
+    ├── InputError               what the caller handed in cannot be used
+    │   ├── UnreadableSource     a file is missing, truncated, corrupt, or no known format
+    │   ├── SchemaError          a file was read but its columns do not fit
+    │   └── NotInCrowd           the user, community or item asked for is not there
+    ├── CrowdError               the crowd folder itself
+    │   ├── CrowdBusy            another process is importing into it
+    │   └── CrowdDamaged         a part is missing or does not match its recorded hash
+    ├── BudgetExceeded           the job does not fit the memory or time it was given
+    └── MissingExtra             an optional dependency is not installed
+
+A message has four parts: the place, what was expected, what arrived, and the remedy. It never
+holds a person's text or name: a row is named by file and number.
+"""
+
+from __future__ import annotations
+
+
+class IncrowdError(Exception):
+    """Any error whose message is meant for the user."""
+
+
+class InputError(IncrowdError, ValueError):
+    """What the caller handed in cannot be used."""
+
+
+class UnreadableSource(InputError):
+    """A file is missing, truncated, corrupt, unsafe to open, or of no known format."""
+
+
+class SchemaError(InputError):
+    """A file was read, but its columns or types do not fit the table."""
+
+
+class NotInCrowd(InputError):
+    """The user, community or item asked for is not in the crowd."""
+
+
+class CrowdError(IncrowdError):
+    """Something is wrong with the crowd folder itself."""
+
+
+class CrowdBusy(CrowdError):
+    """Another process is importing into this crowd."""
+
+
+class CrowdDamaged(CrowdError):
+    """A part of the crowd is missing or differs from its recorded hash."""
+
+
+class BudgetExceeded(IncrowdError):
+    """The job does not fit the memory or time it was given."""
+
+
+class MissingExtra(IncrowdError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs the extra '{extra}'. Install it with: pip install 'incrowd[{extra}]'")
+        self.extra = extra

@@ -1,0 +1,189 @@
+"""What every measure returns: small frozen values that carry their doubt.
+
+An :class:`Assessment` is one measured risk of one person (or of one crowd). It holds the number, how sure
+it is, what a guessing adversary would have reached, what was assumed, and the evidence that adds up to it.
+The command line, the web pages, the HTML report and the JSON all read this one object.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+
+class Direction(StrEnum):
+    """Which way a value is good."""
+
+    HIGHER_IS_SAFER = "higher is safer"
+    LOWER_IS_SAFER = "lower is safer"
+
+
+class Standing(StrEnum):
+    """What backs a number: a proof, experience, or a faithful copy of what a paper did."""
+
+    PROVED = "proved"
+    HEURISTIC = "heuristic"
+    REPRODUCTION = "reproduction"
+
+
+class Threat(StrEnum):
+    """The three risks data-protection authorities distinguish (Article 29 Working Party, WP216)."""
+
+    SINGLING_OUT = "singling out"
+    LINKABILITY = "linkability"
+    INFERENCE = "inference"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumptions:
+    """Who the adversary is and what the number was computed from."""
+
+    adversary: str
+    """The adversary in plain words, e.g. "someone who has read both forums"."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    data_hash: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One part of the explanation. The contributions of an assessment's evidence add up."""
+
+    what: str
+    contribution: float
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """One thing to do, with its effect measured by the same measure after doing it."""
+
+    action: str
+    before: float
+    after: float
+    loss: str = ""
+    """What is given up, in plain words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment:
+    """One measured risk of one person, with what it was measured against."""
+
+    measure: str
+    subject: str
+    """Whom or what it is about, without another person's name: "you in r/books"."""
+    value: float
+    unit: str
+    """What the number counts: "people", "probability", "rank"."""
+    direction: Direction
+    meaning: str
+    """One plain sentence for a person who knows none of the papers."""
+    standing: Standing
+    assumptions: Assumptions
+    interval: tuple[float, float] | None = None
+    """None: exact."""
+    baseline: float = math.nan
+    """The same value for an adversary who only guesses."""
+    crowd_rank: int | None = None
+    """1 = most exposed."""
+    crowd_size: int | None = None
+    threats: tuple[Threat, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    explained: float | None = None
+    """The quantity the evidence adds up to; the value itself unless stated."""
+    advice: tuple[Advice, ...] = ()
+    reason: str = ""
+    """Why the value is undefined (NaN), e.g. "empty_profile: no words are left"."""
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.value) and not self.reason:
+            raise ValueError("an undefined value (NaN) needs a reason")
+        if self.interval is not None and not self.interval[0] <= self.interval[1]:
+            raise ValueError(f"interval must be (low, high), got {self.interval}")
+        if self.explained is not None and self.evidence:
+            total = math.fsum(part.contribution for part in self.evidence)
+            if not math.isclose(total, self.explained, rel_tol=1e-6, abs_tol=1e-9):
+                raise ValueError(f"evidence adds up to {total}, but {self.explained} was to be explained")
+
+    @property
+    def exact(self) -> bool:
+        """True if the value is known without sampling error."""
+        return self.interval is None and not math.isnan(self.value)
+
+    @property
+    def defined(self) -> bool:
+        """False if there was not enough to measure; `reason` then says why."""
+        return not math.isnan(self.value)
+
+    def sentence(self) -> str:
+        """Say the result in one plain sentence."""
+        return self.meaning if self.defined else f"Cannot tell for {self.subject}: {self.reason}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types; an undefined number becomes None."""
+        plain = _plain(self)
+        plain["exact"] = self.exact
+        plain["sentence"] = self.sentence()
+        return dict(plain)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row, parts of the evidence left out."""
+        return to_frame([self])
+
+    def __rich__(self) -> RenderableType:
+        """Draw the assessment for a terminal."""
+        from incrowd.result_terminal import render
+
+        return render(self)
+
+
+def to_frame(assessments: Iterable[Assessment]) -> pl.DataFrame:
+    """Return assessments as a long table, one row each."""
+    import polars as pl
+
+    rows = []
+    for assessment in assessments:
+        low, high = assessment.interval or (assessment.value, assessment.value)
+        rows.append(
+            {
+                "measure": assessment.measure,
+                "subject": assessment.subject,
+                "value": assessment.value,
+                "low": low,
+                "high": high,
+                "unit": assessment.unit,
+                "direction": str(assessment.direction),
+                "baseline": assessment.baseline,
+                "crowd_rank": assessment.crowd_rank,
+                "crowd_size": assessment.crowd_size,
+                "adversary": assessment.assumptions.adversary,
+                "standing": str(assessment.standing),
+                "reason": assessment.reason,
+                "sentence": assessment.sentence(),
+            }
+        )
+    schema = {"crowd_rank": pl.Int64, "crowd_size": pl.Int64}
+    return pl.DataFrame(rows, schema_overrides=schema if rows else None)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    if isinstance(value, StrEnum):
+        return str(value)
+    if hasattr(value, "item") and not isinstance(value, str):  # a NumPy scalar
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value

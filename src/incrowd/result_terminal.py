@@ -1,0 +1,68 @@
+"""Draws an Assessment for a terminal; kept apart so that values do not import Rich."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from incrowd.result import Assessment
+
+MOST_EVIDENCE = 8
+
+
+def render(assessment: Assessment) -> RenderableType:
+    """Return the sentence, the facts, the strongest evidence and the advice, in that order."""
+    parts: list[RenderableType] = [Text(assessment.sentence(), style="bold"), Text(""), _facts(assessment)]
+    if assessment.evidence:
+        parts += [Text(""), _evidence(assessment)]
+    if assessment.advice:
+        parts += [Text(""), _advice(assessment)]
+    return Panel(Group(*parts), title=f"{assessment.measure}: {assessment.subject}", title_align="left")
+
+
+def _facts(assessment: Assessment) -> Table:
+    table = Table.grid(padding=(0, 2))
+    rows = [("value", f"{_number(assessment.value)} {assessment.unit} ({assessment.direction})")]
+    if assessment.interval:
+        rows.append(("interval", "{} to {}".format(*map(_number, assessment.interval))))
+    if not math.isnan(assessment.baseline):
+        rows.append(("a guesser", _number(assessment.baseline)))
+    if assessment.crowd_rank is not None:
+        of = f" of {assessment.crowd_size:,}" if assessment.crowd_size else ""
+        rows.append(("rank", f"{assessment.crowd_rank:,}{of} (1 = most exposed)"))
+    rows += [("adversary", assessment.assumptions.adversary), ("standing", str(assessment.standing))]
+    for name, text in rows:
+        table.add_row(Text(name, style="dim"), Text(text))
+    return table
+
+
+def _evidence(assessment: Assessment) -> Table:
+    table = Table("why", "adds", box=None, header_style="dim")
+    ordered = sorted(assessment.evidence, key=lambda part: -abs(part.contribution))
+    for part in ordered[:MOST_EVIDENCE]:
+        table.add_row(Text(part.what), _number(part.contribution))
+    rest = ordered[MOST_EVIDENCE:]
+    if rest:
+        table.add_row(f"… {len(rest):,} more", _number(math.fsum(part.contribution for part in rest)))
+    return table
+
+
+def _advice(assessment: Assessment) -> Table:
+    table = Table("what to do", "now", "then", box=None, header_style="dim")
+    for item in assessment.advice:
+        table.add_row(Text(item.action), _number(item.before), _number(item.after))
+    return table
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "undefined"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:.4g}"
