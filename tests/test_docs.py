@@ -1,0 +1,65 @@
+"""The documentation names every command, option and page, and its examples are the real ones."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+GENERATE = runpy.run_path(str(DOCS / "generate.py"), run_name="generate")
+ROOMS = ("tutorials", "how-to", "explanation", "reference")
+
+
+def leaf_commands() -> list[str]:
+    root = GENERATE["get_command"](GENERATE["app"])
+    found = GENERATE["commands"](root, "incrowd")
+    return [path for path, command in found if not getattr(command, "commands", {})]
+
+
+def test_the_command_reference_is_up_to_date() -> None:
+    written = (DOCS / "reference" / "commands.md").read_text("utf-8")
+    assert written == GENERATE["page"](), "run `make docs` and commit docs/reference/commands.md"
+
+
+@pytest.mark.parametrize("command", leaf_commands())
+def test_a_person_wrote_about_every_command(command: str) -> None:
+    pages = [page for room in ROOMS[:3] for page in (DOCS / room).glob("*.md")] + [ROOT / "README.md"]
+    assert any(command in page.read_text("utf-8") for page in pages), f"no page shows `{command}`"
+
+
+def test_every_option_says_what_it_does() -> None:
+    root = GENERATE["get_command"](GENERATE["app"])
+    silent = [
+        f"{path} {parameter.name}"
+        for path, command in GENERATE["commands"](root, "incrowd")
+        for parameter in command.params
+        if not getattr(parameter, "help", None) and not getattr(parameter, "hidden", False)
+    ]
+    assert not silent
+
+
+@pytest.mark.parametrize("page", sorted(p.relative_to(ROOT) for p in [*DOCS.rglob("*.md"), ROOT / "README.md"]))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.S)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if not re.match(r"[a-z]+:", target):
+            assert ((ROOT / page).parent / target).exists(), f"{page} links to {target}, which is not there"
+
+
+def test_commands_in_the_documentation_exist() -> None:
+    root = GENERATE["get_command"](GENERATE["app"])
+    known = {path for path, _ in GENERATE["commands"](root, "incrowd")}
+    for page in [*DOCS.rglob("*.md"), ROOT / "README.md"]:
+        for block in re.findall(r"```(?:bash|console|sh)\n(.*?)```", page.read_text("utf-8"), re.S):
+            for name in re.findall(r"^\s*\$?\s*incrowd ([a-z]+)", block, re.M):
+                assert f"incrowd {name}" in known, f"{page.name} shows `incrowd {name}`, which does not exist"
+
+
+def test_the_readme_shows_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert "make demo" in text
+    assert "make test" in text
