@@ -1,0 +1,103 @@
+"""The mathematics of (k, d)-anonymity: how many people are as like you as d.
+
+Paper 000, definitions 17 to 20, with the corrections of NOTES.md. Everything here works on arrays of
+distances; `distances` holds the distances from one member e to the members of its community, e itself
+(distance 0) included, because e counts towards its own crowd.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from incrowd.distances.choice import TEMPERATURE, Rule
+
+Array = NDArray[np.floating[Any]]
+
+
+def is_convergent(distances: ArrayLike, d: float) -> bool:
+    """Say whether everybody lies within d of e (definition 17: the set is *d-convergent for e*)."""
+    return bool((np.asarray(distances) <= d).all())
+
+
+def crowd_size(distances: ArrayLike, d: float) -> int:
+    """Count the members within d of e: \\|A(d)\\|, at least 1, for e itself.
+
+    >>> crowd_size([0.0, 0.2, 0.5, 0.9], 0.5)
+    3
+    """
+    return int((np.asarray(distances) <= d).sum())
+
+
+def is_anonymous(distances: ArrayLike, k: int, d: float) -> bool:
+    """Say whether e is (k, d)-anonymous: some d-convergent subset with e has at least k members."""
+    return crowd_size(distances, d) >= k
+
+
+def smallest_radius(distances: ArrayLike, k: int) -> float:
+    """Return the smallest d at which e hides among k people; NaN if the community has fewer.
+
+    >>> smallest_radius([0.0, 0.2, 0.5, 0.9], 3)
+    0.5
+    """
+    ordered = np.sort(np.asarray(distances, dtype=np.float64))
+    return float(ordered[k - 1]) if 1 <= k <= ordered.size else float("nan")
+
+
+def matches(distance: float, c: float) -> bool:
+    """Say whether two entities c-match (definition 20): their distance is at most c."""
+    return distance <= c
+
+
+def linkage_bound(
+    c: ArrayLike, d: ArrayLike, k: ArrayLike, rule: Rule = "inverse", *, temperature: float = TEMPERATURE
+) -> Array:
+    """Bound how probably an adversary links e* to e', when e* is (k, d)-anonymous.
+
+    Parameters
+    ----------
+    c
+        The distance between e* and e', or any lower bound of it.
+    d, k
+        e* has a crowd of at least k members (itself included) within d.
+    rule
+        How the adversary chooses; see :mod:`incrowd.distances.choice`.
+
+    Returns
+    -------
+    The corrected bound of theorem 2, between 0 and 1; NOTES.md has the proofs.
+
+    >>> round(float(linkage_bound(0.5, 0.2, 5)), 4)
+    0.2593
+    """
+    c, d, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (c, d, k)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if rule == "inverse":
+            bound = (c + d) / (k * c + d)
+        elif rule == "normalised":
+            bound = (c + d) / (k * c + (k - 1) * d)
+        elif rule == "softmax":
+            bound = 1.0 / (1.0 + (k - 1) * np.exp(-d / temperature))
+        else:
+            raise ValueError(f"rule must be inverse, normalised or softmax, got {rule!r}")
+    # c = d = 0: all k are at distance 0 and share the mass evenly.
+    return np.asarray(np.minimum(np.where((c == 0) & (d == 0), 1.0 / k, bound), 1.0))
+
+
+def printed_bound(c: ArrayLike, d: ArrayLike, k: ArrayLike) -> Array:
+    """Return theorem 2's bound as printed, ``1 - c/(c + (k-1)(c+d))``: wrong, kept for comparison."""
+    c, d, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (c, d, k)))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(1.0 - c / (c + (k - 1) * (c + d)))
+
+
+def crowd_ranks(sizes: ArrayLike) -> NDArray[np.int64]:
+    """Rank members by crowd size, 1 = smallest crowd = most exposed; equals share the best rank.
+
+    >>> crowd_ranks([5, 1, 5, 9]).tolist()
+    [2, 1, 2, 4]
+    """
+    array = np.asarray(sizes)
+    return np.searchsorted(np.sort(array), array, side="left") + 1
