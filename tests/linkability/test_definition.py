@@ -39,12 +39,12 @@ def test_a_guess_is_right_in_one_of_n() -> None:
 
 
 def test_precision_and_recall_by_hand() -> None:
-    # True pairs at .2 and .6; within .1: nothing, within .5: 4 pairs, within .9: 10 pairs.
-    curve = precision_recall([0.2, 0.6], [0, 4, 10], [0.1, 0.5, 0.9])
+    # True pairs at .2 and .6; within .1: nothing, within .5: 2 pairs, within .9: 10 pairs.
+    curve = precision_recall([0.2, 0.6], [0, 2, 10], [0.1, 0.5, 0.9])
     assert math.isnan(curve.precision[0])
-    assert curve.precision[1:].tolist() == [0.25, 0.2]
+    assert curve.precision[1:].tolist() == [0.5, 0.2]
     assert curve.recall.tolist() == [0.0, 0.5, 1.0]
-    assert best_threshold(curve) == 0.5  # F1 .333 each at .5 and .9: the smaller
+    assert best_threshold(curve) == 0.5  # F1 .5 against .333
 
 
 def test_without_true_pairs_rates_are_undefined() -> None:
