@@ -37,6 +37,8 @@ class ReadOptions:
     """Decompression stops here: nobody's export is larger, a bomb's is."""
     max_ratio: int = 1000
     """Largest believable ratio of decompressed to compressed size, beyond the first 64 MiB."""
+    max_line_bytes: int = 16 * 2**20
+    """A longer record is set aside as too long, without being held in memory."""
     keep_complete: bool = False
     """Keep the complete records of a truncated source, marked incomplete, instead of refusing it."""
 
@@ -53,6 +55,12 @@ class Batch:
     """Rows in which invalid bytes were replaced (U+FFFD)."""
     incomplete: bool = False
     """The source ended early and `keep_complete` was asked for."""
+
+    @property
+    def kind(self) -> Kind:
+        """The table the rows belong to, told by their columns."""
+        columns = self.rows.columns
+        return "posts" if "text" in columns else "items" if "item" in columns else "attributes"
 
 
 class Reader(Protocol):

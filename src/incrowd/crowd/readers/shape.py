@@ -1,0 +1,174 @@
+"""From a source's columns, all text, to a table of the crowd: times, numbers, joined texts, rejects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from incrowd.crowd.readers.base import Batch, ReadOptions, empty_rejects, empty_rows
+from incrowd.crowd.readers.fields import Layout
+from incrowd.crowd.schema import COLUMNS, Reason
+
+TIME_FORMATS = (
+    "%Y-%m-%dT%H:%M:%S%.f%#z",
+    "%Y-%m-%d %H:%M:%S%.f%#z",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M",
+)
+DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d")
+
+
+def make_batch(
+    raw: pl.DataFrame,
+    layout: Layout,
+    options: ReadOptions,
+    *,
+    rejects: Iterable[tuple[int, Reason]] = (),
+    replaced: int = 0,
+    incomplete: bool = False,
+) -> Batch:
+    """Turn rows of text (`row` and the source's columns) into a batch of the layout's table."""
+    rows, refused = _SHAPES[layout.kind](raw, layout, options)
+    given = _reject_frame(rejects)
+    return Batch(
+        rows=rows.select(empty_rows(layout.kind).columns).rechunk(),
+        rejects=pl.concat([given, refused]).sort("row"),
+        replaced=replaced,
+        incomplete=incomplete,
+    )
+
+
+def _posts(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.DataFrame, pl.DataFrame]:
+    time, bad_time = parse_times(_column(raw, layout, "time"))
+    rows = raw.select(
+        pl.col("row"),
+        _column(raw, layout, "id").alias("id"),
+        _filled(raw, layout, "user", options.user),
+        _filled(raw, layout, "community", options.community),
+        time.alias("time"),
+        _joined(raw, layout.columns["text"]).alias("text"),
+    )
+    return _split(rows, {Reason.MISSING_FIELD: rows["text"].is_null(), Reason.BAD_TIME: bad_time})
+
+
+def _items(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.DataFrame, pl.DataFrame]:
+    time, bad_time = parse_times(_column(raw, layout, "time"))
+    value, bad_value = parse_numbers(_column(raw, layout, "value"))
+    rows = raw.select(
+        pl.col("row"),
+        _column(raw, layout, "id").alias("id"),
+        _filled(raw, layout, "user", options.user),
+        _column(raw, layout, "item").alias("item"),
+        value.alias("value"),
+        time.alias("time"),
+    )
+    missing = rows["item"].is_null() | (rows["item"] == "")
+    return _split(
+        rows, {Reason.MISSING_FIELD: missing, Reason.BAD_VALUE: bad_value, Reason.BAD_TIME: bad_time}
+    )
+
+
+def _attributes(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.DataFrame, pl.DataFrame]:
+    base = raw.with_columns(
+        _column(raw, layout, "id").alias("\0id"), _filled(raw, layout, "user", options.user).alias("\0user")
+    )
+    if layout.wide:
+        rows = base.unpivot(
+            layout.wide, index=["row", "\0id", "\0user"], variable_name="attribute", value_name="value"
+        )
+        rows = rows.filter(pl.col("value").is_not_null() & (pl.col("value") != ""))
+        rows = rows.with_columns(pl.col("attribute").str.replace(r":(token|float)(_seq)?$", "")).sort(
+            "row", maintain_order=True
+        )
+    else:
+        rows = base.with_columns(
+            _column(base, layout, "attribute").alias("\0attribute"),
+            _column(base, layout, "value").alias("\0value"),
+        ).select("row", "\0id", "\0user", attribute="\0attribute", value="\0value")
+    rows = rows.rename({"\0id": "id", "\0user": "user"})
+    missing = rows["attribute"].is_null() | rows["value"].is_null()
+    return _split(rows, {Reason.MISSING_FIELD: missing})
+
+
+_SHAPES = {"posts": _posts, "items": _items, "attributes": _attributes}
+
+
+def _split(rows: pl.DataFrame, faults: dict[Reason, pl.Series]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Part the good rows from the bad; a row with several faults is rejected for the first."""
+    faults = {reason: mask for reason, mask in faults.items() if mask.any()}
+    if not faults:
+        return rows, empty_rejects()
+    reason = pl.coalesce(*(pl.when(mask).then(pl.lit(str(code))) for code, mask in faults.items()))
+    marked = rows.with_columns(reason.alias("reason"))
+    good = marked.filter(pl.col("reason").is_null()).drop("reason")
+    return good, marked.filter(pl.col("reason").is_not_null()).select("row", "reason").unique(
+        "row", keep="first"
+    )
+
+
+def _reject_frame(rejects: Iterable[tuple[int, Reason]]) -> pl.DataFrame:
+    pairs = [(row, str(reason)) for row, reason in rejects]
+    return pl.DataFrame(pairs, schema=empty_rejects().schema, orient="row")
+
+
+def _column(raw: pl.DataFrame, layout: Layout, ours: str) -> pl.Series:
+    """Return the source's column behind one of ours, or nulls."""
+    names = layout.columns.get(ours)
+    return raw[names[0]] if names else pl.Series(ours, [None], dtype=pl.String).new_from_index(0, raw.height)
+
+
+def _filled(raw: pl.DataFrame, layout: Layout, ours: str, constant: str | None) -> pl.Series:
+    column = _column(raw, layout, ours)
+    return (column if constant is None else column.fill_null(constant)).alias(ours)
+
+
+def _joined(raw: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
+    if len(names) == 1:
+        return raw[names[0]]
+    parts = [pl.when(pl.col(name) != "").then(pl.col(name)) for name in names]
+    joined = pl.concat_str(parts, separator="\n\n", ignore_nulls=True)
+    return raw.select(
+        pl.when(pl.any_horizontal(pl.col(n).is_not_null() for n in names)).then(joined)
+    ).to_series()
+
+
+def parse_times(text: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Read times as UTC seconds; also say which are no time at all. Blank means unknown.
+
+    Takes epoch seconds, whole or not, and ISO dates with or without an offset; without one it is UTC.
+    """
+    seconds = text.cast(pl.Int64, strict=False)
+    unread = text.is_not_null() & seconds.is_null()
+    if not unread.any():
+        return seconds, unread
+    rest = text.filter(unread).str.strip_chars().str.strip_suffix(" UTC")
+    parsed = pl.DataFrame({"t": rest}).select(pl.coalesce(_time_readings()).alias("t")).to_series()
+    seconds = seconds.scatter(unread.arg_true(), parsed)
+    blank = text.is_not_null() & (text.str.strip_chars() == "")
+    return seconds, text.is_not_null() & seconds.is_null() & ~blank
+
+
+def _time_readings() -> list[pl.Expr]:
+    t = pl.col("t")
+    number = t.cast(pl.Float64, strict=False)
+    number = pl.when(number.is_finite()).then(number.floor()).cast(pl.Int64, strict=False)
+    dated = [t.str.to_datetime(f, strict=False, time_unit="us", time_zone="UTC") for f in TIME_FORMATS]
+    days = [t.str.to_date(f, strict=False).cast(pl.Datetime("us", "UTC")) for f in DATE_FORMATS]
+    return [number, *(reading.dt.timestamp("us").floordiv(1_000_000) for reading in [*dated, *days])]
+
+
+def parse_numbers(text: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Read finite numbers; also say which are none. Blank means unknown."""
+    number = text.cast(pl.Float64, strict=False)
+    number = pl.select(pl.when(number.is_finite()).then(number)).to_series()
+    unread = text.is_not_null() & number.is_null()
+    if not unread.any():
+        return number, unread
+    stripped = text.filter(unread).str.strip_chars()
+    again = stripped.cast(pl.Float64, strict=False)
+    number = number.scatter(unread.arg_true(), pl.select(pl.when(again.is_finite()).then(again)).to_series())
+    blank = text.is_not_null() & (text.str.strip_chars() == "")
+    return number, text.is_not_null() & number.is_null() & ~blank
