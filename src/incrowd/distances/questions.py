@@ -1,0 +1,261 @@
+"""The questions people ask of all pairs, answered in tiles: nothing here ever holds all distances, unless
+`pairwise` is asked for by name.
+
+X and Y hold one profile a row (sparse, dense, or `Profiles`). Without Y, X is compared with itself, each
+half once, and `include_self` says whether a person counts as their own neighbour. Thresholds are inclusive
+and decided in double precision, so that every kernel, tile size and engine returns the same counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from incrowd.distances.balls import BallSizes, Histogram
+from incrowd.distances.dispatch import choose
+from incrowd.distances.neighbours import (
+    LocalMatching,
+    Nearest,
+    Neighbours,
+    Ranks,
+    TrueRanks,
+    WithinBoth,
+)
+from incrowd.distances.question import Floats, Ints, Question
+from incrowd.distances.reference import metric_named
+from incrowd.distances.rows import as_rows, check_pair, check_rows
+from incrowd.distances.solve import Engine, Job, Progress, Side, Threads
+from incrowd.distances.summary import DistanceSummary, Matrix, Summary
+from incrowd.distances.tiles import plan_tiles
+from incrowd.errors import BudgetExceeded, InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compute:
+    """How to compute, never what: no field changes a result beyond the kernel's stated tolerance."""
+
+    kernel: str = "auto"
+    """auto, reference, cpu or gpu."""
+    engine: Engine | None = None
+    """Where tiles run; None: the cores of this machine."""
+    memory: int = 2**30
+    """Bytes the tiles under way may use together."""
+    tile: int | None = None
+    """Largest side of a tile; None: what fits the memory."""
+    progress: Progress | None = None
+    explain: Callable[[str], None] | None = None
+    """Called with one line for every choice made, e.g. `print`."""
+
+
+DEFAULT = Compute()
+
+
+def pairwise(X: Any, Y: Any = None, *, metric: str = "jensen-shannon", compute: Compute = DEFAULT) -> Floats:
+    """Return every distance between rows of X and rows of Y (or X); NaN where a row is empty.
+
+    >>> pairwise([[1.0, 0.0], [0.0, 1.0]], compute=Compute(kernel="reference"))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    side = _side(X, Y, metric, allow_empty=True)
+    rows, columns = _extent(side)
+    if 8 * rows * columns > 8 * compute.memory:
+        raise BudgetExceeded(
+            f"pairwise: {rows:,} x {columns:,} distances need {8 * rows * columns / 2**30:.1f} GiB; "
+            f"the memory budget is {compute.memory / 2**30:.1f} GiB. Ask ball_sizes, nearest, ranks or "
+            "histogram instead, which hold no matrix, or raise memory to an eighth of that."
+        )
+    matrix: Floats = _solve(Matrix(rows, columns), (side,), metric, compute)
+    return matrix
+
+
+def ball_sizes(
+    X: Any,
+    Y: Any = None,
+    *,
+    radii: npt.ArrayLike,
+    include_self: bool = True,
+    metric: str = "jensen-shannon",
+    compute: Compute = DEFAULT,
+) -> Ints:
+    """Count, for every row of X and every radius r, the rows of Y (or X) at distance <= r.
+
+    This is the size of the crowd a person hides in: |A(r)|. Returns (rows, radii), any number of radii.
+
+    >>> ball_sizes([[1.0, 0.0], [0.0, 1.0]], radii=[0.5, 1], compute=Compute(kernel="reference"))
+    array([[1, 2],
+           [1, 2]])
+    """
+    side = _side(X, Y, metric)
+    wanted = _finite(radii, "radii")
+    values, back = np.unique(wanted, return_inverse=True)
+    question = BallSizes(_extent(side)[0], values, include_self)
+    sizes: Ints = _solve(question, (side,), metric, compute)[:, back]
+    return sizes
+
+
+def nearest(
+    X: Any,
+    Y: Any = None,
+    *,
+    k: int = 1,
+    include_self: bool = False,
+    metric: str = "jensen-shannon",
+    compute: Compute = DEFAULT,
+) -> Neighbours:
+    """Find the k nearest rows of Y (or X) for every row of X; ties go to the lower row number."""
+    side = _side(X, Y, metric)
+    rows, columns = _extent(side)
+    most = columns - (side[1] is None and not include_self)
+    if not 1 <= k <= most:
+        raise InputError(f"k: expected a number from 1 to {most} (the rows there are); got {k}.")
+    neighbours: Neighbours = _solve(Nearest(rows, k, include_self), (side,), metric, compute)
+    return neighbours
+
+
+def ranks(
+    X: Any, Y: Any, pairs: npt.ArrayLike, *, metric: str = "jensen-shannon", compute: Compute = DEFAULT
+) -> TrueRanks:
+    """Count, for every pair (row of X, its true row of Y), the rows of Y nearer than the true one.
+
+    With Y None, X is searched for its own rows and nobody is a candidate for themselves. Ties (equal
+    distances in double precision) are counted apart; `TrueRanks` offers best, worst and expected rank.
+    """
+    side = _side(X, Y, metric)
+    x, y = side
+    source, target = _pairs(pairs, side)
+    d = pair_distances(X, Y, pairs, metric=metric, compute=compute)
+    question = Ranks(d, target, source if y is None else np.full(len(source), -1, np.int64))
+    result: TrueRanks = _solve(question, ((x[source], x if y is None else y),), metric, compute)
+    return result
+
+
+def within_both(
+    X: Any, Y: Any, pairs: npt.ArrayLike, *, metric: str = "jensen-shannon", compute: Compute = DEFAULT
+) -> LocalMatching:
+    """Size, for every pair (I_S row of X, I_T row of Y) at distance d, the sets M(d), A(d) and M(d) ∩ A(d).
+
+    M(d): rows of Y within d of I_S. A(d): rows of Y within d of I_T, itself included. The intersection is
+    the local matching set; always 1 <= |M ∩ A| <= min(|M|, |A|).
+    """
+    x, y = _side(X, Y, metric)
+    y = x if y is None else y
+    source, target = _pairs(pairs, (x, y))
+    d = pair_distances(X, Y, pairs, metric=metric, compute=compute)
+    sides = ((x[source], y), (y[target], y))
+    result: LocalMatching = _solve(WithinBoth(d), sides, metric, compute)
+    return result
+
+
+def histogram(
+    X: Any,
+    Y: Any = None,
+    *,
+    edges: npt.ArrayLike,
+    include_self: bool = False,
+    metric: str = "jensen-shannon",
+    compute: Compute = DEFAULT,
+) -> Ints:
+    """Count pairs by distance: bin i holds edges[i] < d <= edges[i+1], the first bin also edges[0].
+
+    X against itself counts every two people once.
+    """
+    wanted = _finite(edges, "edges")
+    if len(wanted) < 2 or (np.diff(wanted) <= 0).any():
+        raise InputError(f"edges: expected at least two rising numbers; got {len(wanted)}.")
+    counts: Ints = _solve(Histogram(wanted, include_self), (_side(X, Y, metric),), metric, compute)
+    return counts
+
+
+def mean_distance(
+    X: Any,
+    Y: Any = None,
+    *,
+    include_self: bool = False,
+    metric: str = "jensen-shannon",
+    compute: Compute = DEFAULT,
+) -> DistanceSummary:
+    """Return mean, minimum and maximum over all pairs, and the mean of every row."""
+    side = _side(X, Y, metric)
+    summary: DistanceSummary = _solve(Summary(_extent(side)[0], include_self), (side,), metric, compute)
+    return summary
+
+
+def pair_distances(
+    X: Any, Y: Any, pairs: npt.ArrayLike, *, metric: str = "jensen-shannon", compute: Compute = DEFAULT
+) -> Floats:
+    """Return the distance of every listed pair (row of X, row of Y or X), in double precision."""
+    side = _side(X, Y, metric)
+    source, target = _pairs(pairs, side)
+    kernel = choose(metric_named(metric), len(source), compute.kernel).kernel
+    return kernel.exact(kernel.prepare(*side, metric_named(metric)), source, target)
+
+
+def _solve(question: Question, sides: tuple[Side, ...], metric: str, compute: Compute) -> Any:
+    """Pick a kernel, plan tiles, run them, finish."""
+    engine: Engine = compute.engine or Threads()
+    rows, columns = _extent(sides[0])
+    symmetric = sides[0][1] is None
+    choice = choose(metric_named(metric), len(sides) * rows * columns, compute.kernel)
+    a_pair, a_side = choice.kernel.bytes_for(sides[0][0], _other(sides[0]))
+    limit = {} if compute.tile is None else {"largest": compute.tile}
+    plan = plan_tiles(
+        rows,
+        columns,
+        symmetric=symmetric,
+        memory=compute.memory,
+        bytes_per_pair=a_pair * len(sides),
+        bytes_per_side=a_side * len(sides) + question.bytes_per_row,
+        workers=min(engine.workers, choice.kernel.threads or engine.workers),
+        **limit,
+    )
+    if compute.explain:
+        for reason in choice.reasons:
+            compute.explain(f"kernel {reason}")
+        compute.explain(f"tiles: {len(plan):,} of up to {plan.height} x {plan.width}; {plan.pairs:,} pairs")
+    total = question.empty()
+    job = Job(question, metric, choice.kernel.name, sides)
+    engine.run(job, plan, lambda piece: question.absorb(total, piece), compute.progress)
+    return question.finish(total)
+
+
+def _side(X: Any, Y: Any, metric: str, *, allow_empty: bool = False) -> Side:
+    x = as_rows(X)
+    check_rows(x, metric_named(metric), allow_empty=allow_empty)
+    if Y is None:
+        return x, None
+    y = as_rows(Y, "Y")
+    check_rows(y, metric_named(metric), "Y", allow_empty=allow_empty)
+    check_pair(x, y)
+    return x, y
+
+
+def _other(side: Side) -> Any:
+    return side[0] if side[1] is None else side[1]
+
+
+def _extent(side: Side) -> tuple[int, int]:
+    return side[0].shape[0], _other(side).shape[0]
+
+
+def _pairs(pairs: npt.ArrayLike, side: Side) -> tuple[Ints, Ints]:
+    listed = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    for place, size in enumerate(_extent(side)):
+        column = listed[:, place]
+        if len(column) and not (column.min() >= 0 and column.max() < size):
+            raise InputError(
+                f"pairs: expected row numbers from 0 to {size - 1} in column {place}; "
+                f"got {column.min()} to {column.max()}."
+            )
+    return listed[:, 0].copy(), listed[:, 1].copy()
+
+
+def _finite(values: npt.ArrayLike, name: str) -> Floats:
+    numbers = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
+        raise InputError(f"{name}: expected a list of finite numbers; got shape {numbers.shape}.")
+    return numbers
