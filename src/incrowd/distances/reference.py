@@ -98,7 +98,7 @@ def hellinger(p: Floats, q: Floats) -> Floats:
     1.0
     """
     squared = ((np.sqrt(p) - np.sqrt(q)) ** 2).sum(axis=-1) / 2
-    return np.sqrt(np.clip(squared, 0, 1))
+    return np.asarray(np.sqrt(np.clip(squared, 0, 1)))
 
 
 METRICS: dict[str, Metric] = {}

@@ -17,10 +17,11 @@ from scipy import sparse
 
 from incrowd.distances.kernel import Kernel
 from incrowd.distances.question import Array, Piece, Question
-from incrowd.distances.reference import Metric, metric_named
+from incrowd.distances.reference import metric_named
 from incrowd.distances.tiles import Tile, TilePlan
 
 Progress = Callable[[float, float | None, str], None]
+Absorb = Callable[[Piece], None]
 Side = tuple[sparse.csr_matrix, sparse.csr_matrix | None]
 
 
@@ -77,9 +78,7 @@ class Engine(Protocol):
     workers: int
     """How many tiles are in memory at once."""
 
-    def run(
-        self, job: Job, plan: TilePlan, absorb: Callable[[Piece], None], progress: Progress | None
-    ) -> None:
+    def run(self, job: Job, plan: TilePlan, absorb: Absorb, progress: Progress | None) -> None:
         """Run every tile of the plan and hand each piece to `absorb`, in any order, one at a time."""
         ...
 
@@ -90,9 +89,7 @@ class Threads:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or usable_cores()
 
-    def run(
-        self, job: Job, plan: TilePlan, absorb: Callable[[Piece], None], progress: Progress | None
-    ) -> None:
+    def run(self, job: Job, plan: TilePlan, absorb: Absorb, progress: Progress | None) -> None:
         """Keep `workers` tiles under way; kernels release Python's lock."""
         worker = job.open()
         at_once = min(self.workers, worker.kernel.threads or self.workers)

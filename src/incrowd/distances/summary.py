@@ -29,12 +29,9 @@ class DistanceSummary:
     @property
     def row_means(self) -> Floats:
         """Mean distance from each row to the columns; NaN where there is none."""
-        return np.divide(
-            self.row_sums,
-            self.row_counts,
-            out=np.full(len(self.row_sums), np.nan),
-            where=self.row_counts > 0,
-        )
+        undefined = np.full(len(self.row_sums), np.nan)
+        means = np.divide(self.row_sums, self.row_counts, out=undefined, where=self.row_counts > 0)
+        return np.asarray(means)
 
 
 @dataclass(frozen=True)
