@@ -1,0 +1,63 @@
+"""DuckDB over a crowd's files: connections with a memory limit, and file names spelt safely."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from incrowd.errors import BudgetExceeded
+
+LEAST_MEMORY = 64 * 2**20
+MOST_THREADS = 4
+"""More threads need more memory than they save time here."""
+
+
+def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory database that uses at most `memory` bytes and spills to a folder."""
+    return duckdb.connect(
+        config={
+            "memory_limit": f"{max(memory, LEAST_MEMORY)}B",
+            "temp_directory": str(spill),
+            "threads": min(MOST_THREADS, os.cpu_count() or 1),
+            "preserve_insertion_order": False,
+            # Nothing is fetched from anywhere, whatever a query says.
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+    )
+
+
+def parquet_sql(paths: Iterable[Path], *, filename: bool = False) -> str:
+    """Return the SQL that scans Parquet files; their names are taken literally."""
+    names = ", ".join(quote(_literal(str(path))) for path in paths)
+    return f"read_parquet([{names}], filename = {str(filename).lower()}, hive_partitioning = false)"
+
+
+def quote(text: str) -> str:
+    """Return a string as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _literal(path: str) -> str:
+    """Keep DuckDB from reading a file name as a pattern."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn DuckDB's errors about resources into ours; its messages may quote data, so none is passed on."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise BudgetExceeded(
+            "import: the rows do not fit the memory budget. Nothing was changed. Give a larger --memory."
+        ) from None
+    except duckdb.IOException as error:
+        if "no space left" in str(error).lower():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+        raise

@@ -1,0 +1,74 @@
+"""Every byte the store writes passes here, so durability is one idea and tests can make any step fail."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+PRIVATE = 0o600
+"""Readable by the owner alone."""
+
+
+class Disk:
+    """Writes files so that they survive a crash: contents first, then the name, then the folder."""
+
+    def __init__(self, *, durable: bool = True) -> None:
+        """Set `durable` to False for throw-away crowds, which need not survive a power cut."""
+        self.durable = durable
+
+    def open(self, path: Path, mode: int = 0o666) -> IO[bytes]:
+        """Create or empty a file for writing."""
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb")
+
+    def write(self, file: IO[bytes], data: Any) -> int:
+        """Append bytes."""
+        return file.write(data)
+
+    def sync(self, file: IO[bytes]) -> None:
+        """Wait until a file's bytes are on the disk."""
+        file.flush()
+        if self.durable:
+            os.fsync(file.fileno())
+
+    def sync_folder(self, folder: Path) -> None:
+        """Wait until the names in a folder are on the disk."""
+        if self.durable:
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Give a file its final name; whoever looks sees the old file or the new one, never a part."""
+        os.replace(source, target)
+        self.sync_folder(target.parent)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file or a whole folder; nothing happens if it is not there."""
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder and the folders above it."""
+        path.mkdir(parents=True, exist_ok=True)
+
+    def write_whole(self, path: Path, data: bytes, mode: int = 0o666) -> None:
+        """Replace a file's whole contents in one step."""
+        draft = path.with_name(path.name + ".tmp")
+        with self.writing(draft, mode) as file:
+            self.write(file, data)
+        self.rename(draft, path)
+
+    @contextmanager
+    def writing(self, path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
+        """Open a file, and have its bytes on the disk when the block ends well."""
+        with self.open(path, mode) as file:
+            yield file
+            self.sync(file)

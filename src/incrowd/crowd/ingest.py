@@ -1,0 +1,225 @@
+"""One import: sources in, a new state of the crowd out, or nothing changed at all.
+
+::
+
+    sources -> staging (one folder a source) -> merge (one table after the other) -> parts -> manifest
+
+Everything before the manifest's rename can be thrown away; the next import does so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+
+from incrowd.crowd import database
+from incrowd.crowd.disk import Disk
+from incrowd.crowd.manifest import Manifest, Part, SourceRecord, save
+from incrowd.crowd.merge import Merger
+from incrowd.crowd.parts import PARTS_FOLDER, write_parts
+from incrowd.crowd.pseudonyms import Pseudonyms
+from incrowd.crowd.schema import KINDS, Reason
+from incrowd.crowd.sources import Source
+from incrowd.crowd.staging import DONE_NAME, STAGING_FOLDER, Staged, Stager
+from incrowd.errors import InputError
+
+SPILL_NAME = "spill"
+DATABASE_SHARE = 0.4
+"""The part of the budget DuckDB may use; the rest is for reading, writing and the libraries themselves."""
+BATCHES_IN_MEMORY = 32
+LEAST_BATCH_BYTES, MOST_BATCH_BYTES = 2**20, 32 * 2**20
+QUARANTINE = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("reason", pa.string())])
+
+
+class Progress(Protocol):
+    """Called with work done so far and, where known, the total, and a word on what is going on."""
+
+    def __call__(self, done: float, total: float | None, what: str) -> None:
+        """Take note."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportReport:
+    """What an import did: totals, and one entry a source."""
+
+    sources: tuple[SourceRecord, ...]
+    """Sources that were read, in order of precedence."""
+    skipped: tuple[str, ...]
+    """Names of sources whose very bytes were imported before."""
+    data_hash: str
+
+    @property
+    def rows(self) -> int:
+        """Rows read, good or bad."""
+        return sum(source.rows for source in self.sources)
+
+    @property
+    def added(self) -> int:
+        """Rows the crowd did not have before."""
+        return sum(source.added for source in self.sources)
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """Rows set aside, by reason code."""
+        total: Counter[str] = Counter()
+        for source in self.sources:
+            total.update(source.reasons)
+        return dict(sorted(total.items()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        return {
+            "rows": self.rows,
+            "added": self.added,
+            "reasons": dict(self.reasons),
+            "replaced": sum(source.replaced for source in self.sources),
+            "skipped": list(self.skipped),
+            "data_hash": self.data_hash,
+            "sources": [asdict(source) for source in self.sources],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """The state an import starts from and the means it has; the caller holds the lock."""
+
+    folder: Path
+    disk: Disk
+    manifest: Manifest
+    pseudonyms: Pseudonyms
+    memory: int
+    progress: Progress
+
+    def run(self, sources: Sequence[Source]) -> tuple[Manifest, ImportReport]:
+        """Import sources, in order of precedence, and commit."""
+        self._tidy()
+        connection = database.connect(int(self.memory * DATABASE_SHARE), self._staging / SPILL_NAME)
+        try:
+            with database.explained():
+                return self._run(sources, connection)
+        finally:
+            connection.close()
+
+    @property
+    def _run_number(self) -> int:
+        return self.manifest.generation + 1
+
+    @property
+    def _staging(self) -> Path:
+        return self.folder / STAGING_FOLDER
+
+    def _tidy(self) -> None:
+        """Remove what earlier imports replaced, or left behind when killed; keep finished staging."""
+        wanted = self.manifest.files
+        for path in (self.folder / PARTS_FOLDER).iterdir():
+            if path.name not in wanted:
+                self.disk.remove(path)
+        for path in self._staging.iterdir():
+            if not (path / DONE_NAME).exists():
+                self.disk.remove(path)
+
+    def _run(
+        self, sources: Sequence[Source], connection: duckdb.DuckDBPyConnection
+    ) -> tuple[Manifest, ImportReport]:
+        stager = Stager(
+            folder=self._staging,
+            disk=self.disk,
+            pseudonyms=self.pseudonyms,
+            connection=connection,
+            batch_bytes=min(MOST_BATCH_BYTES, max(LEAST_BATCH_BYTES, self.memory // BATCHES_IN_MEMORY)),
+            now=int(time.time()),
+            report=lambda rows, name: self.progress(rows, None, f"reading {name}"),
+        )
+        fresh, skipped = self._unknown(sources, stager)
+        staged = [stager.stage(source) for source in fresh]
+        _refuse_if_useless(staged)
+        manifest = self.manifest
+        records: tuple[SourceRecord, ...] = ()
+        if staged:
+            merger = Merger(connection=connection, folder=self.folder, disk=self.disk, run=self._run_number)
+            manifest, records = self._merge(staged, merger)
+            self.progress(1, 1, "committing")
+            save(manifest, self.folder, self.disk)
+        self._clear_staging()
+        return manifest, ImportReport(sources=records, skipped=skipped, data_hash=manifest.data_hash)
+
+    def _unknown(self, sources: Sequence[Source], stager: Stager) -> tuple[list[Source], tuple[str, ...]]:
+        """Separate new sources from those imported before or named twice."""
+        known = {record.identity for record in self.manifest.imports}
+        fresh: list[Source] = []
+        skipped: list[str] = []
+        for source in sources:
+            identity = stager.record(source).identity
+            if identity in known:
+                skipped.append(source.name)
+            else:
+                fresh.append(source)
+            known.add(identity)
+        return fresh, tuple(skipped)
+
+    def _merge(self, staged: Sequence[Staged], merger: Merger) -> tuple[Manifest, tuple[SourceRecord, ...]]:
+        tables = dict(self.manifest.tables)
+        records: list[SourceRecord] = []
+        quarantine = [_rejects(source) for source in staged]
+        for kind in KINDS:
+            group = [source for source in staged if source.record.kind == kind]
+            if not group:
+                continue
+            self.progress(0, None, f"merging {kind}")
+            merged = merger.merge(kind, group, tables[kind])
+            tables[kind] = merged.parts
+            records += [_settled(s.record, aside) for s, aside in zip(group, merged.set_aside, strict=True)]
+            quarantine.append(_conflicts(merged.conflicts, group))
+        tables["quarantine"] = (*tables["quarantine"], *self._write_quarantine(quarantine))
+        return self.manifest.next(tables, tuple(records)), tuple(records)
+
+    def _write_quarantine(self, rejects: list[pl.DataFrame]) -> tuple[Part, ...]:
+        rows = pl.concat(rejects).sort("file", "row", "reason")
+        batches = rows.to_arrow().cast(QUARANTINE).to_batches()
+        return write_parts("quarantine", batches, QUARANTINE, self.folder, self.disk, run=self._run_number)
+
+    def _clear_staging(self) -> None:
+        for path in self._staging.iterdir():
+            self.disk.remove(path)
+
+
+def _refuse_if_useless(staged: Sequence[Staged]) -> None:
+    """Refuse an import without a single usable row: most likely the columns are mapped wrongly."""
+    if not staged or any(source.record.added for source in staged):
+        return
+    reasons: Counter[str] = Counter()
+    for source in staged:
+        reasons.update(source.record.reasons)
+    counts = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common()) or "no rows at all"
+    names = ", ".join(source.record.name for source in staged)
+    raise InputError(
+        f"{names}: expected at least one usable row, got: {counts}. Nothing was imported. "
+        "Check --kind, --format and --columns."
+    )
+
+
+def _settled(record: SourceRecord, set_aside: Counter[str]) -> SourceRecord:
+    reasons = Counter(record.reasons) + set_aside
+    return replace(record, added=record.added - set_aside.total(), reasons=dict(sorted(reasons.items())))
+
+
+def _rejects(source: Staged) -> pl.DataFrame:
+    return pl.read_parquet(source.rejects, glob=False).select(
+        pl.lit(source.record.name).alias("file"), "row", "reason"
+    )
+
+
+def _conflicts(conflicts: pl.DataFrame, group: Sequence[Staged]) -> pl.DataFrame:
+    names = pl.DataFrame({"file": [source.record.name for source in group]}).with_row_index("source")
+    return conflicts.join(names, on="source").select(
+        "file", "row", pl.lit(str(Reason.CONFLICTING_ID)).alias("reason")
+    )

@@ -1,0 +1,143 @@
+"""The manifest: the one file that says what a crowd consists of. Renaming it into place is the commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from incrowd.crowd.disk import Disk
+from incrowd.crowd.schema import KINDS
+from incrowd.errors import CrowdDamaged, CrowdError
+
+MANIFEST_NAME = "manifest.json"
+FORMAT = "incrowd crowd"
+SCHEMA_VERSION = 1
+TABLES = (*KINDS, "quarantine")
+HALF = 2**64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One Parquet file of a table."""
+
+    file: str
+    """Its name inside the crowd's `parts` folder."""
+    rows: int
+    bytes: int
+    blake2b: str
+    row_hashes: tuple[int, int] = (0, 0)
+    """The sums (modulo 2**64) of the two halves of its rows' hashes: independent of their order."""
+    run: int = 0
+    """Parts of one run are sorted among themselves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceRecord:
+    """What one source brought: an entry of the import log."""
+
+    name: str
+    content_hash: str
+    """BLAKE2b of the source's bytes."""
+    reader: str
+    kind: str = ""
+    """The table its rows went to."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    rows: int = 0
+    """Rows the reader saw, good or bad."""
+    added: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    """Rows set aside, by reason code; `duplicate` rows are counted here and nowhere else."""
+    replaced: int = 0
+    """Rows in which invalid bytes or NULs were replaced by U+FFFD."""
+    incomplete: bool = False
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Two sources with the same identity would bring the same rows."""
+        return self.content_hash, json.dumps([self.reader, self.options], sort_keys=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """The whole state of a crowd."""
+
+    names: str
+    """`keyed` or `plain`."""
+    key_id: str = ""
+    """Fingerprint of the key; empty with plain names."""
+    generation: int = 0
+    tables: Mapping[str, tuple[Part, ...]] = field(default_factory=lambda: dict.fromkeys(TABLES, ()))
+    imports: tuple[SourceRecord, ...] = ()
+
+    def rows(self, table: str) -> int:
+        """Return how many rows a table has."""
+        return sum(part.rows for part in self.tables[table])
+
+    @property
+    def files(self) -> set[str]:
+        """Names of all parts."""
+        return {part.file for parts in self.tables.values() for part in parts}
+
+    @property
+    def data_hash(self) -> str:
+        """A name for the data: the same rows give the same hash, in whatever order they came."""
+        digest = blake2b(FORMAT.encode(), digest_size=16)
+        for kind in KINDS:
+            sums = [sum(part.row_hashes[half] for part in self.tables[kind]) % HALF for half in (0, 1)]
+            digest.update(f"{kind} {self.rows(kind)} {sums[0]} {sums[1]}\n".encode())
+        return digest.hexdigest()
+
+    def next(self, tables: Mapping[str, tuple[Part, ...]], imports: tuple[SourceRecord, ...]) -> Manifest:
+        """Return the state after an import."""
+        log = (*self.imports, *imports)
+        return replace(self, generation=self.generation + 1, tables=dict(tables), imports=log)
+
+
+def save(manifest: Manifest, folder: Path, disk: Disk) -> None:
+    """Commit: after this returns the new state is the state, before it the old one was."""
+    plain = {"format": FORMAT, "schema_version": SCHEMA_VERSION, **asdict(manifest)}
+    disk.write_whole(folder / MANIFEST_NAME, json.dumps(plain, indent=1).encode())
+
+
+def load(folder: Path) -> Manifest:
+    """Read a crowd's state."""
+    path = folder / MANIFEST_NAME
+    try:
+        plain = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise CrowdError(
+            f"{folder}: expected a crowd folder with a {MANIFEST_NAME}, found none. "
+            f"Make one with: incrowd ingest SOURCE --crowd {folder}"
+        ) from None
+    except ValueError:
+        raise CrowdDamaged(f"{path}: not readable as JSON. Restore it or import anew.") from None
+    return _parse(plain, path)
+
+
+def _parse(plain: Any, path: Path) -> Manifest:
+    if not isinstance(plain, dict) or plain.pop("format", None) != FORMAT:
+        raise CrowdDamaged(f"{path}: expected the manifest of an incrowd crowd, got another JSON file.")
+    version = plain.pop("schema_version", None)
+    if version != SCHEMA_VERSION:
+        raise CrowdError(
+            f"{path}: expected store version {SCHEMA_VERSION}, got {version}. Use the incrowd release that "
+            "made this crowd, or import the sources anew."
+        )
+    try:
+        return Manifest(
+            **{
+                **plain,
+                "tables": {name: tuple(map(_part, plain["tables"][name])) for name in TABLES},
+                "imports": tuple(SourceRecord(**record) for record in plain["imports"]),
+            }
+        )
+    except (KeyError, TypeError) as error:
+        raise CrowdDamaged(f"{path}: fields are missing or unknown. Restore it from a backup.") from error
+
+
+def _part(plain: Mapping[str, Any]) -> Part:
+    return Part(**{**plain, "row_hashes": tuple(plain["row_hashes"])})

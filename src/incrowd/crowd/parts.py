@@ -1,0 +1,159 @@
+"""Writes Parquet files: bounded row groups in, hashed and durable files out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incrowd.crowd.disk import Disk
+from incrowd.crowd.manifest import HALF, Part
+
+PARTS_FOLDER = "parts"
+ROW_GROUP_ROWS = 32_768
+ROW_GROUP_BYTES = 16 * 2**20
+PART_BYTES = 2**30
+"""About how many bytes of rows, before compression, go into one part."""
+CONTENT = ("content_hi", "content_lo")
+"""The two halves of a row's hash over its visible columns."""
+
+
+class ParquetSink:
+    """One Parquet file being written; it knows its hash, size and rows."""
+
+    def __init__(self, file: IO[bytes], schema: pa.Schema, disk: Disk, compression: str) -> None:
+        self._file, self._disk, self._schema = file, disk, schema
+        self._digest = blake2b(digest_size=16)
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = self._waiting_rows = 0
+        self.closed = self.broken = False
+        self.rows = self.size = self.taken_bytes = 0
+        # Nested as in Parquet's own design: the writer calls our `write` for every page.
+        self._writer = pq.ParquetWriter(pa.PythonFile(self, mode="w"), schema, compression=compression)
+
+    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Take some rows; they are written as soon as they fill a row group."""
+        for batch in rows.to_batches(ROW_GROUP_ROWS) if isinstance(rows, pa.Table) else [rows]:
+            self._waiting.append(batch.select(self._schema.names))
+            self._waiting_rows += batch.num_rows
+            self._waiting_bytes += batch.nbytes
+            self.taken_bytes += batch.nbytes
+            self.rows += batch.num_rows
+            if self._waiting_bytes >= ROW_GROUP_BYTES or self._waiting_rows >= ROW_GROUP_ROWS:
+                self._flush_group()
+
+    def finish(self) -> str:
+        """Write what waits and the footer; return the hash of the whole file."""
+        self._flush_group()
+        self._writer.close()
+        return self._digest.hexdigest()
+
+    def abandon(self) -> None:
+        """Stop after a failure: nothing more reaches the file."""
+        self.broken = True
+        self._writer.close()
+
+    def _flush_group(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting).cast(self._schema))
+        self._waiting, self._waiting_bytes, self._waiting_rows = [], 0, 0
+
+    # What Arrow calls.
+
+    def write(self, data: Any) -> int:
+        """Append bytes and hash them."""
+        view = memoryview(data)
+        if not self.broken:
+            self._disk.write(self._file, view)
+            self._digest.update(view)
+        self.size += view.nbytes
+        return view.nbytes
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self.size
+
+    def flush(self) -> None:
+        """Do nothing: the disk syncs once, at the end."""
+
+    def close(self) -> None:
+        """Mark as done; the file itself belongs to whoever opened it."""
+        self.closed = True
+
+
+@contextmanager
+def parquet_sink(
+    path: Path, schema: pa.Schema, disk: Disk, *, compression: str = "zstd"
+) -> Iterator[ParquetSink]:
+    """Open a Parquet file for writing; it is durable when the block ends well."""
+    with disk.writing(path) as file:
+        sink = ParquetSink(file, schema, disk, compression)
+        try:
+            yield sink
+        except BaseException:
+            sink.abandon()
+            raise
+
+
+def write_parts(
+    table: str,
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    folder: Path,
+    disk: Disk,
+    *,
+    run: int,
+) -> tuple[Part, ...]:
+    """Write sorted rows as one or more parts into the crowd's `parts` folder."""
+    remaining = iter(batches)
+    parts: list[Part] = []
+    while (first := next(remaining, None)) is not None:
+        if first.num_rows:
+            parts.append(_write_part(table, first, remaining, schema, folder, disk, run))
+    disk.sync_folder(folder / PARTS_FOLDER)
+    return tuple(parts)
+
+
+def _write_part(
+    table: str,
+    first: pa.RecordBatch,
+    remaining: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    folder: Path,
+    disk: Disk,
+    run: int,
+) -> Part:
+    draft = folder / PARTS_FOLDER / f"{table}.tmp"
+    sums = np.zeros(2, dtype=np.uint64)
+    with parquet_sink(draft, schema, disk) as sink:
+        batch: pa.RecordBatch | None = first
+        while batch is not None:
+            sink.add(batch)
+            sums += _row_hashes(batch)
+            batch = next(remaining, None) if sink.taken_bytes < PART_BYTES else None
+        digest = sink.finish()
+    # The hash in the name lets a repeated import write the same file again without harm.
+    name = f"{table}-{run:05d}-{digest}.parquet"
+    disk.rename(draft, folder / PARTS_FOLDER / name)
+    return Part(
+        file=name,
+        rows=sink.rows,
+        bytes=sink.size,
+        blake2b=digest,
+        row_hashes=(int(sums[0]) % HALF, int(sums[1]) % HALF),
+        run=run,
+    )
+
+
+def _row_hashes(batch: pa.RecordBatch) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Return the sums of both halves of the rows' hashes, modulo 2**64."""
+    if CONTENT[0] not in batch.schema.names:
+        return np.zeros(2, dtype=np.uint64)
+    halves: Sequence[Any] = [batch.column(name).to_numpy(zero_copy_only=False) for name in CONTENT]
+    return np.array([half.sum(dtype=np.uint64) for half in halves], dtype=np.uint64)

@@ -1,0 +1,170 @@
+"""Staging: each source becomes one checked, pseudonymised, hashed Parquet file before anything is merged.
+
+A finished source leaves a marker behind, so that an import that was killed goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+
+from incrowd.crowd.disk import Disk
+from incrowd.crowd.manifest import SourceRecord
+from incrowd.crowd.parts import parquet_sink
+from incrowd.crowd.pseudonyms import Pseudonyms
+from incrowd.crowd.readers.base import Batch, empty_rejects, empty_rows
+from incrowd.crowd.rowhash import add_hashes
+from incrowd.crowd.schema import COLUMNS, KINDS, Kind
+from incrowd.crowd.sources import Source, described
+from incrowd.crowd.validate import Checked, check
+
+STAGING_FOLDER = "staging"
+ROWS_NAME = "rows.parquet"
+REJECTS_NAME = "rejects.parquet"
+DONE_NAME = "done.json"
+RULES = 1
+"""Raise when validation changes: what an older release staged is then read anew."""
+
+REJECTS = pa.schema([("row", pa.uint64()), ("reason", pa.string())])
+
+
+@dataclass(frozen=True)
+class Staged:
+    """One source, ready to be merged."""
+
+    folder: Path
+    record: SourceRecord
+
+    @property
+    def rows(self) -> Path:
+        """The checked rows."""
+        return self.folder / ROWS_NAME
+
+    @property
+    def rejects(self) -> Path:
+        """Rows set aside: number and reason."""
+        return self.folder / REJECTS_NAME
+
+
+class Tally:
+    """Counts what a source brings while it is read."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.rows = self.good = self.replaced = 0
+        self.reasons: Counter[str] = Counter()
+        self.incomplete = False
+
+    def add(self, batch: Batch, checked: Checked) -> None:
+        """Count one batch."""
+        self.rows += batch.rows.height + batch.rejects.height
+        self.good += checked.rows.height
+        self.replaced += batch.replaced + checked.replaced
+        self.incomplete |= batch.incomplete
+        for rejects in (batch.rejects, checked.rejects):
+            self.reasons.update(dict(rejects["reason"].value_counts().iter_rows()))
+
+    def onto(self, record: SourceRecord) -> SourceRecord:
+        """Return the log entry with the counts in it."""
+        return replace(
+            record,
+            kind=self.kind,
+            rows=self.rows,
+            added=self.good,
+            reasons=dict(sorted(self.reasons.items())),
+            replaced=self.replaced,
+            incomplete=self.incomplete,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stager:
+    """Stages sources, one after the other."""
+
+    folder: Path
+    disk: Disk
+    pseudonyms: Pseudonyms
+    connection: duckdb.DuckDBPyConnection
+    batch_bytes: int
+    now: int
+    """The time of the import, in UTC seconds: later posts are absurd."""
+    report: Callable[[int, str], None]
+    """Told how many rows of which source were read."""
+
+    def record(self, source: Source) -> SourceRecord:
+        """Return the log entry of a source before it is read."""
+        return SourceRecord(
+            name=source.name,
+            content_hash=source.content_hash,
+            reader=source.format,
+            options=described(source.options, self.pseudonyms),
+        )
+
+    def stage(self, source: Source) -> Staged:
+        """Read a source into staging, unless an earlier, interrupted import has done so."""
+        record = self.record(source)
+        folder = self.folder / _folder_name(record)
+        finished = _finished(folder)
+        if finished is not None:
+            return Staged(folder, replace(finished, name=source.name))
+        self.disk.remove(folder)
+        self.disk.make_folder(folder)
+        record = self._read(source, folder).onto(record)
+        self.disk.sync_folder(folder)
+        self.disk.write_whole(folder / DONE_NAME, json.dumps(asdict(record)).encode())
+        return Staged(folder, record)
+
+    def _read(self, source: Source, folder: Path) -> Tally:
+        batches = source.batches(self.batch_bytes)
+        first = next(batches, Batch(empty_rows("posts"), empty_rejects()))
+        # A reader of tables may find out from the columns only what kind of rows it has.
+        tally = Tally(kind_of(first.rows))
+        rows_schema = self._prepare(empty_rows(tally.kind), tally, source)[0].schema
+        with (
+            parquet_sink(folder / ROWS_NAME, rows_schema, self.disk, compression="lz4") as good,
+            parquet_sink(folder / REJECTS_NAME, REJECTS, self.disk, compression="lz4") as bad,
+        ):
+            for batch in chain([first], batches):
+                rows, checked = self._prepare(batch.rows, tally, source)
+                tally.add(batch, checked)
+                good.add(rows)
+                bad.add(pl.concat([batch.rejects, checked.rejects]).sort("row").to_arrow())
+                self.report(tally.rows, source.name)
+            good.finish()
+            bad.finish()
+        return tally
+
+    def _prepare(self, rows: pl.DataFrame, before: Tally, source: Source) -> tuple[pa.Table, Checked]:
+        """Check, pseudonymise and hash a batch; what came `before` it gives its rows their place."""
+        numbered = rows.with_row_index("ordinal", offset=before.rows).cast({"ordinal": pl.UInt64})
+        own_export = source.options.user is not None
+        checked = check(numbered, before.kind, now=self.now, allow_bots=own_export)
+        named = checked.rows.with_columns(self.pseudonyms.replace(checked.rows["user"]).alias("user"))
+        return add_hashes(self.connection, named, before.kind), checked
+
+
+def kind_of(rows: pl.DataFrame) -> Kind:
+    """Tell a table by the columns of its rows."""
+    return next(kind for kind in KINDS if set(COLUMNS[kind]) <= set(rows.columns))
+
+
+def _folder_name(record: SourceRecord) -> str:
+    """Name a source's staging folder after its bytes and the options that decide what is read from them."""
+    digest = blake2b(repr((RULES, record.identity)).encode(), digest_size=16)
+    return digest.hexdigest()
+
+
+def _finished(folder: Path) -> SourceRecord | None:
+    try:
+        return SourceRecord(**json.loads((folder / DONE_NAME).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None

@@ -1,0 +1,305 @@
+"""The crowd: a folder of people's posts, items and attributes, ready to be measured."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import duckdb
+import polars as pl
+
+from incrowd.crowd import database, manifest, pseudonyms
+from incrowd.crowd.disk import Disk
+from incrowd.crowd.frames import frame_source
+from incrowd.crowd.ingest import Import, ImportReport, Progress
+from incrowd.crowd.lock import LOCK_NAME, import_lock
+from incrowd.crowd.parts import PARTS_FOLDER
+from incrowd.crowd.readers.base import ReadOptions
+from incrowd.crowd.schema import COLUMNS, KINDS, Kind
+from incrowd.crowd.sources import Source, open_files
+from incrowd.crowd.staging import STAGING_FOLDER
+from incrowd.errors import CrowdDamaged, CrowdError, NotInCrowd
+
+if TYPE_CHECKING:
+    from incrowd.crowd.info import CrowdInfo
+
+CACHE_FOLDER = "cache"
+OWN_NAMES = {PARTS_FOLDER, STAGING_FOLDER, CACHE_FOLDER, LOCK_NAME, pseudonyms.KEY_NAME}
+QUARANTINE_COLUMNS: dict[str, pl.DataType] = {"file": pl.String(), "row": pl.UInt64(), "reason": pl.String()}
+DEFAULT_MEMORY = 2**30
+
+
+class Crowd:
+    """A population: what its members posted, chose and are, under pseudonyms.
+
+    ``Crowd(folder)`` opens a crowd that :meth:`create`, :meth:`from_frame` or ``incrowd ingest`` made.
+    An open crowd keeps showing the state it was opened in, except after its own imports.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).absolute()
+        self._disk = Disk()
+        self._manifest = manifest.load(self.path)
+        self._check_parts()
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{self._manifest.rows(kind):,} {kind}" for kind in KINDS)
+        return f"Crowd({str(self.path)!r}: {rows})"
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], *, plain_names: bool = False) -> Self:
+        """Make an empty crowd in a new or empty folder."""
+        return cls._create(Path(path), plain_names=plain_names, disk=Disk())
+
+    @classmethod
+    def open_or_create(cls, path: str | os.PathLike[str], *, plain_names: bool = False) -> Self:
+        """Open the crowd in a folder, or make one if there is none."""
+        if (Path(path) / manifest.MANIFEST_NAME).exists():
+            return cls(path)
+        return cls.create(path, plain_names=plain_names)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        kind: Kind = "posts",
+        columns: Mapping[str, str] | None = None,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        plain_names: bool = True,
+    ) -> Self:
+        """Make a crowd from a data frame: pandas, Polars, Arrow or a DuckDB relation.
+
+        `columns` maps our names to the frame's, e.g. ``{"user": "author"}``. Without a `path` the crowd lives
+        in a temporary folder as long as the returned object.
+        """
+        disk = Disk(durable=path is not None)
+        folder = Path(path) if path is not None else Path(tempfile.mkdtemp(prefix="incrowd-"))
+        crowd = cls._create(folder, plain_names=plain_names, disk=disk)
+        if path is None:
+            weakref.finalize(crowd, shutil.rmtree, folder, ignore_errors=True)
+        crowd.add_frame(frame, kind, columns)
+        return crowd
+
+    @classmethod
+    def _create(cls, path: Path, *, plain_names: bool, disk: Disk) -> Self:
+        disk.make_folder(path)
+        with import_lock(path, wait=True):
+            if (path / manifest.MANIFEST_NAME).exists():
+                raise CrowdError(f"{path}: there is a crowd here already. Open it, or choose another folder.")
+            strangers = {entry.name.removesuffix(".tmp") for entry in path.iterdir()} - OWN_NAMES
+            if strangers - {manifest.MANIFEST_NAME}:
+                raise CrowdError(f"{path}: expected a new or empty folder, got one with other files in it.")
+            for name in (PARTS_FOLDER, STAGING_FOLDER, CACHE_FOLDER):
+                disk.make_folder(path / name)
+            key_id = "" if plain_names else pseudonyms.fingerprint(pseudonyms.make_key(path, disk))
+            empty = manifest.Manifest(names="plain" if plain_names else "keyed", key_id=key_id)
+            manifest.save(empty, path, disk)
+        crowd = cls(path)
+        crowd._disk = disk
+        return crowd
+
+    # What goes in
+
+    def ingest(
+        self,
+        sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        kind: Kind | None = None,
+        format: str = "auto",
+        columns: Mapping[str, str] | None = None,
+        community: str | None = None,
+        user: str | None = None,
+        keep_complete: bool = False,
+        memory: int = DEFAULT_MEMORY,
+        wait: bool = False,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Import files, all or nothing; what the crowd has already is not added again."""
+        options = ReadOptions(
+            kind=kind, columns=columns or {}, community=community, user=user, keep_complete=keep_complete
+        )
+        return self._import(lambda: open_files(sources, format, options), memory, wait, progress)
+
+    def add_frame(
+        self,
+        frame: Any,
+        kind: Kind | None = None,
+        columns: Mapping[str, str] | None = None,
+        *,
+        memory: int = DEFAULT_MEMORY,
+    ) -> ImportReport:
+        """Import a data frame; see :meth:`from_frame`."""
+        return self._import(lambda: [frame_source(frame, kind, columns)], memory, False, None)
+
+    def _import(
+        self, find: Callable[[], Sequence[Source]], memory: int, wait: bool, progress: Progress | None
+    ) -> ImportReport:
+        with import_lock(self.path, wait=wait):
+            # Another process may have imported since this object was opened.
+            self._manifest = manifest.load(self.path)
+            job = Import(
+                folder=self.path,
+                disk=self._disk,
+                manifest=self._manifest,
+                pseudonyms=self._names_for_import(),
+                memory=memory,
+                progress=progress or _silent,
+            )
+            self._manifest, report = job.run(find())
+        return report
+
+    # Names
+
+    @property
+    def names(self) -> str:
+        """`keyed`, `plain`, or `forgotten` once the key was thrown away."""
+        if self._manifest.names == "keyed" and not (self.path / pseudonyms.KEY_NAME).exists():
+            return "forgotten"
+        return self._manifest.names
+
+    def user(self, name: str) -> str:
+        """Return the id under which the store keeps a person, found by name (or by that very id)."""
+        known = self._pseudonyms()
+        candidates = [name.strip()] if known is None else [known.of(name.strip()), name.strip()]
+        for candidate in candidates:
+            if self._has_user(candidate):
+                return candidate
+        if known is None:
+            raise NotInCrowd(
+                f"{self.path}: the crowd's key was thrown away, so a name can no longer be looked up. "
+                "Give the person's id instead."
+            )
+        raise NotInCrowd(f"{self.path}: nobody of that name is in this crowd. Upper and lower case count.")
+
+    def forget_key(self) -> None:
+        """Throw the key away: from now on nobody can find a person by name, nor add to this crowd."""
+        with import_lock(self.path):
+            self._disk.remove(self.path / pseudonyms.KEY_NAME)
+            self._disk.sync_folder(self.path)
+
+    def _pseudonyms(self) -> pseudonyms.Pseudonyms | None:
+        if self._manifest.names == "plain":
+            return pseudonyms.Pseudonyms(None)
+        key = pseudonyms.load_key(self.path, self._manifest.key_id)
+        return None if key is None else pseudonyms.Pseudonyms(key)
+
+    def _names_for_import(self) -> pseudonyms.Pseudonyms:
+        known = self._pseudonyms()
+        if known is None:
+            raise CrowdError(
+                f"{self.path}: the crowd's key was thrown away, so the same person would get a second id. "
+                "Import everything into a new crowd."
+            )
+        return known
+
+    def _has_user(self, user: str) -> bool:
+        frames = (self._scan(kind).filter(pl.col("user") == user).head(1) for kind in KINDS)
+        return any(frame.collect().height for frame in frames)
+
+    # What comes out
+
+    def posts(self, community: str | None = None, user: str | None = None) -> pl.LazyFrame:
+        """Return posts, of one community or one user (by id) if asked."""
+        frame = self._scan("posts")
+        if community is not None:
+            frame = frame.filter(pl.col("community") == community)
+        return frame if user is None else frame.filter(pl.col("user") == user)
+
+    def items(self) -> pl.LazyFrame:
+        """Return who has or rated which item."""
+        return self._scan("items")
+
+    def attributes(self) -> pl.LazyFrame:
+        """Return people's attributes."""
+        return self._scan("attributes")
+
+    def quarantine(self) -> pl.LazyFrame:
+        """Return the rows that were set aside: file, row number, reason; never their text."""
+        return self._scan("quarantine")
+
+    def communities(self) -> pl.DataFrame:
+        """Return every community with its posts and users, largest first."""
+        posts = self._scan("posts").select("community", "user")
+        return (
+            posts.group_by("community")
+            .agg(posts=pl.len().cast(pl.Int64), users=pl.col("user").n_unique().cast(pl.Int64))
+            .sort(["posts", "community"], descending=[True, False])
+            .collect()
+        )
+
+    def info(self) -> CrowdInfo:
+        """Return what is in the crowd, in numbers."""
+        from incrowd.crowd.info import describe
+
+        return describe(self)
+
+    def connect(self, memory: int = DEFAULT_MEMORY) -> duckdb.DuckDBPyConnection:
+        """Return a DuckDB connection with views `posts`, `items`, `attributes` and `quarantine`."""
+        connection = database.connect(memory, self.cache / "spill")
+        for table, columns in _TABLES.items():
+            names = ", ".join(f'"{name}"' for name in columns)
+            connection.execute(f"CREATE VIEW {table} AS SELECT {names} FROM {self._source_sql(table)}")
+        return connection
+
+    @property
+    def state(self) -> manifest.Manifest:
+        """The manifest: parts, import log, store version."""
+        return self._manifest
+
+    @property
+    def data_hash(self) -> str:
+        """A name for the data: the same rows under the same key give the same hash, however they came."""
+        return self._manifest.data_hash
+
+    @property
+    def cache(self) -> Path:
+        """A folder for what can be computed again; safe to delete."""
+        folder = self.path / CACHE_FOLDER
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _part_paths(self, table: str) -> list[Path]:
+        return [self.path / PARTS_FOLDER / part.file for part in self._manifest.tables[table]]
+
+    def _scan(self, table: str) -> pl.LazyFrame:
+        paths, columns = self._part_paths(table), _TABLES[table]
+        if not paths:
+            return pl.LazyFrame(schema=columns)
+        return pl.scan_parquet(paths, glob=False).select(list(columns))
+
+    def _source_sql(self, table: str) -> str:
+        paths = self._part_paths(table)
+        if paths:
+            return database.parquet_sql(paths)
+        empty = ", ".join(f'NULL::{_SQL_TYPES[dtype]} AS "{name}"' for name, dtype in _TABLES[table].items())
+        return f"(SELECT {empty} LIMIT 0)"
+
+    def _check_parts(self) -> None:
+        """Notice missing or cut parts at once; :meth:`verify` also reads them."""
+        for parts in self._manifest.tables.values():
+            for part in parts:
+                path = self.path / PARTS_FOLDER / part.file
+                size = path.stat().st_size if path.exists() else None
+                if size != part.bytes:
+                    found = "it is missing" if size is None else f"it has {size:,}"
+                    raise CrowdDamaged(
+                        f"{path}: expected {part.bytes:,} bytes, but {found}. "
+                        "Restore the crowd from a backup, or import its sources into a new one."
+                    )
+
+
+_TABLES: dict[str, dict[str, pl.DataType]] = {
+    **{str(kind): columns for kind, columns in COLUMNS.items()},
+    "quarantine": QUARANTINE_COLUMNS,
+}
+_SQL_TYPES = {pl.String(): "VARCHAR", pl.Int64(): "BIGINT", pl.Float64(): "DOUBLE", pl.UInt64(): "UBIGINT"}
+
+
+def _silent(done: float, total: float | None, what: str) -> None:
+    """Report to nobody."""
