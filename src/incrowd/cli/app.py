@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from incrowd.cli.console import complain
+from incrowd.cli.info import info
+from incrowd.cli.ingest import ingest
 
 app = typer.Typer(
     name="incrowd",
@@ -34,6 +36,10 @@ def _root(
     ] = False,
 ) -> None:
     """Measure how well a person hides in a crowd, and what would help."""
+
+
+app.command()(ingest)
+app.command()(info)
 
 
 def main() -> None:

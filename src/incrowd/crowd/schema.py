@@ -55,3 +55,24 @@ class Reason(StrEnum):
     BAD_VALUE = "bad_value"
     CONFLICTING_ID = "conflicting_id"
     DUPLICATE = "duplicate"
+
+
+MEANING: dict[str, str] = {
+    Reason.BAD_JSON: "the line is no JSON",
+    Reason.NOT_AN_OBJECT: "the line is JSON but no object",
+    Reason.MISSING_FIELD: "a field that is needed is missing or empty",
+    Reason.WRONG_TYPE: "a field is not of the type it should be",
+    Reason.INVALID_UTF8: "the bytes are no text",
+    Reason.RAGGED_ROW: "the row has too many or too few columns",
+    Reason.NO_AUTHOR: "nobody is named as the author",
+    Reason.DELETED_AUTHOR: "the author deleted the account",
+    Reason.BOT: "the author is a program",
+    Reason.DELETED_TEXT: "the text was deleted",
+    Reason.EMPTY_TEXT: "there is no text",
+    Reason.TEXT_TOO_LONG: "the text or a name is longer than any person's",
+    Reason.BAD_TIME: "the time is before 1970, in the future, or not in seconds",
+    Reason.BAD_VALUE: "the value is negative or no number",
+    Reason.CONFLICTING_ID: "an earlier row has the same id and says something else",
+    Reason.DUPLICATE: "the crowd has this row already",
+}
+"""What each reason means, for people."""

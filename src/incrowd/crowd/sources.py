@@ -70,17 +70,24 @@ class FileSource:
             raise UnreadableSource(f"{self.path}: the file changed while it was read. Import it again.")
 
 
-def open_files(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str, options: ReadOptions
-) -> list[FileSource]:
-    """Check, hash and recognise files; the order of the arguments does not matter."""
-    if isinstance(paths, str | os.PathLike):
-        paths = [paths]
-    if options.kind is not None and options.kind not in KINDS:
-        raise InputError(f"kind: expected one of {', '.join(KINDS)}, got '{options.kind}'.")
-    found = [_open_file(Path(path), format, options) for path in paths]
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def require_files(paths: Paths) -> list[Path]:
+    """Refuse anything that is no plain, non-empty file."""
+    found = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     if not found:
         raise InputError("ingest: expected at least one source, got none.")
+    for path in found:
+        _state(path)
+    return found
+
+
+def open_files(paths: Paths, format: str, options: ReadOptions) -> list[FileSource]:
+    """Check, hash and recognise files; the order of the arguments does not matter."""
+    if options.kind is not None and options.kind not in KINDS:
+        raise InputError(f"kind: expected one of {', '.join(KINDS)}, got '{options.kind}'.")
+    found = [_open_file(path, format, options) for path in require_files(paths)]
     return sorted(found, key=lambda source: (source.name, source.content_hash))
 
 

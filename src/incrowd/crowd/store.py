@@ -6,7 +6,8 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +22,7 @@ from incrowd.crowd.lock import LOCK_NAME, import_lock
 from incrowd.crowd.parts import PARTS_FOLDER
 from incrowd.crowd.readers.base import ReadOptions
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
-from incrowd.crowd.sources import Source, open_files
+from incrowd.crowd.sources import Paths, Source, open_files
 from incrowd.crowd.staging import STAGING_FOLDER
 from incrowd.errors import CrowdDamaged, CrowdError, NotInCrowd
 
@@ -60,7 +61,13 @@ class Crowd:
     def open_or_create(cls, path: str | os.PathLike[str], *, plain_names: bool = False) -> Self:
         """Open the crowd in a folder, or make one if there is none."""
         if (Path(path) / manifest.MANIFEST_NAME).exists():
-            return cls(path)
+            crowd = cls(path)
+            if plain_names and crowd.names != "plain":
+                raise CrowdError(
+                    f"{path}: this crowd keeps names as pseudonyms; plain names cannot be mixed in. "
+                    "Make a new crowd for them."
+                )
+            return crowd
         return cls.create(path, plain_names=plain_names)
 
     @classmethod
@@ -108,7 +115,7 @@ class Crowd:
 
     def ingest(
         self,
-        sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        sources: Paths,
         *,
         kind: Kind | None = None,
         format: str = "auto",
@@ -290,6 +297,19 @@ class Crowd:
                     found = "it is missing" if size is None else f"it has {size:,}"
                     raise CrowdDamaged(
                         f"{path}: expected {part.bytes:,} bytes, but {found}. "
+                        "Restore the crowd from a backup, or import its sources into a new one."
+                    )
+
+    def verify(self) -> None:
+        """Read every part and compare it with the hash in the manifest."""
+        for parts in self._manifest.tables.values():
+            for part in parts:
+                path = self.path / PARTS_FOLDER / part.file
+                with path.open("rb") as file:
+                    digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+                if digest != part.blake2b:
+                    raise CrowdDamaged(
+                        f"{path}: its contents differ from what was imported. "
                         "Restore the crowd from a backup, or import its sources into a new one."
                     )
 
