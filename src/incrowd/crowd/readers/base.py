@@ -53,6 +53,8 @@ class Batch:
     """Columns `row` (UInt64) and `reason` (String)."""
     replaced: int = 0
     """Rows in which invalid bytes were replaced (U+FFFD)."""
+    skipped: int = 0
+    """Records that are sound but not this table's: retweets, boosts, messages not meant for the public."""
     incomplete: bool = False
     """The source ended early and `keep_complete` was asked for."""
 

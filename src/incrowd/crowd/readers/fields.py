@@ -10,15 +10,15 @@ from incrowd.crowd.schema import COLUMNS, Kind
 from incrowd.errors import SchemaError
 
 GUESSES: dict[str, str] = {
-    "user": "author user username userid uid screenname handle author_id author_name owner_user_id sender login"
-    " member person customer customerid reviewer_id visitor account",
+    "user": "author user username user_id uid screen_name handle author_id author_name owner_user_id sender"
+    " login member person customer customer_id reviewer_id visitor account",
     "community": "subreddit community forum group channel board room newsgroup site list server section",
-    "time": "created_utc created created_at timestamp time datetime date utc t ts published published_at posted_at"
-    " unix_time",
+    "time": "created_utc created created_at timestamp time datetime date utc t ts published published_at"
+    " posted_at unix_time",
     "text": "body text content message selftext comment post tweet full_text review review_text",
     "title": "title subject headline",
-    "item": "item item_id movie movie_id artist artist_id product product_id asin book book_id isbn song song_id"
-    " track track_id business_id game game_id page page_id genre",
+    "item": "item item_id movie movie_id artist artist_id product product_id asin book book_id isbn song"
+    " song_id track track_id business_id game game_id page page_id genre",
     "value": "rating value score stars weight plays count play_count listens quantity",
     "attribute": "attribute key field property trait",
     "id": "id post_id comment_id tweet_id message_id status_id",
@@ -85,7 +85,9 @@ def layout_of(names: Sequence[str], options: ReadOptions, place: str) -> Layout:
     chosen = {ours: _named(theirs, names, place) for ours, theirs in options.columns.items()}
     kind = options.kind or _kind(guessed, set(chosen))
     _check_ours(chosen, kind, place)
-    columns = {ours: (guessed[ours],) for ours in (*COLUMNS[kind], "id") if ours in guessed}
+    columns: dict[str, tuple[str, ...]] = {
+        ours: (guessed[ours],) for ours in (*COLUMNS[kind], "id") if ours in guessed
+    }
     if kind == "posts" and "text" in guessed and "title" in guessed:
         columns["text"] = (guessed["title"], guessed["text"])
     columns |= chosen
@@ -120,7 +122,8 @@ def _check_ours(chosen: dict[str, tuple[str, ...]], kind: Kind, place: str) -> N
     for ours in chosen:
         if ours not in allowed:
             raise SchemaError(
-                f"{place}: --columns sets '{ours}'; a table of {kind} has {', '.join(allowed)}. Use one of these, or another --kind."
+                f"{place}: --columns sets '{ours}'; a table of {kind} has {', '.join(allowed)}. "
+                "Use one of these, or another --kind."
             )
 
 
@@ -139,7 +142,8 @@ def _check_complete(layout: Layout, names: Sequence[str], options: ReadOptions, 
         if ours not in layout.columns and not (ours == "user" and options.user is not None):
             or_user = " or --user NAME" if ours == "user" else ""
             raise SchemaError(
-                f"{place}: no column for '{ours}' of the {layout.kind} table. Name it with --columns {ours}=NAME{or_user}. {listed(names)}"
+                f"{place}: no column for '{ours}' of the {layout.kind} table. "
+                f"Name it with --columns {ours}=NAME{or_user}. {listed(names)}"
             )
     if layout.kind == "attributes" and not layout.wide and "value" not in layout.columns:
         raise SchemaError(
@@ -148,7 +152,7 @@ def _check_complete(layout: Layout, names: Sequence[str], options: ReadOptions, 
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the columns there are, for a message; without a header the names would be data, and stay hidden."""
+    """Name the columns there are, for a message; without a header they would be data, and stay hidden."""
     if not guess(names):
         return f"The file has {len(names)} columns with no known name; is its first line a header?"
     shown = ", ".join(name[:40] for name in names[:NAMED_COLUMNS_SHOWN])

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.fields import Layout, layout_of
+from incrowd.crowd.readers.fields import guess, layout_of
 from incrowd.crowd.readers.jsonparse import parse_json_lines
-from incrowd.crowd.readers.lines import Lines, read_lines
-from incrowd.crowd.readers.shape import make_batch
-from incrowd.crowd.schema import Kind, Reason
+from incrowd.crowd.readers.lines import first_lines, read_lines
+from incrowd.crowd.readers.shape import batch_of
+from incrowd.crowd.schema import Kind
 from incrowd.errors import SchemaError
 
 SAMPLED_LINES = 200
@@ -24,38 +24,21 @@ class JsonLines:
     kind: Kind = "posts"
 
     def recognises(self, path: Path, head: bytes) -> bool:
-        """Say whether the first line is a JSON object of its own."""
-        return bool(sample_keys(head))
+        """Say whether the lines are JSON objects: one with a known key, or several with any."""
+        keys = sample_keys(head)
+        return bool(guess(keys)) or (bool(keys) and head.count(b"\n{") > 0)
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""
-        layout: Layout | None = None
-        for lines in read_lines(path, options):
-            layout = layout or self.layout(lines, options, path)
-            yield batch_of(lines, layout, options)
-
-    def layout(self, lines: Lines, options: ReadOptions, path: Path) -> Layout:
-        """Decide the columns from the first lines."""
-        keys = sample_keys(lines.data)
-        if not keys and lines.data.strip():
+        keys = sample_keys(first_lines(path))
+        if not keys:
             raise SchemaError(
                 f"{path}: none of the first lines is a JSON object. Expected one object a line."
             )
-        return layout_of(keys, options, str(path))
-
-
-def batch_of(lines: Lines, layout: Layout, options: ReadOptions) -> Batch:
-    """Turn lines into rows."""
-    parsed = parse_json_lines(lines.data, lines.first_row, layout.sources, layout.numbers)
-    too_long = [(row, Reason.TEXT_TOO_LONG) for row in lines.too_long]
-    return make_batch(
-        parsed.rows,
-        layout,
-        options,
-        rejects=[*parsed.rejects, *too_long],
-        replaced=parsed.replaced,
-        incomplete=lines.incomplete,
-    )
+        layout = layout_of(keys, options, str(path))
+        for lines in read_lines(path, options):
+            parsed = parse_json_lines(lines.data, lines.first_row, layout.sources, layout.numbers)
+            yield batch_of(parsed, layout, options, lines)
 
 
 def sample_keys(data: bytes) -> list[str]:

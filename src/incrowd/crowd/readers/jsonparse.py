@@ -2,13 +2,14 @@
 
 :func:`parse_slowly` is the reference: what it says of a line is what a line means.
 
-- A line that is no JSON, holds NaN or Infinity, or names a wanted field twice is ``bad_json``; JSON that is no
-  object is ``not_an_object``; a wanted field that is a boolean, list or object is ``wrong_type``.
+- A line that is no JSON, holds NaN or Infinity, or names a wanted field twice is ``bad_json``; JSON that is
+  no object is ``not_an_object``; a wanted field that is a boolean, list or object is ``wrong_type``.
 - Numbers become their shortest decimal text. An absent field and null are the same.
 - Invalid UTF-8, NUL and half surrogate pairs become U+FFFD, and the row counts as replaced.
 
-The fast path hands a block of lines to Polars and sends back to the reference every line on which the two could
-differ: Polars turns lists and booleans into text, half pairs into NUL, and keeps the first of two equal keys.
+The fast path hands a block of lines to Polars and sends back to the reference every line on which the two
+could differ: Polars turns lists and booleans into text, half pairs into NUL, and keeps the first of two equal
+keys.
 """
 
 from __future__ import annotations
@@ -18,29 +19,24 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from incrowd.crowd.readers.shape import Parsed
+from incrowd.crowd.readers.unicode import decoded, storable
 from incrowd.crowd.schema import Reason
+
+Rows = npt.NDArray[np.uint64]
 
 SMALL = 256
 FAN_OUT = 16
-REPLACEMENT = "\ufffd"
-_UNPRINTABLE = re.compile("[\ud800-\udfff\x00]")
 _PLAIN_NAME = re.compile(r"[ !#-\[\]-~]+")
 _DELETED = ["[deleted]", "[removed]"]
-
-
-@dataclass(frozen=True)
-class Parsed:
-    """Columns of text with their row numbers, and the lines that gave none."""
-
-    rows: pl.DataFrame
-    rejects: list[tuple[int, Reason]] = field(default_factory=list)
-    replaced: int = 0
 
 
 class _Pairs(list[tuple[str, object]]):
@@ -64,7 +60,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-class _Fault(Exception):
+class _FaultError(Exception):
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -98,7 +94,7 @@ def parse_slowly(
             continue
         try:
             values, touched = _line(line, names, set(strict))
-        except _Fault as fault:
+        except _FaultError as fault:
             rejects.append((int(row), fault.reason))
         else:
             kept.append((int(row), values))
@@ -108,15 +104,10 @@ def parse_slowly(
 
 
 def _line(line: bytes, names: Sequence[str], strict: set[str]) -> tuple[list[str | None], bool]:
-    try:
-        text = line.decode()
-        touched = False
-    except UnicodeDecodeError:
-        text = line.decode("utf-8", "replace")
-        touched = True
+    text, touched = decoded(line)
     found = _fields(text, line, names)
     values = [_text(found.get(name), name in strict) for name in names]
-    clean = [None if value is None else _UNPRINTABLE.sub(REPLACEMENT, value) for value in values]
+    clean = [None if value is None else storable(value) for value in values]
     return clean, touched or clean != values
 
 
@@ -126,14 +117,14 @@ def _fields(text: str, line: bytes, names: Sequence[str]) -> dict[str, object]:
     except RecursionError:
         return _deep_fields(line, names)
     except ValueError:
-        raise _Fault(Reason.BAD_JSON) from None
+        raise _FaultError(Reason.BAD_JSON) from None
     if not isinstance(record, _Pairs):
-        raise _Fault(Reason.NOT_AN_OBJECT)
+        raise _FaultError(Reason.NOT_AN_OBJECT)
     wanted = set(names)
     pairs = [pair for pair in record if pair[0] in wanted]
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _Fault(Reason.BAD_JSON)
+        raise _FaultError(Reason.BAD_JSON)
     return found
 
 
@@ -141,7 +132,7 @@ def _deep_fields(line: bytes, names: Sequence[str]) -> dict[str, object]:
     """Ask the parser without recursion: how deep Python can go depends on who called it."""
     frame = _polars(line, names)
     if frame is None or frame.height != 1 or any(line.count(json.dumps(name).encode()) > 1 for name in names):
-        raise _Fault(Reason.BAD_JSON)
+        raise _FaultError(Reason.BAD_JSON)
     return frame.row(0, named=True)
 
 
@@ -155,7 +146,7 @@ def _text(value: object, strict: bool) -> str | None:
     if isinstance(value, str):
         return value
     if strict:
-        raise _Fault(Reason.WRONG_TYPE)
+        raise _FaultError(Reason.WRONG_TYPE)
     return str(value)
 
 
@@ -169,7 +160,7 @@ def _shortest(number: float) -> str:
 
 def _parse(
     data: bytes,
-    rows: np.ndarray,
+    rows: Rows,
     names: Sequence[str],
     strict: Sequence[str],
     parts: list[Parsed],
@@ -203,10 +194,10 @@ def _polars(data: bytes, names: Sequence[str]) -> pl.DataFrame | None:
 
 
 def _checked(
-    frame: pl.DataFrame, data: bytes, rows: np.ndarray, names: Sequence[str], strict: Sequence[str]
+    frame: pl.DataFrame, data: bytes, rows: Rows, names: Sequence[str], strict: Sequence[str]
 ) -> Parsed:
     """Send the lines on which Polars may differ from the reference back to it."""
-    doubtful = _doubtful_values(frame, strict) | _doubtful_lines(data, names, len(rows))
+    doubtful = _doubtful_values(frame, strict) | _doubtful_keys(frame, data, names)
     frame = frame.with_columns(pl.Series("row", rows)).select("row", *names)
     if not doubtful:
         return Parsed(frame)
@@ -220,6 +211,7 @@ def _checked(
 
 
 def _doubtful_values(frame: pl.DataFrame, strict: Sequence[str]) -> set[int]:
+    """Find rows with text that Polars may have made from a list, an object, a boolean or half a pair."""
     if not strict:
         return set()
     doubts = pl.any_horizontal(_may_be_coerced(pl.col(name)) for name in strict)
@@ -233,25 +225,25 @@ def _may_be_coerced(text: pl.Expr) -> pl.Expr:
     return bracketed | text.is_in(["true", "false"]) | text.str.contains("\x00", literal=True)
 
 
-def _doubtful_lines(data: bytes, names: Sequence[str], count: int) -> set[int]:
-    """Find lines that may hold a wanted key twice, or spell one with escapes."""
-    keys = [b'"' + name.encode() + b'"' for name in names]
-    repeated = [key for key in keys if data.count(key) > count]
-    escaped = _escaped_letters(names) if b"\\u00" in data else None
-    if escaped is not None and not escaped.search(data):
-        escaped = None
-    if not repeated and escaped is None:
+def _doubtful_keys(frame: pl.DataFrame, data: bytes, names: Sequence[str]) -> set[int]:
+    """Find rows that may hold a wanted key twice, or spell one with escapes.
+
+    One pass over the whole block counts keys: as many as there are values means that no row has two.
+    """
+    block = pl.Series([data], dtype=pl.Binary).cast(pl.String)
+    keys = {name: rf'"{re.escape(name)}"[ \t\r]*:' for name in names}
+    escapes = rf"\\u00(?:{'|'.join(_letter_codes(names))})"
+    values = sum(frame.height - frame[name].null_count() for name in names)
+    if block.str.count_matches("|".join([*keys.values(), escapes])).item() == values:
         return set()
-    return {
-        i
-        for i, line in enumerate(data.split(b"\n"))
-        if any(line.count(key) > 1 for key in repeated) or (escaped and escaped.search(line))
-    }
+    lines = block.str.split("\n").explode()
+    doubts = [lines.str.count_matches(key) > 1 for key in keys.values()] + [lines.str.contains(escapes)]
+    return set(reduce(or_, doubts).arg_true().to_list())
 
 
-def _escaped_letters(names: Sequence[str]) -> re.Pattern[bytes]:
-    codes = sorted({f"{ord(letter):02x}" for name in names for letter in name})
-    return re.compile(rb"\\u00(?:" + "|".join(codes).encode() + rb")", re.IGNORECASE)
+def _letter_codes(names: Sequence[str]) -> list[str]:
+    codes = {f"{ord(letter):02x}" for name in names for letter in name}
+    return sorted(codes | {code.upper() for code in codes})
 
 
 def _frame(rows: Sequence[int], columns: dict[str, list[str | None]], names: Sequence[str]) -> pl.DataFrame:

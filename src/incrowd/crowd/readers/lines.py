@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from incrowd.crowd.readers.base import ReadOptions
-from incrowd.crowd.readers.source import Source, Utf8
+from incrowd.crowd.readers.source import Source
+from incrowd.crowd.readers.unicode import Bytes, Utf8
 
 PIECE_BYTES = 2**20
+HEAD_BYTES = 2**18
+HEAD = ReadOptions(keep_complete=True)
+"""To look at the first bytes only: a file that breaks off later is found out when it is read."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +23,12 @@ class Lines:
     first_row: int
     data: bytes
     too_long: tuple[int, ...]
-    incomplete: bool
+    incomplete: bool = False
 
     @property
     def count(self) -> int:
-        """Return how many lines there are, counting a last one without a line end."""
-        return self.data.count(b"\n") + (not self.data.endswith(b"\n") and bool(self.data))
+        """Return how many lines there are."""
+        return self.data.count(b"\n")
 
 
 class _Collector:
@@ -48,10 +52,12 @@ class _Collector:
             self._append(piece[first:end])
         self._extend(piece[end:])
 
-    def take(self, *, incomplete: bool, last: bool) -> Lines:
-        if last and not incomplete and self._open_size:
+    def finish(self) -> None:
+        if self._open_size:
             self._close(b"")
-        lines = Lines(self._rows_before + 1, b"".join(self._whole), tuple(self._too_long), incomplete)
+
+    def take(self) -> Lines:
+        lines = Lines(self._rows_before + 1, b"".join(self._whole), tuple(self._too_long))
         self._rows_before += self._rows
         self._whole, self._too_long, self._rows, self.size = [], [], 0, 0
         return lines
@@ -80,11 +86,36 @@ class _Collector:
 def read_lines(path: Path, options: ReadOptions) -> Iterator[Lines]:
     """Yield a text file's lines, about ``options.batch_bytes`` at a time."""
     with Source(path, options) as source:
+        for lines in lines_of(source, options):
+            yield replace(lines, incomplete=source.incomplete)
+
+
+def lines_of(source: Bytes, options: ReadOptions) -> Iterator[Lines]:
+    """Yield the lines of text that is already open."""
+    text = Utf8(source)
+    lines = _Collector(options.max_line_bytes)
+    # Half the cap: UTF-16 may grow by half when converted, and no line may hide inside one piece.
+    step = max(1, min(PIECE_BYTES, options.batch_bytes, options.max_line_bytes // 2))
+    while piece := text.read(step):
+        lines.add(piece)
+        if lines.size >= options.batch_bytes:
+            yield lines.take()
+    if not getattr(source, "incomplete", False):
+        lines.finish()
+    yield lines.take()
+
+
+def first_bytes(path: Path, options: ReadOptions = HEAD) -> bytes:
+    """Return a file's first decompressed bytes, as they are."""
+    with Source(path, options) as source:
         text = Utf8(source)
-        lines = _Collector(options.max_line_bytes)
-        step = max(1, min(PIECE_BYTES, options.batch_bytes, options.max_line_bytes))
-        while piece := text.read(step):
-            lines.add(piece)
-            if lines.size >= options.batch_bytes:
-                yield lines.take(incomplete=False, last=False)
-        yield lines.take(incomplete=source.incomplete, last=True)
+        head = b""
+        while len(head) < HEAD_BYTES and (piece := text.read(HEAD_BYTES)):
+            head += piece
+        return head
+
+
+def first_lines(path: Path, options: ReadOptions = HEAD) -> bytes:
+    """Return a text file's first whole lines: the same ones whatever the size of a batch."""
+    with Source(path, options) as source:
+        return next(lines_of(source, replace(options, batch_bytes=HEAD_BYTES))).data

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import polars as pl
 
 from incrowd.crowd.readers.base import Batch, ReadOptions, empty_rejects, empty_rows
 from incrowd.crowd.readers.fields import Layout
-from incrowd.crowd.schema import COLUMNS, Reason
+from incrowd.crowd.schema import Reason
 
 TIME_FORMATS = (
     "%Y-%m-%dT%H:%M:%S%.f%#z",
@@ -21,23 +23,54 @@ TIME_FORMATS = (
 DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d")
 
 
-def make_batch(
-    raw: pl.DataFrame,
-    layout: Layout,
-    options: ReadOptions,
-    *,
-    rejects: Iterable[tuple[int, Reason]] = (),
-    replaced: int = 0,
-    incomplete: bool = False,
-) -> Batch:
-    """Turn rows of text (`row` and the source's columns) into a batch of the layout's table."""
-    rows, refused = _SHAPES[layout.kind](raw, layout, options)
-    given = _reject_frame(rejects)
+class Extent(Protocol):
+    """Where parsed rows come from: what was too long to parse, and whether the source broke off."""
+
+    @property
+    def too_long(self) -> tuple[int, ...]:
+        """Numbers of the rows over the cap."""
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether the source ended early."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The extent of rows that nothing is missing from."""
+
+    too_long: tuple[int, ...] = ()
+    incomplete: bool = False
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """Rows of text (`row` and the source's columns), and the rows that gave none."""
+
+    rows: pl.DataFrame
+    rejects: list[tuple[int, Reason]] = field(default_factory=list)
+    replaced: int = 0
+    skipped: int = 0
+
+
+WHOLE = Whole()
+
+
+def make_batch(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> Batch:
+    """Turn rows of text that are whole and sound into a batch."""
+    return batch_of(Parsed(raw), layout, options)
+
+
+def batch_of(parsed: Parsed, layout: Layout, options: ReadOptions, extent: Extent = WHOLE) -> Batch:
+    """Turn parsed rows into a batch of the layout's table."""
+    rows, refused = _SHAPES[layout.kind](parsed.rows, layout, options)
+    too_long = [(row, Reason.TEXT_TOO_LONG) for row in extent.too_long]
     return Batch(
         rows=rows.select(empty_rows(layout.kind).columns).rechunk(),
-        rejects=pl.concat([given, refused]).sort("row"),
-        replaced=replaced,
-        incomplete=incomplete,
+        rejects=pl.concat([_reject_frame([*parsed.rejects, *too_long]), refused]).sort("row"),
+        replaced=parsed.replaced,
+        skipped=parsed.skipped,
+        incomplete=extent.incomplete,
     )
 
 
@@ -45,9 +78,9 @@ def _posts(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.
     time, bad_time = parse_times(_column(raw, layout, "time"))
     rows = raw.select(
         pl.col("row"),
-        _column(raw, layout, "id").alias("id"),
-        _filled(raw, layout, "user", options.user),
-        _filled(raw, layout, "community", options.community),
+        _name(raw, layout, "id"),
+        _name(raw, layout, "user", options.user),
+        _name(raw, layout, "community", options.community),
         time.alias("time"),
         _joined(raw, layout.columns["text"]).alias("text"),
     )
@@ -59,13 +92,13 @@ def _items(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.
     value, bad_value = parse_numbers(_column(raw, layout, "value"))
     rows = raw.select(
         pl.col("row"),
-        _column(raw, layout, "id").alias("id"),
-        _filled(raw, layout, "user", options.user),
-        _column(raw, layout, "item").alias("item"),
+        _name(raw, layout, "id"),
+        _name(raw, layout, "user", options.user),
+        _name(raw, layout, "item"),
         value.alias("value"),
         time.alias("time"),
     )
-    missing = rows["item"].is_null() | (rows["item"] == "")
+    missing = rows["item"].is_null()
     return _split(
         rows, {Reason.MISSING_FIELD: missing, Reason.BAD_VALUE: bad_value, Reason.BAD_TIME: bad_time}
     )
@@ -73,7 +106,7 @@ def _items(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.
 
 def _attributes(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.DataFrame, pl.DataFrame]:
     base = raw.with_columns(
-        _column(raw, layout, "id").alias("\0id"), _filled(raw, layout, "user", options.user).alias("\0user")
+        _name(raw, layout, "id").alias("\0id"), _name(raw, layout, "user", options.user).alias("\0user")
     )
     if layout.wide:
         rows = base.unpivot(
@@ -120,9 +153,13 @@ def _column(raw: pl.DataFrame, layout: Layout, ours: str) -> pl.Series:
     return raw[names[0]] if names else pl.Series(ours, [None], dtype=pl.String).new_from_index(0, raw.height)
 
 
-def _filled(raw: pl.DataFrame, layout: Layout, ours: str, constant: str | None) -> pl.Series:
+def _name(raw: pl.DataFrame, layout: Layout, ours: str, otherwise: str | None = None) -> pl.Series:
+    """Return a column of names; a blank one is no name, and takes what the caller said of every row."""
     column = _column(raw, layout, ours)
-    return (column if constant is None else column.fill_null(constant)).alias(ours)
+    named = pl.when(column != "").then(column)
+    return (
+        pl.select(named if otherwise is None else named.otherwise(pl.lit(otherwise))).to_series().alias(ours)
+    )
 
 
 def _joined(raw: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
