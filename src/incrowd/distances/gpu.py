@@ -1,0 +1,315 @@
+"""The GPU kernel (CuPy, extra `gpu`): exact all-pairs distances at the speed of the chip's logarithm unit.
+
+::
+
+    prepare   count words, split the vocabulary                    (gpu_panels.py)
+    tile      panels for its rows and columns, made once and kept while device memory lasts
+              → dense words → posting lists → distances; doubtful pairs again in double precision
+                                                                   (gpu_kernels.py)
+    fused     reduce the tile on the device; only counts travel    (gpu_questions.py)
+
+Needs NumPy, SciPy and CuPy alone. Distances agree with the reference within `TOLERANCE`; counts at radii are
+decided in double precision, so they agree exactly.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from incrowd.distances import gpu_kernels as cuda
+from incrowd.distances.gpu_panels import (
+    Device,
+    Panel,
+    Vocabulary,
+    build_panel,
+    chunks,
+    count_users,
+    log_scale,
+    split_vocabulary,
+)
+from incrowd.distances.question import Array, Floats, Ints, Piece, Question
+from incrowd.distances.reference import Metric
+from incrowd.distances.tiles import Tile
+from incrowd.errors import MissingExtra
+
+TOLERANCE = 2e-5
+TRUST = 0.02
+"""Below this gap (Jensen-Shannon divergence, 1 - cosine, …) a pair is computed again in double precision:
+an error e of the gap is an error of about e / (2 sqrt(gap)) of the distance."""
+DEVICE_SHARE = 0.7
+"""Share of the free device memory that panels may fill."""
+_PAIRS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The thresholds a question compares distances with; pairs near one are settled in double precision."""
+
+    values: Device
+    """Rising, shared by all rows; or one for each row."""
+    own: bool = False
+    """Row i has the one edge values[i]."""
+    slack: float = 0.0
+    """How near a distance must be to count as equal to its edge."""
+
+
+class Panels:
+    """The panels of one comparison, kept on the device while they fit, the longest unused dropped first."""
+
+    def __init__(self, build: Callable[[bool, range], Panel], limit: int) -> None:
+        self._build, self._limit = build, limit
+        self._held: OrderedDict[tuple[bool, range], Future[Panel]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, is_y: bool, span: range) -> Panel:
+        """Return the panel of some rows; the first thread to ask builds it, others wait."""
+        key = (is_y, span)
+        with self._lock:
+            waiting = self._held.get(key)
+            if waiting:
+                self._held.move_to_end(key)
+            else:
+                mine = self._held[key] = Future()
+        if waiting:
+            return waiting.result()
+        try:
+            mine.set_result(self._build(is_y, span))
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        self._make_room(key)
+        return mine.result()
+
+    def _make_room(self, newest: tuple[bool, range]) -> None:
+        with self._lock:
+            sizes = {
+                key: held.result().nbytes
+                for key, held in self._held.items()
+                if held.done() and not held.exception()
+            }
+            total = sum(sizes.values())
+            for key in list(sizes):
+                if total <= self._limit:
+                    return
+                if key != newest:
+                    total -= sizes[key]
+                    del self._held[key]
+
+
+@dataclass(frozen=True)
+class GpuState:
+    """One comparison, ready for tiles."""
+
+    x: sparse.csr_matrix
+    y: sparse.csr_matrix
+    symmetric: bool
+    metric: str
+    vocabulary: Vocabulary
+    scale: float
+    panels: Panels
+    recomputed: Device
+    """How many pairs were computed again in double precision."""
+
+
+@dataclass
+class GpuKernel:
+    """Fills tiles on a CUDA device."""
+
+    name: str = "gpu"
+    tolerance: float = TOLERANCE
+    threads: int | None = 3
+    """Tiles under way at once: one computes while others upload and count."""
+    device_memory: int | None = None
+    """Bytes panels may take on the device; None: most of what is free."""
+    _streams: threading.local = field(default_factory=threading.local, repr=False)
+
+    def refuses(self, metric: Metric) -> str:
+        """Say why not: an unknown metric, no CuPy, no device."""
+        if metric.name not in cuda.METRICS:
+            return f"the metric {metric.name} has no CUDA kernel"
+        return _no_device()
+
+    def bytes_for(self, x: sparse.csr_matrix, y: sparse.csr_matrix) -> tuple[int, int]:
+        """A single-precision distance and its transpose a pair; a panel's share a row."""
+        words = max(side.nnz / max(side.shape[0], 1) for side in (x, y))
+        return 12, int(32 * words) + 1024
+
+    def prepare(self, x: sparse.csr_matrix, y: sparse.csr_matrix | None, metric: Metric) -> GpuState:
+        """Count words and split the vocabulary; panels are made when a tile first needs them."""
+        xp = _cupy()
+        x_users = count_users(x, xp)
+        y_users = None if y is None else count_users(y, xp)
+        other = x if y is None else y
+        vocabulary = split_vocabulary(x_users, x.shape[0], y_users, other.shape[0], xp)
+        scale = log_scale(x) if metric.name == "jensen-shannon" else 1.0
+
+        def build(is_y: bool, span: range) -> Panel:
+            first = span.start + (x.shape[0] if is_y else 0)
+            panel = build_panel(other if is_y else x, span, vocabulary, metric.name, scale, first, xp)
+            xp.cuda.get_current_stream().synchronize()
+            return panel
+
+        limit = self.device_memory or int(DEVICE_SHARE * xp.cuda.Device().mem_info[0])
+        recomputed = xp.zeros(1, dtype=np.uint64)
+        return GpuState(x, other, y is None, metric.name, vocabulary, scale, Panels(build, limit), recomputed)
+
+    def tile(self, state: GpuState, tile: Tile) -> Array:
+        """Return the distances of one tile on the host, in single precision."""
+        with self._stream():
+            return np.asarray(_cupy().asnumpy(distances(state, tile)))
+
+    def exact(self, state: GpuState, rows: Ints, columns: Ints) -> Floats:
+        """Return listed pairs in double precision, a warp a pair."""
+        found = np.empty(len(rows))
+        with self._stream():
+            for start in range(0, len(rows), _PAIRS_AT_ONCE):
+                part = slice(start, start + _PAIRS_AT_ONCE)
+                found[part] = _exact_part(state, rows[part], columns[part])
+        return found
+
+    def fused(self, states: tuple[Any, ...], question: Question, tile: Tile) -> Piece | None:
+        """Answer on the device, if the question is one it knows."""
+        from incrowd.distances.gpu_questions import ANSWERS
+
+        answer = ANSWERS.get(type(question))
+        if answer is None:
+            return None
+        with self._stream():
+            return answer(states, question, tile)
+
+    def _stream(self) -> Any:
+        """A stream for each thread, so that tiles overlap."""
+        if not hasattr(self._streams, "own"):
+            self._streams.own = _cupy().cuda.Stream(non_blocking=True)
+        return self._streams.own
+
+
+def distances(state: GpuState, tile: Tile, edges: Edges | None = None) -> Device:
+    """Compute one tile of distances on the device: (rows, columns), single precision."""
+    xp, run = _cupy(), cuda.kernels(state.metric)
+    a = state.panels.get(False, tile.rows)
+    b = state.panels.get(not state.symmetric, tile.columns)
+    out = xp.empty((a.padded, b.padded), dtype=np.float32)
+    grid = (b.padded // cuda.TILE, a.padded // cuda.TILE)
+    _add_dense(state, run, a, b, grid, tile.diagonal, out)
+    _add_listed(state, run, a, b, grid, tile.diagonal, out)
+    if tile.diagonal:
+        run.mirror((-(-b.padded // 256), a.padded), (256,), (out, np.int64(b.padded), np.int32(a.padded)))
+    _finish(state, run, a, b, tile.diagonal, edges or Edges(xp.zeros(0)), out)
+    return out[: a.rows, : b.rows]
+
+
+def _add_dense(
+    state: GpuState, run: Any, a: Panel, b: Panel, grid: tuple[int, int], triangular: bool, out: Device
+) -> None:
+    if not len(a.dense):
+        out.fill(0)
+        return
+    kernel, unit = run.dense_terms, np.float32(1 / state.scale)
+    for number, (start, length) in enumerate(chunks(len(a.dense))):
+        sizes = (np.int32(a.padded // 4), np.int32(b.padded // 4), np.int32(length))
+        blocks = (a.dense[start:], b.dense[start:])
+        flags = (np.int32(number == 0), np.int32(triangular))
+        kernel(
+            grid,
+            (256,),
+            (*blocks, *sizes, a.less[number], b.less[number], unit, *flags, out, np.int64(b.padded)),
+        )
+
+
+def _add_listed(
+    state: GpuState, run: Any, a: Panel, b: Panel, grid: tuple[int, int], triangular: bool, out: Device
+) -> None:
+    if not state.vocabulary.listed:
+        return
+    fixed = 2.0**cuda.FIXED_POINT_BITS
+    scales = (np.float32(fixed / state.scale), np.float32(1 / fixed))
+    sizes = (np.int32(state.vocabulary.listed), *scales, np.int32(triangular))
+    lists = (a.entries, a.starts, b.entries, b.starts)
+    run.sparse_terms(
+        grid, (256,), (*lists, *sizes, out, np.int64(b.padded)), shared_mem=cuda.SPARSE_SHARED_BYTES
+    )
+
+
+def _finish(state: GpuState, run: Any, a: Panel, b: Panel, diagonal: bool, edges: Edges, out: Device) -> None:
+    count = 1 if edges.own else len(edges.values)
+    thresholds = (
+        np.float32(TRUST),
+        np.float64(TOLERANCE),
+        edges.values,
+        np.int32(count),
+        np.int32(edges.own),
+        np.float64(edges.slack),
+        np.int32(diagonal),
+    )
+    result = (out, np.int64(b.padded), np.int32(b.rows))
+    run.finish(
+        (-(-b.rows // 256), a.rows),
+        (256,),
+        (*result, a.mass, b.mass, *thresholds, *rows_of(a), *rows_of(b), state.recomputed),
+    )
+
+
+def rows_of(panel: Panel) -> tuple[Any, ...]:
+    """Return a panel's original rows as the kernels take them."""
+    return (panel.row_starts, panel.words, panel.values, panel.norms, np.int32(panel.first))
+
+
+def exact_pairs(metric: str, a: Panel, b: Panel, rows: Device, columns: Device) -> Device:
+    """Return the distances of listed pairs of two panels in double precision."""
+    xp = _cupy()
+    found = xp.empty(len(rows), dtype=np.float64)
+    if len(rows):
+        which = (rows.astype(np.int32), columns.astype(np.int32), np.int64(len(rows)))
+        cuda.kernels(metric).exact_pairs(
+            (-(-len(rows) // 8),), (256,), (*rows_of(a), *rows_of(b), *which, found)
+        )
+    return found
+
+
+def _exact_part(state: GpuState, rows: Ints, columns: Ints) -> Floats:
+    """Send only the rows that are needed."""
+    xp = _cupy()
+    if state.symmetric:  # the same order of a pair as in a tile, hence the same bits
+        rows, columns = np.minimum(rows, columns), np.maximum(rows, columns)
+    (rows, a), (columns, b) = (
+        _needed(state, state.x, rows, 0),
+        _needed(state, state.y, columns, state.x.shape[0]),
+    )
+    found = exact_pairs(state.metric, a, b, xp.asarray(rows), xp.asarray(columns))
+    return np.asarray(xp.asnumpy(found))
+
+
+def _needed(state: GpuState, matrix: sparse.csr_matrix, rows: Ints, first: int) -> tuple[Ints, Panel]:
+    wanted, place = np.unique(rows, return_inverse=True)
+    nothing_shared = Vocabulary(state.vocabulary.place, 0, 0)
+    chosen = matrix[wanted]
+    panel = build_panel(chosen, range(len(wanted)), nothing_shared, state.metric, state.scale, first, _cupy())
+    return place, panel
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise MissingExtra("computing on a GPU", "gpu") from error
+    return cupy
+
+
+def _no_device() -> str:
+    try:
+        import cupy
+
+        return "" if cupy.cuda.runtime.getDeviceCount() else "this machine has no CUDA device"
+    except ImportError:
+        return "CuPy is not installed (pip install 'incrowd[gpu]')"
+    except Exception as error:  # CuPy raises CUDARuntimeError without a driver
+        return f"CUDA does not answer ({type(error).__name__})"
