@@ -24,9 +24,12 @@ class JsonLines:
     kind: Kind = "posts"
 
     def recognises(self, path: Path, head: bytes) -> bool:
-        """Say whether the lines are JSON objects: one with a known key, or several with any."""
-        keys = sample_keys(head)
-        return bool(guess(keys)) or (bool(keys) and head.count(b"\n{") > 0)
+        """Say whether lines are JSON objects of which a known key holds a plain value."""
+        records = sample_records(head)
+        plain = [
+            key for record in records for key, value in record.items() if not isinstance(value, (list, dict))
+        ]
+        return bool(guess(plain)) or (len(records) > 1 and bool(plain))
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""
@@ -43,12 +46,17 @@ class JsonLines:
 
 def sample_keys(data: bytes) -> list[str]:
     """Return the keys of the objects in the first lines, in order of appearance."""
-    keys: dict[str, None] = {}
+    return list(dict.fromkeys(key for record in sample_records(data) for key in record))
+
+
+def sample_records(data: bytes) -> list[dict[str, object]]:
+    """Return the objects in the first lines."""
+    records = []
     for line in data.split(b"\n", SAMPLED_LINES)[:SAMPLED_LINES]:
         try:
-            record = json.loads(line)
+            record = json.loads(line) if line.lstrip().startswith(b"{") else None
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
-            keys.update(dict.fromkeys(record))
-    return list(keys)
+            records.append(record)
+    return records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -23,6 +24,8 @@ SAMPLED_BYTES = 2**18
 MOST_RAGGED = 0.1
 """A larger part of ragged rows among the first means that the delimiter or the quoting is wrong."""
 
+_WORD = re.compile(r"[A-Za-z_][\w :.-]{0,63}")
+
 
 class Table:
     """Delimited text whose first record names the columns."""
@@ -33,9 +36,11 @@ class Table:
         self._delimiters = delimiters
 
     def recognises(self, path: Path, head: bytes) -> bool:
-        """Say whether the first line names a user and at least one thing more."""
+        """Say whether the first line names columns, and the lines after it have as many."""
         found = _header(head, self._delimiters)
-        return found is not None and len(found.names) > 1 and "user" in guess(found.names)
+        if found is None or len(found.names) < 2 or len(set(found.names)) < len(found.names):
+            return False
+        return "user" in guess(found.names) or _names_columns(found, head)
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""
@@ -90,6 +95,17 @@ def _header(data: bytes, delimiters: str) -> _Header | None:
         return None
     readings = [_Header(split_records([line], d)[0], d) for d in delimiters]
     return max(readings, key=lambda reading: (len(guess(reading.names)), len(reading.names)))
+
+
+def _names_columns(header: _Header, head: bytes) -> bool:
+    """Say whether a line without known names is a header: words above rows of the same width."""
+    if not all(_WORD.fullmatch(name) for name in header.names):
+        return False
+    rows = [
+        text for line in head.split(b"\n")[1:-1][:SAMPLED_RECORDS] if (text := decoded(line)[0].rstrip("\r"))
+    ]
+    widths = {len(fields) for fields in split_records(rows, header.delimiter)}
+    return widths == {len(header.names)}
 
 
 def _check_header(header: _Header, place: str) -> None:

@@ -1,0 +1,155 @@
+"""What is inside an archive, read in place: nothing is unpacked to disk."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from incrowd.crowd.readers.base import ReadOptions
+from incrowd.crowd.readers.source import Caps, Source, codec_of, open_regular
+from incrowd.crowd.readers.unicode import Bytes
+from incrowd.errors import UnreadableSource
+
+ZIP_MAGIC = b"PK\x03\x04"
+TAR_MAGIC = slice(257, 262)
+ENCRYPTED = 0x1
+FAULTS = (
+    zipfile.BadZipFile,
+    OSError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    zlib.error,
+    lzma.LZMAError,
+)
+
+
+class Member:
+    """The bytes of one file in a zip, counted against the archive's caps."""
+
+    def __init__(self, file: IO[bytes], place: str, caps: Caps, archive_size: int) -> None:
+        self._file = file
+        self._place = place
+        self._caps = caps
+        self._archive_size = archive_size
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to `size` bytes; none at the end."""
+        try:
+            piece = self._file.read(size)
+        except FAULTS as error:
+            raise UnreadableSource(
+                f"{self._place}: damaged inside the archive. Expected a sound file. Fetch the archive again."
+            ) from error
+        self._caps.count(len(piece), self._archive_size)
+        return piece
+
+
+class Zip:
+    """A zip archive that has been looked over: no passwords, no paths that lead out of it."""
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self.path = path
+        self._file = open_regular(path)
+        try:
+            self._zip = zipfile.ZipFile(self._file)
+        except FAULTS as error:
+            self._file.close()
+            raise UnreadableSource(
+                f"{path}: the zip archive is damaged or cut off. Expected a whole one. Fetch it again."
+            ) from error
+        self._caps = Caps(path, options)
+        self._check()
+
+    def __enter__(self) -> Zip:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+        self._file.close()
+
+    @property
+    def names(self) -> list[str]:
+        """Return the files in the archive."""
+        return [info.filename for info in self._zip.infolist() if not info.is_dir()]
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[Member]:
+        """Open one file of the archive."""
+        place = f"{self.path}/{name}"
+        try:
+            self._refuse_nested(name, place)
+            file = self._zip.open(name)
+        except FAULTS as error:
+            raise UnreadableSource(
+                f"{place}: damaged inside the archive. Fetch the archive again."
+            ) from error
+        with file:
+            yield Member(file, place, self._caps, self.path.stat().st_size)
+
+    def _check(self) -> None:
+        for info in self._zip.infolist():
+            if info.flag_bits & ENCRYPTED:
+                raise UnreadableSource(
+                    f"{self.path}: needs a password. Unpack it and pack it anew without one."
+                )
+            refuse_escape(self.path, info.filename)
+
+    def _refuse_nested(self, name: str, place: str) -> None:
+        with self._zip.open(name) as file:
+            head = file.read(512)
+        if codec_of(head) or head.startswith(ZIP_MAGIC) or is_tar(head):
+            raise UnreadableSource(f"{place}: an archive inside an archive. Unpack the outer one first.")
+
+
+def refuse_escape(path: Path, name: str) -> None:
+    """Refuse an archive with a path that leads out of it; no honest export has one."""
+    parts = PurePosixPath(name.replace("\\", "/"))
+    if parts.is_absolute() or ".." in parts.parts or ":" in parts.parts[0]:
+        raise UnreadableSource(
+            f"{path}: holds a path that leads outside the archive. Do not trust this file."
+        )
+
+
+def zip_names(path: Path, head: bytes) -> list[str]:
+    """Return the files in a zip, or none if it is no zip."""
+    if not head.startswith(ZIP_MAGIC):
+        return []
+    with Zip(path, ReadOptions()) as archive:
+        return archive.names
+
+
+def find(names: list[str], ending: str) -> str | None:
+    """Return the file whose path ends so, the shortest of several: exports differ in their outer folders."""
+    matches = [name for name in names if name == ending or name.endswith("/" + ending)]
+    return min(matches, key=lambda name: (len(name), name), default=None)
+
+
+def is_tar(head: bytes) -> bool:
+    """Say whether these are the first bytes of a tar archive."""
+    return head[TAR_MAGIC] == b"ustar"
+
+
+@contextmanager
+def open_in_tar(source: Source, ending: str) -> Iterator[Bytes | None]:
+    """Walk through a tar archive to the file whose path ends so; None if it has none."""
+    try:
+        with tarfile.open(fileobj=io.BufferedReader(source), mode="r|") as archive:
+            for info in archive:
+                refuse_escape(source.path, info.name)
+                file = archive.extractfile(info) if info.isfile() and info.name.endswith(ending) else None
+                if file is not None:
+                    yield file
+                    return
+            yield None
+    except (tarfile.TarError, EOFError) as error:
+        raise UnreadableSource(
+            f"{source.path}: the tar archive is damaged or cut off. Fetch it again."
+        ) from error

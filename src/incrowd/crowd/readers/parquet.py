@@ -1,0 +1,95 @@
+"""Parquet files with any columns: posts, items or attributes, by mapping or by common names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from incrowd.crowd.readers.base import Batch, ReadOptions
+from incrowd.crowd.readers.fields import Layout, layout_of
+from incrowd.crowd.readers.shape import make_batch
+from incrowd.crowd.readers.source import open_regular
+from incrowd.crowd.schema import Kind
+from incrowd.errors import SchemaError, UnreadableSource
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+MAGIC = b"PAR1"
+
+
+class Parquet:
+    """A table with typed columns."""
+
+    name = "parquet"
+    kind: Kind = "posts"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Say whether the file begins as Parquet does."""
+        return head.startswith(MAGIC)
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the source's rows in order."""
+        with _open(path) as file:
+            schema = file.schema_arrow
+            if len(set(schema.names)) < len(schema.names):
+                raise SchemaError(f"{path}: two columns have the same name. Rename one.")
+            layout = layout_of(schema.names, options, str(path))
+            before = 0
+            for frame in _frames(file, layout, options, path):
+                yield make_batch(_texts(frame, layout, before, path), layout, options)
+                before += frame.height
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[ParquetFile]:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    with open_regular(path) as file:
+        try:
+            parquet = ParquetFile(file)
+        except (pa.ArrowException, OSError) as error:
+            raise _damaged(path) from error
+        yield parquet
+
+
+def _frames(file: ParquetFile, layout: Layout, options: ReadOptions, path: Path) -> Iterator[pl.DataFrame]:
+    import pyarrow as pa
+
+    size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
+    rows = max(1, min(2**17, options.batch_bytes * max(1, file.metadata.num_rows) // max(1, size)))
+    try:
+        for batch in file.iter_batches(batch_size=rows, columns=layout.sources, use_threads=False):
+            frame = pl.from_arrow(batch)
+            if isinstance(frame, pl.DataFrame):
+                yield frame
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> UnreadableSource:
+    return UnreadableSource(
+        f"{path}: the Parquet file is damaged or cut off. Expected a whole one. Fetch it again."
+    )
+
+
+def _texts(frame: pl.DataFrame, layout: Layout, before: int, path: Path) -> pl.DataFrame:
+    rows = pl.Series("row", range(before + 1, before + 1 + frame.height), dtype=pl.UInt64)
+    return frame.select(rows, *(as_text(frame[name], str(path)) for name in layout.sources))
+
+
+def as_text(column: pl.Series, place: str) -> pl.Series:
+    """Spell a typed column the way a text file would, so that all formats take one path."""
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+        raise SchemaError(
+            f"{place}: column '{column.name[:40]}' holds {column.dtype.base_type().__name__} values. "
+            "Expected texts, numbers or times. Choose another with --columns."
+        )
+    if column.dtype in (pl.Datetime, pl.Date):
+        column = column.cast(pl.Datetime("us")).dt.timestamp("us") // 1_000_000
+    return column.cast(pl.String)

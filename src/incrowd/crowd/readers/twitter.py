@@ -1,0 +1,93 @@
+"""A person's own archive from X (Twitter): a ZIP of JavaScript files with JSON in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from email.utils import mktime_tz, parsedate_tz
+from pathlib import Path
+
+from incrowd.crowd.readers.archive import Zip, find, zip_names
+from incrowd.crowd.readers.base import Batch, ReadOptions
+from incrowd.crowd.readers.collect import POSTS, Collector
+from incrowd.crowd.readers.jsonstream import JsonStream
+from incrowd.crowd.readers.shape import Whole, batch_of
+from incrowd.crowd.schema import Kind, Reason
+from incrowd.errors import SchemaError, UnreadableSource
+
+TWEETS = re.compile(r"(?:^|/)data/tweets?(?:-part(\d+))?\.js$")
+COMMUNITY = "x.com"
+
+
+class TwitterArchive:
+    """Tweets of one person; retweets are someone else's words and are skipped."""
+
+    name = "twitter"
+    kind: Kind = "posts"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Say whether the archive has tweets where X puts them."""
+        return bool(_parts(zip_names(path, head)))
+
+    def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the tweets, part after part."""
+        with Zip(path, options) as archive:
+            parts = _parts(archive.names)
+            if not parts:
+                raise UnreadableSource(f"{path}: no data/tweets.js is in the archive.")
+            user = options.user or _user(archive, options)
+            community = options.community or COMMUNITY
+            rows = Collector(POSTS, options.batch_bytes)
+            number = 0
+            for name in parts:
+                with archive.open(name) as member:
+                    stream = JsonStream(member, f"{path}/{name}", options)
+                    stream.skip_to("[")
+                    for record in stream.items():
+                        number += 1
+                        _add(rows, number, record, user, community)
+                        if rows.full:
+                            yield batch_of(rows.take(), POSTS, options)
+                yield batch_of(rows.take(), POSTS, options, Whole(incomplete=stream.incomplete))
+
+
+def _parts(names: list[str]) -> list[str]:
+    """Return the files of tweets in order: tweets.js, tweets-part1.js, ..."""
+    found = [(int(match[1] or 0), name) for name in names if (match := TWEETS.search(name))]
+    return [name for _, name in sorted(found)]
+
+
+def _add(rows: Collector, number: int, record: object, user: str, community: str) -> None:
+    tweet = record.get("tweet", record) if isinstance(record, dict) else None
+    if not isinstance(tweet, dict):
+        return rows.reject(number, Reason.NOT_AN_OBJECT)
+    text = tweet.get("full_text", tweet.get("text"))
+    if text is None:
+        return rows.reject(number, Reason.MISSING_FIELD)
+    if not isinstance(text, str):
+        return rows.reject(number, Reason.WRONG_TYPE)
+    if text.startswith("RT @"):
+        return rows.skip()
+    identity = tweet.get("id_str", tweet.get("id"))
+    name = identity if isinstance(identity, str) else None
+    return rows.add(number, (name, user, community, _time(tweet.get("created_at")), text))
+
+
+def _time(created: object) -> str | None:
+    """Return UTC seconds of ``Wed Nov 11 20:00:00 +0000 2020``; what is no time is left to be refused."""
+    parsed = parsedate_tz(created) if isinstance(created, str) else None
+    return str(mktime_tz(parsed)) if parsed else None if created is None else "?"
+
+
+def _user(archive: Zip, options: ReadOptions) -> str:
+    name = find(archive.names, "data/account.js")
+    if name is not None:
+        with archive.open(name) as member:
+            stream = JsonStream(member, f"{archive.path}/{name}", options)
+            stream.skip_to("[")
+            for record in stream.items():
+                account = record.get("account") if isinstance(record, dict) else None
+                user = account.get("username") if isinstance(account, dict) else None
+                if isinstance(user, str) and user:
+                    return user
+    raise SchemaError(f"{archive.path}: does not say whose it is. Name the person with --user NAME.")
