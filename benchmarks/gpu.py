@@ -73,7 +73,7 @@ def awkward_crowd(people: int, words: int, seed: int) -> sparse.csr_matrix:
     """Duplicates, near-duplicates, single words, disjoint people, heavy tails."""
     rng = np.random.default_rng(seed)
     counts = rng.poisson(0.6 / (1 + np.arange(words) / 20.0), (people, words)).astype(float)
-    counts *= rng.integers(1, 50, counts.shape)
+    counts *= rng.gamma(2.0, size=counts.shape)  # no two distances are equal by accident
     counts[1], counts[2] = counts[0], counts[0] + (np.arange(words) == 3)
     counts[3:9] = np.eye(words)[:6]
     counts[9] = counts[8] * 1e6 + counts[7]
@@ -228,16 +228,14 @@ def tune(cp, x) -> list[dict]:
 
     def note(**what):
         gpu_kernels.kernels.cache_clear()
-        gpu_kernels.SPARSE_SHARED_BYTES = gpu_kernels.TILE**2 * 4 + gpu_kernels.QUEUE * 16
         found.append(what | {k: v for k, v in stages(cp, part, 8192, 3).items() if k != "side"})
         print(json.dumps(what), json.dumps(found[-1]["seconds"]), file=sys.stderr, flush=True)
 
-    for lanes in (4, 8, 16):
-        for queue in (256, 512, 1024):
-            gpu_kernels.LANES, gpu_kernels.QUEUE = lanes, queue
-            note(lanes=lanes, queue=queue)
-    gpu_kernels.LANES, gpu_kernels.QUEUE = 8, 512
-    for share in (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6):
+    for queue in (384, 512, 768, 1024):
+        gpu_kernels.QUEUE = queue
+        note(queue=queue)
+    gpu_kernels.QUEUE = 512
+    for share in (0.1, 0.2, 0.25, 0.3, 0.4, 0.5):
         gpu.split_vocabulary = lambda *a, share=share: gpu_panels.split_vocabulary(*a, dense_from=share)
         note(dense_from=share)
     gpu.split_vocabulary = gpu_panels.split_vocabulary

@@ -234,8 +234,8 @@ def _add_listed(
     scales = (np.float32(fixed / state.scale), np.float32(1 / fixed))
     sizes = (np.int32(state.vocabulary.listed), *scales, np.int32(triangular))
     lists = (a.entries, a.starts, b.entries, b.starts)
-    run.sparse_terms(
-        grid, (256,), (*lists, *sizes, out, np.int64(b.padded)), shared_mem=cuda.SPARSE_SHARED_BYTES
+    run.listed_terms(
+        grid, (256,), (*lists, *sizes, out, np.int64(b.padded)), shared_mem=cuda.listed_shared_bytes()
     )
 
 

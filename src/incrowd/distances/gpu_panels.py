@@ -25,7 +25,7 @@ from incrowd.distances.question import Floats, Ints
 Device = Any
 """An array of NumPy or CuPy."""
 
-DENSE_FROM = 0.25
+DENSE_FROM = 0.3
 """Share of people who use a word from which a dense block beats posting lists (measured on an H200)."""
 MOST_DENSE = 8192
 CHUNK = 512
