@@ -57,6 +57,11 @@ class Worker:
             return piece
         return self.question.look(tile, *(self._settled(side, tile) for side in range(len(self.states))))
 
+    @property
+    def threads(self) -> int | None:
+        """How many tiles this process may work on at once; None: any number."""
+        return self.kernel.threads
+
     def _settled(self, side: int, tile: Tile) -> Array:
         distances = self.kernel.tile(self.states[side], tile)
         if self.kernel.tolerance == 0:
@@ -92,7 +97,7 @@ class Threads:
     def run(self, job: Job, plan: TilePlan, absorb: Absorb, progress: Progress | None) -> None:
         """Keep `workers` tiles under way; kernels release Python's lock."""
         worker = job.open()
-        at_once = min(self.workers, worker.kernel.threads or self.workers)
+        at_once = min(self.workers, worker.threads or self.workers)
         done, total = 0, float(plan.pairs)
         with ThreadPoolExecutor(at_once) as pool:
             for tile, piece in _as_finished(pool, worker, plan, at_once + 1):
