@@ -122,8 +122,8 @@ def _summary(report: ImportReport, crowd: Crowd) -> RenderableType:
     from rich.text import Text
 
     lines = [Text(f"{report.added:,} of {report.rows:,} rows added to {crowd.path}", style="bold")]
-    if report.skipped:
-        lines.append(Text(f"imported before, nothing to do: {', '.join(report.skipped)}"))
+    if report.known:
+        lines.append(Text(f"imported before, nothing to do: {', '.join(report.known)}"))
     incomplete = [source.name for source in report.sources if source.incomplete]
     if incomplete:
         lines.append(Text(f"cut off, complete records kept: {', '.join(incomplete)}", style="yellow"))

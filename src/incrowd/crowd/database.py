@@ -12,7 +12,6 @@ import duckdb
 
 from incrowd.errors import BudgetExceeded
 
-LEAST_MEMORY = 64 * 2**20
 MOST_THREADS = 4
 """More threads need more memory than they save time here."""
 
@@ -21,7 +20,7 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
     """Open an in-memory database that uses at most `memory` bytes and spills to a folder."""
     return duckdb.connect(
         config={
-            "memory_limit": f"{max(memory, LEAST_MEMORY)}B",
+            "memory_limit": f"{memory}B",
             "temp_directory": str(spill),
             "threads": min(MOST_THREADS, os.cpu_count() or 1),
             "preserve_insertion_order": False,

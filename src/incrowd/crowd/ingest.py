@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 
 from incrowd.crowd import database
+from incrowd.crowd.budget import Budget
 from incrowd.crowd.disk import Disk
 from incrowd.crowd.manifest import Manifest, Part, SourceRecord, save
 from incrowd.crowd.merge import Merger
@@ -32,10 +33,6 @@ from incrowd.crowd.staging import DONE_NAME, STAGING_FOLDER, Staged, Stager
 from incrowd.errors import InputError
 
 SPILL_NAME = "spill"
-DATABASE_SHARE = 0.4
-"""The part of the budget DuckDB may use; the rest is for reading, writing and the libraries themselves."""
-BATCHES_IN_MEMORY = 32
-LEAST_BATCH_BYTES, MOST_BATCH_BYTES = 2**20, 32 * 2**20
 QUARANTINE = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("reason", pa.string())])
 
 
@@ -53,7 +50,7 @@ class ImportReport:
 
     sources: tuple[SourceRecord, ...]
     """Sources that were read, in order of precedence."""
-    skipped: tuple[str, ...]
+    known: tuple[str, ...]
     """Names of sources whose very bytes were imported before."""
     data_hash: str
 
@@ -82,7 +79,7 @@ class ImportReport:
             "added": self.added,
             "reasons": dict(self.reasons),
             "replaced": sum(source.replaced for source in self.sources),
-            "skipped": list(self.skipped),
+            "known_sources": list(self.known),
             "data_hash": self.data_hash,
             "sources": [asdict(source) for source in self.sources],
         }
@@ -96,13 +93,13 @@ class Import:
     disk: Disk
     manifest: Manifest
     pseudonyms: Pseudonyms
-    memory: int
+    budget: Budget
     progress: Progress
 
     def run(self, sources: Sequence[Source]) -> tuple[Manifest, ImportReport]:
         """Import sources, in order of precedence, and commit."""
         self._tidy()
-        connection = database.connect(int(self.memory * DATABASE_SHARE), self._staging / SPILL_NAME)
+        connection = database.connect(self.budget.database, self._staging / SPILL_NAME)
         try:
             with database.explained():
                 return self._run(sources, connection)
@@ -135,11 +132,11 @@ class Import:
             disk=self.disk,
             pseudonyms=self.pseudonyms,
             connection=connection,
-            batch_bytes=min(MOST_BATCH_BYTES, max(LEAST_BATCH_BYTES, self.memory // BATCHES_IN_MEMORY)),
+            batch_bytes=self.budget.batch,
             now=int(time.time()),
             report=lambda rows, name: self.progress(rows, None, f"reading {name}"),
         )
-        fresh, skipped = self._unknown(sources, stager)
+        fresh, known = self._unknown(sources, stager)
         staged = [stager.stage(source) for source in fresh]
         _refuse_if_useless(staged)
         manifest = self.manifest
@@ -150,21 +147,21 @@ class Import:
             self.progress(1, 1, "committing")
             save(manifest, self.folder, self.disk)
         self._clear_staging()
-        return manifest, ImportReport(sources=records, skipped=skipped, data_hash=manifest.data_hash)
+        return manifest, ImportReport(sources=records, known=known, data_hash=manifest.data_hash)
 
     def _unknown(self, sources: Sequence[Source], stager: Stager) -> tuple[list[Source], tuple[str, ...]]:
         """Separate new sources from those imported before or named twice."""
-        known = {record.identity for record in self.manifest.imports}
+        seen = {record.identity for record in self.manifest.imports}
         fresh: list[Source] = []
-        skipped: list[str] = []
+        known: list[str] = []
         for source in sources:
             identity = stager.record(source).identity
-            if identity in known:
-                skipped.append(source.name)
+            if identity in seen:
+                known.append(source.name)
             else:
                 fresh.append(source)
-            known.add(identity)
-        return fresh, tuple(skipped)
+            seen.add(identity)
+        return fresh, tuple(known)
 
     def _merge(self, staged: Sequence[Staged], merger: Merger) -> tuple[Manifest, tuple[SourceRecord, ...]]:
         tables = dict(self.manifest.tables)

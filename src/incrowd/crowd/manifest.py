@@ -53,6 +53,8 @@ class SourceRecord:
     """Rows set aside, by reason code; `duplicate` rows are counted here and nowhere else."""
     replaced: int = 0
     """Rows in which invalid bytes or NULs were replaced by U+FFFD."""
+    skipped: int = 0
+    """Records that are sound but not a person's own rows of this table, e.g. reposts."""
     incomplete: bool = False
 
     @property

@@ -20,6 +20,8 @@ ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 16 * 2**20
 PART_BYTES = 2**30
 """About how many bytes of rows, before compression, go into one part."""
+UNIQUE = {"text", "ordinal", "content_hi", "content_lo", "id_hi", "id_lo"}
+"""Columns whose values hardly ever repeat: neither dictionaries nor statistics pay."""
 CONTENT = ("content_hi", "content_lo")
 """The two halves of a row's hash over its visible columns."""
 
@@ -34,8 +36,14 @@ class ParquetSink:
         self._waiting_bytes = self._waiting_rows = 0
         self.closed = self.broken = False
         self.rows = self.size = self.taken_bytes = 0
-        # Nested as in Parquet's own design: the writer calls our `write` for every page.
-        self._writer = pq.ParquetWriter(pa.PythonFile(self, mode="w"), schema, compression=compression)
+        short = [name for name in schema.names if name not in UNIQUE]
+        self._writer = pq.ParquetWriter(
+            pa.PythonFile(self, mode="w"),
+            schema,
+            compression=compression,
+            use_dictionary=short,
+            write_statistics=short,
+        )
 
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Take some rows; they are written as soon as they fill a row group."""

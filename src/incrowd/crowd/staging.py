@@ -23,7 +23,7 @@ from incrowd.crowd.parts import parquet_sink
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.readers.base import Batch, empty_rejects, empty_rows
 from incrowd.crowd.rowhash import add_hashes
-from incrowd.crowd.schema import COLUMNS, KINDS, Kind
+from incrowd.crowd.schema import Kind
 from incrowd.crowd.sources import Source, described
 from incrowd.crowd.validate import Checked, check
 
@@ -60,7 +60,7 @@ class Tally:
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self.rows = self.good = self.replaced = 0
+        self.rows = self.good = self.replaced = self.skipped = 0
         self.reasons: Counter[str] = Counter()
         self.incomplete = False
 
@@ -69,6 +69,7 @@ class Tally:
         self.rows += batch.rows.height + batch.rejects.height
         self.good += checked.rows.height
         self.replaced += batch.replaced + checked.replaced
+        self.skipped += batch.skipped
         self.incomplete |= batch.incomplete
         for rejects in (batch.rejects, checked.rejects):
             self.reasons.update(dict(rejects["reason"].value_counts().iter_rows()))
@@ -82,6 +83,7 @@ class Tally:
             added=self.good,
             reasons=dict(sorted(self.reasons.items())),
             replaced=self.replaced,
+            skipped=self.skipped,
             incomplete=self.incomplete,
         )
 
@@ -127,7 +129,7 @@ class Stager:
         batches = source.batches(self.batch_bytes)
         first = next(batches, Batch(empty_rows("posts"), empty_rejects()))
         # A reader of tables may find out from the columns only what kind of rows it has.
-        tally = Tally(kind_of(first.rows))
+        tally = Tally(first.kind)
         rows_schema = self._prepare(empty_rows(tally.kind), tally, source)[0].schema
         with (
             parquet_sink(folder / ROWS_NAME, rows_schema, self.disk, compression="lz4") as good,
@@ -150,11 +152,6 @@ class Stager:
         checked = check(numbered, before.kind, now=self.now, allow_bots=own_export)
         named = checked.rows.with_columns(self.pseudonyms.replace(checked.rows["user"]).alias("user"))
         return add_hashes(self.connection, named, before.kind), checked
-
-
-def kind_of(rows: pl.DataFrame) -> Kind:
-    """Tell a table by the columns of its rows."""
-    return next(kind for kind in KINDS if set(COLUMNS[kind]) <= set(rows.columns))
 
 
 def _folder_name(record: SourceRecord) -> str:

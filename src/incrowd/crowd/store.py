@@ -15,6 +15,7 @@ import duckdb
 import polars as pl
 
 from incrowd.crowd import database, manifest, pseudonyms
+from incrowd.crowd.budget import Budget
 from incrowd.crowd.disk import Disk
 from incrowd.crowd.frames import frame_source
 from incrowd.crowd.ingest import Import, ImportReport, Progress
@@ -155,7 +156,7 @@ class Crowd:
                 disk=self._disk,
                 manifest=self._manifest,
                 pseudonyms=self._names_for_import(),
-                memory=memory,
+                budget=Budget.of(memory),
                 progress=progress or _silent,
             )
             self._manifest, report = job.run(find())
