@@ -54,7 +54,8 @@ def explained() -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException:
         raise BudgetExceeded(
-            "import: the rows do not fit the memory budget. Nothing was changed. Give a larger --memory."
+            "import: the rows fit neither the memory budget nor the disk's free space. Nothing was changed. "
+            "Give a larger --memory, or free some space."
         ) from None
     except duckdb.IOException as error:
         if "no space left" in str(error).lower():

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-PRIVATE = 0o600
-"""Readable by the owner alone."""
+PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
+"""For the owner alone."""
 
 
 class Disk:
@@ -55,13 +55,14 @@ class Disk:
         else:
             path.unlink(missing_ok=True)
 
-    def make_folder(self, path: Path) -> None:
-        """Make a folder and the folders above it."""
-        path.mkdir(parents=True, exist_ok=True)
+    def make_folder(self, path: Path, mode: int = 0o777) -> None:
+        """Make a folder and the folders above it, unless it is there."""
+        path.mkdir(mode, parents=True, exist_ok=True)
 
     def write_whole(self, path: Path, data: bytes, mode: int = 0o666) -> None:
         """Replace a file's whole contents in one step."""
         draft = path.with_name(path.name + ".tmp")
+        self.remove(draft)  # a leftover would keep its own mode
         with self.writing(draft, mode) as file:
             self.write(file, data)
         self.rename(draft, path)

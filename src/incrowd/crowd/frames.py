@@ -15,7 +15,7 @@ from incrowd.crowd.readers.base import Batch, ReadOptions
 from incrowd.crowd.readers.fields import Layout, layout_of
 from incrowd.crowd.readers.shape import make_batch
 from incrowd.crowd.schema import Kind
-from incrowd.errors import InputError
+from incrowd.errors import InputError, SchemaError
 
 ROWS_PER_BATCH = 65_536
 
@@ -43,8 +43,8 @@ def frame_source(frame: Any, kind: Kind | None, columns: Mapping[str, str] | Non
     options = ReadOptions(kind=kind, columns=columns or {})
     data = _to_polars(frame)
     layout = layout_of(data.columns, options, "the data frame")
-    texts = data.select(_as_text(data[name]) for name in layout.sources).with_row_index("row", offset=1)
-    texts = texts.cast({"row": pl.UInt64})
+    texts = data.select(_as_text(data[name]) for name in layout.sources)
+    texts = texts.with_row_index("row", offset=1).cast({"row": pl.UInt64})
     return FrameSource(texts, layout, options, _hash(texts))
 
 
@@ -58,7 +58,12 @@ def _to_polars(frame: Any) -> pl.DataFrame:
         ) from None
     if isinstance(native, nw.LazyFrame):
         native = native.collect("polars")
-    data: pl.DataFrame = native.to_polars()
+    try:
+        data: pl.DataFrame = native.to_polars()
+    except (pa.ArrowException, TypeError):  # the message would quote what the cells hold
+        raise SchemaError(
+            "the data frame: a column mixes types. Turn its values into text first, e.g. with .astype(str)."
+        ) from None
     return data
 
 
@@ -70,7 +75,12 @@ def _as_text(column: pl.Series) -> pl.Series:
         column, null_equal=True
     ):
         column = whole  # what was a column of integers before a missing value made it floats
-    return column.cast(pl.String)
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        raise SchemaError(
+            f"the data frame: column '{column.name}' holds {column.dtype}; expected text, numbers or dates."
+        ) from None
 
 
 def _hash(frame: pl.DataFrame) -> str:

@@ -12,28 +12,26 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import duckdb
-import polars as pl
-import pyarrow as pa
 
 from incrowd.crowd import database
 from incrowd.crowd.budget import Budget
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.manifest import Manifest, Part, SourceRecord, save
+from incrowd.crowd.manifest import Manifest, SourceRecord, save
 from incrowd.crowd.merge import Merger
-from incrowd.crowd.parts import PARTS_FOLDER, write_parts
+from incrowd.crowd.parts import PARTS_FOLDER
 from incrowd.crowd.pseudonyms import Pseudonyms
-from incrowd.crowd.schema import KINDS, Reason
+from incrowd.crowd.schema import KINDS
 from incrowd.crowd.sources import Source
 from incrowd.crowd.staging import DONE_NAME, STAGING_FOLDER, Staged, Stager
 from incrowd.errors import InputError
 
 SPILL_NAME = "spill"
-QUARANTINE = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("reason", pa.string())])
 
 
 class Progress(Protocol):
@@ -98,7 +96,18 @@ class Import:
 
     def run(self, sources: Sequence[Source]) -> tuple[Manifest, ImportReport]:
         """Import sources, in order of precedence, and commit."""
+        for name in (PARTS_FOLDER, STAGING_FOLDER):
+            self.disk.make_folder(self.folder / name)
         self._tidy()
+        try:
+            return self._with_database(sources)
+        except Exception:
+            # Free the disk now if that is possible; if not, the next import will.
+            with suppress(OSError):
+                self._tidy()
+            raise
+
+    def _with_database(self, sources: Sequence[Source]) -> tuple[Manifest, ImportReport]:
         connection = database.connect(self.budget.database, self._staging / SPILL_NAME)
         try:
             with database.explained():
@@ -166,7 +175,6 @@ class Import:
     def _merge(self, staged: Sequence[Staged], merger: Merger) -> tuple[Manifest, tuple[SourceRecord, ...]]:
         tables = dict(self.manifest.tables)
         records: list[SourceRecord] = []
-        quarantine = [_rejects(source) for source in staged]
         for kind in KINDS:
             group = [source for source in staged if source.record.kind == kind]
             if not group:
@@ -175,14 +183,8 @@ class Import:
             merged = merger.merge(kind, group, tables[kind])
             tables[kind] = merged.parts
             records += [_settled(s.record, aside) for s, aside in zip(group, merged.set_aside, strict=True)]
-            quarantine.append(_conflicts(merged.conflicts, group))
-        tables["quarantine"] = (*tables["quarantine"], *self._write_quarantine(quarantine))
+        tables["quarantine"] = merger.quarantine(staged, tables["quarantine"])
         return self.manifest.next(tables, tuple(records)), tuple(records)
-
-    def _write_quarantine(self, rejects: list[pl.DataFrame]) -> tuple[Part, ...]:
-        rows = pl.concat(rejects).sort("file", "row", "reason")
-        batches = rows.to_arrow().cast(QUARANTINE).to_batches()
-        return write_parts("quarantine", batches, QUARANTINE, self.folder, self.disk, run=self._run_number)
 
     def _clear_staging(self) -> None:
         for path in self._staging.iterdir():
@@ -207,16 +209,3 @@ def _refuse_if_useless(staged: Sequence[Staged]) -> None:
 def _settled(record: SourceRecord, set_aside: Counter[str]) -> SourceRecord:
     reasons = Counter(record.reasons) + set_aside
     return replace(record, added=record.added - set_aside.total(), reasons=dict(sorted(reasons.items())))
-
-
-def _rejects(source: Staged) -> pl.DataFrame:
-    return pl.read_parquet(source.rejects, glob=False).select(
-        pl.lit(source.record.name).alias("file"), "row", "reason"
-    )
-
-
-def _conflicts(conflicts: pl.DataFrame, group: Sequence[Staged]) -> pl.DataFrame:
-    names = pl.DataFrame({"file": [source.record.name for source in group]}).with_row_index("source")
-    return conflicts.join(names, on="source").select(
-        "file", "row", pl.lit(str(Reason.CONFLICTING_ID)).alias("reason")
-    )

@@ -54,8 +54,6 @@ class Merged:
     parts: tuple[Part, ...]
     set_aside: tuple[Counter[str], ...]
     """By source: how many rows were duplicates or conflicts."""
-    conflicts: pl.DataFrame
-    """Columns `source`, `row`: rows whose id was taken by another row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,30 +67,42 @@ class Merger:
 
     def merge(self, kind: Kind, staged: Sequence[Staged], old: tuple[Part, ...]) -> Merged:
         """Add staged sources, in order of precedence, to a table made of `old` parts."""
-        self._load(kind, staged, old)
+        self._view("staged", [source.rows for source in staged], staged)
+        self.connection.execute(f"CREATE OR REPLACE VIEW existing AS {self._existing(kind, old)}")
         self._judge(kind)
-        rewrite = len({part.run for part in old}) >= MOST_RUNS
-        new = self._write(kind, old if rewrite else ())
-        return Merged(
-            parts=new if rewrite else (*old, *new),
-            set_aside=self._set_aside(len(staged)),
-            conflicts=self._conflicts(),
-        )
+        self._note_conflicts()
+        kept, rewritten = _kept_and_rewritten(old)
+        return Merged(parts=(*kept, *self._write(kind, rewritten)), set_aside=self._set_aside(len(staged)))
 
-    def _load(self, kind: Kind, staged: Sequence[Staged], old: tuple[Part, ...]) -> None:
-        names = [str(source.rows) for source in staged]
-        numbers = pl.DataFrame({"filename": names}).with_row_index("source")
-        self.connection.register("numbers", numbers.to_arrow())
-        self.connection.execute("CREATE OR REPLACE TABLE files AS SELECT * FROM numbers")
-        self.connection.unregister("numbers")
-        scan = parquet_sql((source.rows for source in staged), filename=True)
+    def quarantine(self, staged: Sequence[Staged], old: tuple[Part, ...]) -> tuple[Part, ...]:
+        """List the rows that were set aside; call it after the tables are merged."""
+        self._view("rejects", [source.rejects for source in staged], staged)
+        self._conflicts_table()
+        kept, rewritten = _kept_and_rewritten(old)
+        rows = """
+            SELECT file, "row", reason FROM rejects UNION ALL SELECT file, "row", reason FROM conflicts
+            """
+        if rewritten:
+            rows += f' UNION ALL SELECT file, "row", reason FROM {self._scan(rewritten)}'
+        reader = self.connection.sql(f"{rows} ORDER BY ALL").to_arrow_reader(VECTOR_ROWS)
+        new = write_parts("quarantine", reader, reader.schema, self.folder, self.disk, run=self.run)
+        return (*kept, *new)
+
+    def _view(self, name: str, paths: Sequence[Path], staged: Sequence[Staged]) -> None:
+        """Show the staged files of one sort as one table, with each row's source."""
+        files = pl.DataFrame(
+            {"filename": map(str, paths), "file": [source.record.name for source in staged]}
+        ).with_row_index("source")
+        self.connection.register("files", files.to_arrow())
+        self.connection.execute(f"CREATE OR REPLACE TABLE {name}_files AS SELECT * FROM files")
+        self.connection.unregister("files")
         self.connection.execute(
             f"""
-            CREATE OR REPLACE VIEW staged AS
-            SELECT s.* EXCLUDE (filename), f.source FROM {scan} AS s JOIN files AS f USING (filename)
+            CREATE OR REPLACE VIEW {name} AS
+            SELECT s.* EXCLUDE (filename), f.source, f.file
+            FROM {parquet_sql(paths, filename=True)} AS s JOIN {name}_files AS f USING (filename)
             """
         )
-        self.connection.execute(f"CREATE OR REPLACE VIEW existing AS {self._existing(kind, old)}")
 
     def _existing(self, kind: Kind, old: tuple[Part, ...]) -> str:
         """Return SQL for what identifies the rows the crowd already has."""
@@ -102,8 +112,8 @@ class Merger:
 
     def _stored(self, kind: Kind, parts: tuple[Part, ...]) -> str:
         """Return SQL for the rows of parts, their hashes computed anew where they were not kept."""
-        scan = parquet_sql(self.folder / PARTS_FOLDER / part.file for part in parts)
-        columns = _columns(kind)
+        scan = self._scan(parts)
+        columns = ", ".join(f'"{name}"' for name in COLUMNS[kind])
         if KEPT[kind]:
             return f"SELECT {columns}, {', '.join(KEPT[kind])} FROM {scan}"
         return f"""
@@ -113,19 +123,23 @@ class Merger:
                   FROM {scan})
             """
 
+    def _scan(self, parts: tuple[Part, ...]) -> str:
+        return parquet_sql(self.folder / PARTS_FOLDER / part.file for part in parts)
+
     def _judge(self, kind: Kind) -> None:
         """Note every row that is no newcomer, and every newcomer that repeats an earlier one."""
-        # Only a post's own id can conflict; a second rating of an item is a repetition.
-        conflict = "named AND content <> coalesce(old_content, first_content)" if kind == "posts" else "false"
+        # Only posts can lack an id, and only a post's id can conflict: a second rating is a repetition.
+        posts = kind == "posts"
+        occurrence = "row_number() OVER (PARTITION BY source, named, hi, lo ORDER BY ordinal)"
+        conflict = "named AND content <> coalesce(old_content, first_content)"
         self.connection.execute(
             f"""
             CREATE OR REPLACE TABLE exceptions AS
             WITH fresh AS (
-                SELECT source, ordinal, "row", {KEY}, id_hi IS NOT NULL AS named, content_lo AS content
+                SELECT source, ordinal, {KEY}, id_hi IS NOT NULL AS named, content_lo AS content
                 FROM staged
             ), numbered AS (
-                SELECT *, CASE WHEN named THEN 0 ELSE
-                    row_number() OVER (PARTITION BY source, named, hi, lo ORDER BY ordinal) END AS occurrence
+                SELECT *, CASE WHEN named THEN 0 ELSE {occurrence if posts else 1} END AS occurrence
                 FROM fresh
             ), ranked AS (
                 SELECT *, row_number() OVER same AS place, first_value(content) OVER same AS first_content
@@ -135,9 +149,9 @@ class Merger:
                 SELECT ranked.*, existing.hi IS NOT NULL AS known, existing.content AS old_content
                 FROM ranked LEFT JOIN existing USING (hi, lo, occurrence)
             ), judged AS (
-                SELECT source, ordinal, "row", occurrence, CASE
+                SELECT source, ordinal, occurrence, CASE
                     WHEN place = 1 AND NOT known THEN 'added'
-                    WHEN {conflict} THEN '{Reason.CONFLICTING_ID}'
+                    WHEN {conflict if posts else False} THEN '{Reason.CONFLICTING_ID}'
                     ELSE '{Reason.DUPLICATE}' END AS verdict
                 FROM met
             )
@@ -170,12 +184,22 @@ class Merger:
             counts[source][verdict] = count
         return counts
 
-    def _conflicts(self) -> pl.DataFrame:
-        found: pl.DataFrame = self.connection.sql(
-            f"SELECT source, \"row\" FROM exceptions WHERE verdict = '{Reason.CONFLICTING_ID}' ORDER BY ALL"
-        ).pl()
-        return found
+    def _conflicts_table(self) -> None:
+        self.connection.execute(
+            'CREATE TABLE IF NOT EXISTS conflicts (file VARCHAR, "row" UBIGINT, reason VARCHAR)'
+        )
+
+    def _note_conflicts(self) -> None:
+        self._conflicts_table()
+        self.connection.execute(
+            f"""
+            INSERT INTO conflicts
+            SELECT file, "row", verdict FROM staged JOIN exceptions USING (source, ordinal)
+            WHERE verdict = '{Reason.CONFLICTING_ID}'
+            """
+        )
 
 
-def _columns(kind: Kind) -> str:
-    return ", ".join(f'"{name}"' for name in COLUMNS[kind])
+def _kept_and_rewritten(old: tuple[Part, ...]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """Keep a table's parts as they are, unless they have become too many sorted runs."""
+    return ((), old) if len({part.run for part in old}) >= MOST_RUNS else (old, ())

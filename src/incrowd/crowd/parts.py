@@ -47,7 +47,7 @@ class ParquetSink:
 
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Take some rows; they are written as soon as they fill a row group."""
-        for batch in rows.to_batches(ROW_GROUP_ROWS) if isinstance(rows, pa.Table) else [rows]:
+        for batch in _slices(rows):
             self._waiting.append(batch.select(self._schema.names))
             self._waiting_rows += batch.num_rows
             self._waiting_bytes += batch.nbytes
@@ -93,6 +93,15 @@ class ParquetSink:
     def close(self) -> None:
         """Mark as done; the file itself belongs to whoever opened it."""
         self.closed = True
+
+
+def _slices(rows: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut rows into pieces that fit a row group, however long their texts are."""
+    groups = max(1, rows.nbytes // ROW_GROUP_BYTES, rows.num_rows // ROW_GROUP_ROWS)
+    step = max(1, rows.num_rows // groups)
+    for start in range(0, rows.num_rows, step):
+        piece = rows.slice(start, step)
+        yield from piece.to_batches() if isinstance(piece, pa.Table) else [piece]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +17,7 @@ import polars as pl
 
 from incrowd.crowd import database, manifest, pseudonyms
 from incrowd.crowd.budget import Budget
-from incrowd.crowd.disk import Disk
+from incrowd.crowd.disk import PRIVATE_FOLDER, Disk
 from incrowd.crowd.frames import frame_source
 from incrowd.crowd.ingest import Import, ImportReport, Progress
 from incrowd.crowd.lock import LOCK_NAME, import_lock
@@ -31,7 +32,14 @@ if TYPE_CHECKING:
     from incrowd.crowd.info import CrowdInfo
 
 CACHE_FOLDER = "cache"
-OWN_NAMES = {PARTS_FOLDER, STAGING_FOLDER, CACHE_FOLDER, LOCK_NAME, pseudonyms.KEY_NAME}
+OWN_NAMES = {
+    PARTS_FOLDER,
+    STAGING_FOLDER,
+    CACHE_FOLDER,
+    LOCK_NAME,
+    pseudonyms.KEY_NAME,
+    manifest.MANIFEST_NAME,
+}
 QUARANTINE_COLUMNS: dict[str, pl.DataType] = {"file": pl.String(), "row": pl.UInt64(), "reason": pl.String()}
 DEFAULT_MEMORY = 2**30
 
@@ -61,15 +69,13 @@ class Crowd:
     @classmethod
     def open_or_create(cls, path: str | os.PathLike[str], *, plain_names: bool = False) -> Self:
         """Open the crowd in a folder, or make one if there is none."""
-        if (Path(path) / manifest.MANIFEST_NAME).exists():
-            crowd = cls(path)
-            if plain_names and crowd.names != "plain":
-                raise CrowdError(
-                    f"{path}: this crowd keeps names as pseudonyms; plain names cannot be mixed in. "
-                    "Make a new crowd for them."
-                )
-            return crowd
-        return cls.create(path, plain_names=plain_names)
+        crowd = cls._create(Path(path), plain_names=plain_names, disk=Disk(), exist_ok=True)
+        if plain_names and crowd.names != "plain":
+            raise CrowdError(
+                f"{path}: this crowd keeps names as pseudonyms; plain names cannot be mixed in. "
+                "Make a new crowd for them."
+            )
+        return crowd
 
     @classmethod
     def from_frame(
@@ -86,28 +92,24 @@ class Crowd:
         `columns` maps our names to the frame's, e.g. ``{"user": "author"}``. Without a `path` the crowd lives
         in a temporary folder as long as the returned object.
         """
+        source = frame_source(frame, kind, columns)
         disk = Disk(durable=path is not None)
         folder = Path(path) if path is not None else Path(tempfile.mkdtemp(prefix="incrowd-"))
         crowd = cls._create(folder, plain_names=plain_names, disk=disk)
         if path is None:
             weakref.finalize(crowd, shutil.rmtree, folder, ignore_errors=True)
-        crowd.add_frame(frame, kind, columns)
+        crowd._import(lambda: [source], DEFAULT_MEMORY, wait=False, progress=None)
         return crowd
 
     @classmethod
-    def _create(cls, path: Path, *, plain_names: bool, disk: Disk) -> Self:
-        disk.make_folder(path)
-        with import_lock(path, wait=True):
-            if (path / manifest.MANIFEST_NAME).exists():
-                raise CrowdError(f"{path}: there is a crowd here already. Open it, or choose another folder.")
-            strangers = {entry.name.removesuffix(".tmp") for entry in path.iterdir()} - OWN_NAMES
-            if strangers - {manifest.MANIFEST_NAME}:
-                raise CrowdError(f"{path}: expected a new or empty folder, got one with other files in it.")
-            for name in (PARTS_FOLDER, STAGING_FOLDER, CACHE_FOLDER):
-                disk.make_folder(path / name)
-            key_id = "" if plain_names else pseudonyms.fingerprint(pseudonyms.make_key(path, disk))
-            empty = manifest.Manifest(names="plain" if plain_names else "keyed", key_id=key_id)
-            manifest.save(empty, path, disk)
+    def _create(cls, path: Path, *, plain_names: bool, disk: Disk, exist_ok: bool = False) -> Self:
+        if not (exist_ok and _is_crowd(path)):
+            disk.make_folder(path, PRIVATE_FOLDER)
+            disk.sync_folder(path.parent)
+            with import_lock(path, wait=True):
+                # Another process may have made it while we waited.
+                if not (exist_ok and _is_crowd(path)):
+                    _initialise(path, plain_names, disk)
         crowd = cls(path)
         crowd._disk = disk
         return crowd
@@ -143,7 +145,8 @@ class Crowd:
         memory: int = DEFAULT_MEMORY,
     ) -> ImportReport:
         """Import a data frame; see :meth:`from_frame`."""
-        return self._import(lambda: [frame_source(frame, kind, columns)], memory, False, None)
+        source = frame_source(frame, kind, columns)
+        return self._import(lambda: [source], memory, wait=False, progress=None)
 
     def _import(
         self, find: Callable[[], Sequence[Source]], memory: int, wait: bool, progress: Progress | None
@@ -217,7 +220,17 @@ class Crowd:
         frame = self._scan("posts")
         if community is not None:
             frame = frame.filter(pl.col("community") == community)
+            if not frame.head(1).collect().height:
+                raise NotInCrowd(
+                    f"{self.path}: no community '{community}' in this crowd.{self._close_to(community)}"
+                )
         return frame if user is None else frame.filter(pl.col("user") == user)
+
+    def _close_to(self, community: str) -> str:
+        names = self.communities()["community"].to_list()
+        close = get_close_matches(community.lower(), [name.lower() for name in names], n=3)
+        matches = [name for name in names if name.lower() in close]
+        return f" Did you mean {' or '.join(matches)}?" if matches else " List them with: incrowd info"
 
     def items(self) -> pl.LazyFrame:
         """Return who has or rated which item."""
@@ -313,6 +326,24 @@ class Crowd:
                         f"{path}: its contents differ from what was imported. "
                         "Restore the crowd from a backup, or import its sources into a new one."
                     )
+
+
+def _is_crowd(path: Path) -> bool:
+    return (path / manifest.MANIFEST_NAME).exists()
+
+
+def _initialise(path: Path, plain_names: bool, disk: Disk) -> None:
+    """Write the state of a crowd without anybody in it."""
+    if _is_crowd(path):
+        raise CrowdError(f"{path}: there is a crowd here already. Open it, or choose another folder.")
+    # What a killed attempt left behind is ours.
+    strangers = {entry.name.removesuffix(".tmp") for entry in path.iterdir()} - OWN_NAMES
+    if strangers:
+        raise CrowdError(f"{path}: expected a new or empty folder, got one with other files in it.")
+    for name in FOLDERS:
+        disk.make_folder(path / name)
+    key_id = "" if plain_names else pseudonyms.fingerprint(pseudonyms.make_key(path, disk))
+    manifest.save(manifest.Manifest(names="plain" if plain_names else "keyed", key_id=key_id), path, disk)
 
 
 _TABLES: dict[str, dict[str, pl.DataType]] = {

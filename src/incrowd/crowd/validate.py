@@ -11,8 +11,8 @@ import polars as pl
 
 from incrowd.crowd.schema import COLUMNS, Kind, Reason
 
-LONGEST_TEXT = 2**20
-"""Bytes of UTF-8. The longest honest post is far shorter; a longer one would cost every later step."""
+LONGEST_TEXT = 128 * 2**10
+"""Bytes of UTF-8: more than the longest post forums allow (Reddit: 40,000 letters) in any script."""
 LONGEST_NAME = 4096
 """Bytes of a user, community, item or attribute name."""
 DEFAULT_COMMUNITY = "default"
