@@ -80,8 +80,10 @@ class Worker:
 class Engine(Protocol):
     """Where tiles run."""
 
-    workers: int
-    """How many tiles are in memory at once."""
+    @property
+    def workers(self) -> int:
+        """How many tiles are in memory at once."""
+        ...
 
     def run(self, job: Job, plan: TilePlan, absorb: Absorb, progress: Progress | None) -> None:
         """Run every tile of the plan and hand each piece to `absorb`, in any order, one at a time."""

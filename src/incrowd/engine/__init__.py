@@ -1,0 +1,41 @@
+"""Where tiles run: the cores of this machine or a Dask cluster, behind one face (:mod:`.face`).
+
+>>> connect("threads:2").workers
+2
+"""
+
+from __future__ import annotations
+
+from incrowd.engine.face import Engine
+from incrowd.engine.local import Local
+from incrowd.errors import InputError
+
+__all__ = ["Engine", "Local", "connect"]
+
+
+def connect(spec: str = "local") -> Engine:
+    """Turn what a person writes after `--cluster` into an engine.
+
+    ``local``: every core here. ``threads:2``: two of them. ``dask`` or ``dask:4``: a Dask cluster started on
+    this machine (2 or 4 worker processes). ``tcp://host:8786``: a Dask cluster that is already running.
+    """
+    kind, _, rest = spec.partition(":")
+    if spec == "local":
+        return Local()
+    if kind == "threads":
+        return Local(_number(rest, spec))
+    if kind == "dask":
+        from incrowd.engine.dask import DaskEngine
+
+        return DaskEngine.start(_number(rest, spec) if rest else 2)
+    if kind in {"tcp", "tls", "ws", "wss", "ucx"} and rest.startswith("//"):
+        from incrowd.engine.dask import DaskEngine
+
+        return DaskEngine.join(spec)
+    raise InputError(f"cluster: expected local, threads:N, dask, dask:N or tcp://host:port; got {spec!r}.")
+
+
+def _number(text: str, spec: str) -> int:
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    raise InputError(f"cluster: expected a number of workers after the colon, like threads:2; got {spec!r}.")

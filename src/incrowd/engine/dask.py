@@ -1,0 +1,161 @@
+"""A Dask cluster (extra `cluster`): one already running, or one started here.
+
+The job, matrices included, is sent to all workers once; each opens it once and then receives tiles. A worker
+that dies costs the tiles it had under way: they run again elsewhere. Results are the same as in threads, bit
+for bit, because pieces can be absorbed in any order.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Self
+from uuid import uuid4
+
+from incrowd.engine.face import Absorb, Piece, Progress, Task
+from incrowd.errors import BudgetExceeded, IncrowdError, InputError, MissingExtra
+
+AHEAD = 2
+"""Tasks sent for each worker thread, so that none waits for the next."""
+RESENDS = 3
+"""How often a job is sent again after every worker that held it died."""
+_JOIN_SECONDS = 10
+
+
+class DaskEngine:
+    """Runs tasks on the workers of a Dask cluster. Close it, or use it in a `with` block."""
+
+    def __init__(self, client: Any, cluster: Any = None) -> None:
+        self._client, self._cluster = client, cluster
+
+    @classmethod
+    def start(cls, workers: int = 2) -> Self:
+        """Start a cluster of worker processes on this machine, one core each."""
+        distributed = _distributed()
+        cluster = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            memory_limit=0,  # tiles keep to their own budget; Dask would only kill workers
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+        return cls(distributed.Client(cluster, set_as_default=False), cluster)
+
+    @classmethod
+    def join(cls, address: str) -> Self:
+        """Connect to a cluster that is running."""
+        distributed = _distributed()
+        try:
+            client = distributed.Client(address, timeout=_JOIN_SECONDS, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise InputError(
+                f"cluster: expected a Dask scheduler at {address}; none answered within {_JOIN_SECONDS} s "
+                f"({type(error).__name__}). Start one with: dask scheduler"
+            ) from error
+        return cls(client)
+
+    @property
+    def workers(self) -> int:
+        """How many tasks the cluster works on at once, now."""
+        threads: dict[str, int] = self._client.nthreads()
+        return max(1, sum(threads.values()))
+
+    def run(self, job: Any, plan: Any, absorb: Absorb, progress: Progress | None) -> None:
+        """Send the job once, then its tasks, a few ahead of the workers; absorb pieces as they come."""
+        self._client.wait_for_workers(1)
+        missing: dict[int, Task] = {task.number: task for task in plan}
+        done, total = 0, float(plan.pairs)
+        for _ in range(1 + RESENDS):
+            for number, piece in self._attempt(job, list(missing.values())):
+                absorb(piece)
+                done += missing.pop(number).pairs
+                if progress:
+                    progress(done, total, "distances")
+            if not missing:
+                return
+        raise IncrowdError(
+            f"cluster: every worker holding the job died, {1 + RESENDS} times in a row; {len(missing)} of "
+            f"{len(plan)} tiles are missing. Give workers more memory, or lower the memory of the job."
+        )
+
+    def _attempt(self, job: Any, tasks: list[Task]) -> Iterator[tuple[int, Piece]]:
+        """Yield (task number, piece) until all are done or the job was lost with its last holder."""
+        as_completed = _distributed().as_completed
+        token, waiting = uuid4().hex, iter(tasks)
+        sent = self._client.scatter(job, broadcast=True, hash=False)
+        numbers = {self._submit(sent, token, task): task.number for task in islice(waiting, self._ahead())}
+        flying = as_completed(list(numbers), loop=self._client.loop)
+        try:
+            for future in flying:
+                number = numbers.pop(future)
+                if future.status in {"cancelled", "lost"}:
+                    return
+                yield number, _result(future)
+                for task in islice(waiting, max(0, self._ahead() - len(numbers))):
+                    numbers[added := self._submit(sent, token, task)] = task.number
+                    flying.add(added)
+        finally:
+            self._client.cancel([*numbers, sent], force=True)
+            self._client.run(_forget, token, on_error="ignore")
+
+    def _ahead(self) -> int:
+        return AHEAD * self.workers
+
+    def _submit(self, sent: Any, token: str, task: Task) -> Any:
+        return self._client.submit(_work, sent, token, task, key=f"incrowd-{token}-{task.number}", pure=False)
+
+    def close(self) -> None:
+        """Leave the cluster; stop it if it was started here."""
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _result(future: Any) -> Piece:
+    killed = _distributed().KilledWorker
+    try:
+        piece: Piece = future.result()
+    except killed as error:
+        raise BudgetExceeded(
+            "cluster: several workers died one after the other on the same tile, most likely out of memory. "
+            "Lower the memory of the job (smaller tiles), or give workers more."
+        ) from error
+    return piece
+
+
+# In a worker process: jobs already opened, the two latest.
+_opened: OrderedDict[str, Any] = OrderedDict()
+_opening = threading.Lock()
+
+
+def _work(job: Any, token: str, task: Any) -> Piece:
+    with _opening:
+        if token not in _opened:
+            _opened[token] = job.open()
+        while len(_opened) > 2:
+            _opened.popitem(last=False)
+        worker = _opened[token]
+    piece: Piece = worker(task)
+    return piece
+
+
+def _forget(token: str) -> None:
+    with _opening:
+        _opened.pop(token, None)
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingExtra("running on a cluster", "cluster") from error
+    return distributed
