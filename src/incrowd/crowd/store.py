@@ -32,14 +32,8 @@ if TYPE_CHECKING:
     from incrowd.crowd.info import CrowdInfo
 
 CACHE_FOLDER = "cache"
-OWN_NAMES = {
-    PARTS_FOLDER,
-    STAGING_FOLDER,
-    CACHE_FOLDER,
-    LOCK_NAME,
-    pseudonyms.KEY_NAME,
-    manifest.MANIFEST_NAME,
-}
+FOLDERS = (PARTS_FOLDER, STAGING_FOLDER, CACHE_FOLDER)
+OWN_NAMES = {*FOLDERS, LOCK_NAME, pseudonyms.KEY_NAME, manifest.MANIFEST_NAME}
 QUARANTINE_COLUMNS: dict[str, pl.DataType] = {"file": pl.String(), "row": pl.UInt64(), "reason": pl.String()}
 DEFAULT_MEMORY = 2**30
 
