@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from incrowd.crowd.readers.fields import Layout
-from incrowd.crowd.readers.shape import Parsed
+from incrowd.crowd.readers.shape import ROW, Parsed
 from incrowd.crowd.readers.unicode import storable
 from incrowd.crowd.schema import Reason
 
@@ -56,8 +56,8 @@ class Collector:
     def take(self) -> Parsed:
         """Return what is gathered, and start anew."""
         columns = {name: [values[i] for values in self._values] for i, name in enumerate(self._names)}
-        schema = {"row": pl.UInt64(), **dict.fromkeys(self._names, pl.String())}
-        frame = pl.DataFrame({"row": self._rows, **columns}, schema=schema)
+        schema = {ROW: pl.UInt64(), **dict.fromkeys(self._names, pl.String())}
+        frame = pl.DataFrame({ROW: self._rows, **columns}, schema=schema)
         parsed = Parsed(frame, self._rejects, self._replaced, self._skipped)
         self._clear()
         return parsed

@@ -11,7 +11,7 @@ import polars as pl
 from incrowd.crowd.readers.base import Batch, ReadOptions
 from incrowd.crowd.readers.fields import Layout
 from incrowd.crowd.readers.lines import Lines, read_lines
-from incrowd.crowd.readers.shape import Parsed, batch_of
+from incrowd.crowd.readers.shape import ROW, Parsed, batch_of
 from incrowd.crowd.readers.textlines import text_lines
 from incrowd.crowd.schema import Kind, Reason
 
@@ -41,10 +41,10 @@ class Fimi:
 def _parse(lines: Lines) -> Parsed:
     text = text_lines(lines)
     sound = pl.col("line").str.contains(r"^[0-9 \t]+$")
-    bad = text.frame.filter(~sound)["row"].to_list()
+    bad = text.frame.filter(~sound)[ROW].to_list()
     baskets = text.frame.filter(sound).select(
-        "row",
-        user=pl.col("row").cast(pl.String),
+        ROW,
+        user=pl.col(ROW).cast(pl.String),
         item=pl.col("line").str.replace_all(r"[ \t]+", " ").str.split(" ").list.unique(maintain_order=True),
     )
     return Parsed(baskets.explode("item"), [(row, Reason.WRONG_TYPE) for row in bad], text.replaced)

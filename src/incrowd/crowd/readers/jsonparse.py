@@ -27,13 +27,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from incrowd.crowd.readers.shape import Parsed
+from incrowd.crowd.readers.shape import ROW, Parsed
 from incrowd.crowd.readers.unicode import decoded, storable
 from incrowd.crowd.schema import Reason
 
 Rows = npt.NDArray[np.uint64]
 
 SMALL = 256
+NO_NUMBER = "?"
+"""What a list, object or boolean becomes where a number is read later: something that is none."""
 FAN_OUT = 16
 _PLAIN_NAME = re.compile(r"[ !#-\[\]-~]+")
 _DELETED = ["[deleted]", "[removed]"]
@@ -133,7 +135,8 @@ def _deep_fields(line: bytes, names: Sequence[str]) -> dict[str, object]:
     frame = _polars(line, names)
     if frame is None or frame.height != 1 or any(line.count(json.dumps(name).encode()) > 1 for name in names):
         raise _FaultError(Reason.BAD_JSON)
-    return frame.row(0, named=True)
+    values = frame.row(0, named=True)
+    return {name: [] if value and value[0] in "[{" else value for name, value in values.items()}
 
 
 def _text(value: object, strict: bool) -> str | None:
@@ -147,7 +150,7 @@ def _text(value: object, strict: bool) -> str | None:
         return value
     if strict:
         raise _FaultError(Reason.WRONG_TYPE)
-    return str(value)
+    return NO_NUMBER
 
 
 def _shortest(number: float) -> str:
@@ -197,8 +200,8 @@ def _checked(
     frame: pl.DataFrame, data: bytes, rows: Rows, names: Sequence[str], strict: Sequence[str]
 ) -> Parsed:
     """Send the lines on which Polars may differ from the reference back to it."""
-    doubtful = _doubtful_values(frame, strict) | _doubtful_keys(frame, data, names)
-    frame = frame.with_columns(pl.Series("row", rows)).select("row", *names)
+    doubtful = _doubtful_values(frame) | _doubtful_keys(frame, data, names)
+    frame = frame.select(pl.Series(ROW, rows), *names)
     if not doubtful:
         return Parsed(frame)
     chosen = sorted(doubtful)
@@ -206,15 +209,13 @@ def _checked(
     again = parse_slowly([lines[i] for i in chosen], rows[chosen].tolist(), names, strict)
     keep = np.ones(len(rows), dtype=bool)
     keep[chosen] = False
-    merged = pl.concat([frame.filter(pl.Series(keep)), again.rows]).sort("row")
+    merged = pl.concat([frame.filter(pl.Series(keep)), again.rows]).sort(ROW)
     return Parsed(merged, again.rejects, again.replaced)
 
 
-def _doubtful_values(frame: pl.DataFrame, strict: Sequence[str]) -> set[int]:
+def _doubtful_values(frame: pl.DataFrame) -> set[int]:
     """Find rows with text that Polars may have made from a list, an object, a boolean or half a pair."""
-    if not strict:
-        return set()
-    doubts = pl.any_horizontal(_may_be_coerced(pl.col(name)) for name in strict)
+    doubts = pl.any_horizontal(_may_be_coerced(pl.col(name)) for name in frame.columns)
     return set(frame.select(doubts.fill_null(False).arg_true()).to_series().to_list())
 
 
@@ -247,8 +248,8 @@ def _letter_codes(names: Sequence[str]) -> list[str]:
 
 
 def _frame(rows: Sequence[int], columns: dict[str, list[str | None]], names: Sequence[str]) -> pl.DataFrame:
-    schema = {"row": pl.UInt64(), **dict.fromkeys(names, pl.String())}
-    return pl.DataFrame({"row": rows, **columns}, schema=schema)
+    schema = {ROW: pl.UInt64(), **dict.fromkeys(names, pl.String())}
+    return pl.DataFrame({ROW: rows, **columns}, schema=schema)
 
 
 def _merged(parts: list[Parsed], names: Sequence[str]) -> Parsed:

@@ -15,7 +15,8 @@ _WROTE = re.compile(
     r"\b[^:]{0,80}:\s*$",
     re.IGNORECASE,
 )
-_WROTE_START = re.compile(r"\s*(?:On|Am|Le|El|Il|Em|Op|Den|W dniu|\*?From:)\b|.*<[^<>\s]+@[^<>\s]+>|.*\d{4}")
+_WROTE_START = re.compile(r"\s*(?:On|At|Am|Le|El|Il|Em|Op|Den|W dniu|\d{4})\b")
+_DATED = re.compile(r"\d|@")
 _CUT = re.compile(
     r"\s*-{2,}\s*(?:original message|forwarded message|ursprüngliche nachricht|message d'origine)\b"
     r"|-----BEGIN PGP SIGNATURE-----|_{20,}\s*$|--\s?$|- --\s?$",
@@ -25,6 +26,7 @@ _ARMOUR = "-----BEGIN PGP SIGNED MESSAGE-----"
 _REPLY = re.compile(r"\s*(?:\[[^\[\]]*\]\s*)*(?:re|aw|sv|antw|vs|fwd?|wg|tr)(?:\[\d+\])?\s*:", re.IGNORECASE)
 _LIST_TAG = re.compile(r"^\s*(?:\[[^\[\]]*\]\s*)+")
 MOST_PARTS = 200
+ATTRIBUTION_LINES = 3
 LONGEST_ATTRIBUTION = 400
 LONGEST_HEADER = 2000
 
@@ -56,16 +58,14 @@ def _before_cut(lines: list[str]) -> list[str]:
 
 
 def _drop_attribution(lines: list[str], keep: list[bool], at: int) -> None:
-    """Drop ``On ..., Jo wrote:``, which mail programs break into two lines, if it introduces a quote."""
+    """Drop ``On ..., Jo wrote:``, which mail programs break into lines, if it introduces a quote."""
     following = next((n for n in range(at + 1, len(lines)) if lines[n].strip()), None)
-    introduces = following is None or not keep[following]
-    whole = bool(_WROTE_START.match(lines[at]))
-    if not introduces and not (whole and lines[at].lstrip().startswith("On ")):
-        return
-    keep[at] = False
-    above = lines[at - 1][:LONGEST_ATTRIBUTION] if at and not whole else ""
-    if above.strip() and _WROTE_START.match(above):
-        keep[at - 1] = False
+    first = next(
+        (n for n in range(at, max(-1, at - ATTRIBUTION_LINES), -1) if _WROTE_START.match(lines[n])), at
+    )
+    dated = first < at or _DATED.search(lines[at])
+    if following is None or not keep[following] or (dated and _WROTE_START.match(lines[first])):
+        keep[first : at + 1] = [False] * (at + 1 - first)
 
 
 def _squeezed(lines: list[str]) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 from incrowd.crowd.readers.base import Batch, ReadOptions
 from incrowd.crowd.readers.fields import Layout
 from incrowd.crowd.readers.lines import Lines, read_lines
-from incrowd.crowd.readers.shape import Parsed, batch_of
+from incrowd.crowd.readers.shape import ROW, Parsed, batch_of
 from incrowd.crowd.readers.textlines import text_lines
 from incrowd.crowd.schema import Kind, Reason
 
@@ -51,5 +51,5 @@ def _parse(lines: Lines, person: str | None) -> tuple[Parsed, str | None]:
     broken = frame.filter(
         ~line.str.contains(r"^[ITNAX],") & ~line.str.contains(_CASE) & pl.col("item").is_null()
     )
-    rejects = [(row, Reason.RAGGED_ROW) for row in broken["row"].to_list()]
+    rejects = [(row, Reason.RAGGED_ROW) for row in broken[ROW].to_list()]
     return Parsed(frame.filter(pl.col("item").is_not_null()), rejects, text.replaced), last

@@ -11,7 +11,7 @@ import polars as pl
 from incrowd.crowd.readers.base import Batch, ReadOptions
 from incrowd.crowd.readers.collect import ITEMS
 from incrowd.crowd.readers.lines import Lines, read_lines
-from incrowd.crowd.readers.shape import Parsed, batch_of
+from incrowd.crowd.readers.shape import ROW, Parsed, batch_of
 from incrowd.crowd.readers.textlines import TextLines, text_lines
 from incrowd.crowd.schema import Kind, Reason
 
@@ -47,5 +47,5 @@ def _parse(lines: Lines, movie: str | None) -> tuple[Parsed, str | None]:
     last = frame["item"].tail(1).item() if frame.height else movie
     ratings = frame.filter(pl.col("movie").is_null())
     ragged = pl.col("time").is_null() | pl.col("more").is_not_null() | pl.col("item").is_null()
-    bad = ratings.filter(ragged)["row"].to_list()
+    bad = ratings.filter(ragged)[ROW].to_list()
     return Parsed(ratings.filter(~ragged), [(row, Reason.RAGGED_ROW) for row in bad], text.replaced), last

@@ -11,7 +11,7 @@ import polars as pl
 
 from incrowd.crowd.readers.base import Batch, ReadOptions
 from incrowd.crowd.readers.fields import Layout, layout_of
-from incrowd.crowd.readers.shape import make_batch
+from incrowd.crowd.readers.shape import ROW, Parsed, batch_of
 from incrowd.crowd.readers.source import open_regular
 from incrowd.crowd.schema import Kind
 from incrowd.errors import SchemaError, UnreadableSource
@@ -41,7 +41,7 @@ class Parquet:
             layout = layout_of(schema.names, options, str(path))
             before = 0
             for frame in _frames(file, layout, options, path):
-                yield make_batch(_texts(frame, layout, before, path), layout, options)
+                yield batch_of(Parsed(_texts(frame, layout, before, path)), layout, options)
                 before += frame.height
 
 
@@ -79,7 +79,7 @@ def _damaged(path: Path) -> UnreadableSource:
 
 
 def _texts(frame: pl.DataFrame, layout: Layout, before: int, path: Path) -> pl.DataFrame:
-    rows = pl.Series("row", range(before + 1, before + 1 + frame.height), dtype=pl.UInt64)
+    rows = pl.Series(ROW, range(before + 1, before + 1 + frame.height), dtype=pl.UInt64)
     return frame.select(rows, *(as_text(frame[name], str(path)) for name in layout.sources))
 
 

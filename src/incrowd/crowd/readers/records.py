@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from incrowd.crowd.readers.lines import Lines
-from incrowd.crowd.readers.shape import Parsed
+from incrowd.crowd.readers.shape import ROW, Parsed
 from incrowd.crowd.readers.unicode import decoded
 from incrowd.crowd.schema import Reason
 from incrowd.errors import SchemaError
@@ -132,7 +132,7 @@ def _parse_unquoted(
         return None
     rows = np.arange(first_row, first_row + lines, dtype=np.uint64)
     values = (pl.col(_column(place)).fill_null("").alias(name) for place, name in wanted.items())
-    return Parsed(frame.select(pl.Series("row", rows), *values))
+    return Parsed(frame.select(pl.Series(ROW, rows), *values))
 
 
 def _column(place: int) -> str:
@@ -163,8 +163,8 @@ def _parse_each(
     good = [(row, fields, replaced) for row, fields, replaced in found if len(fields) == columns]
     rejects = [(row, Reason.RAGGED_ROW) for row, fields, _ in found if len(fields) != columns]
     values = {name: [fields[place] for _, fields, _ in good] for place, name in wanted.items()}
-    schema = {"row": pl.UInt64(), **{name: pl.String() for name in wanted.values()}}
-    frame = pl.DataFrame({"row": [row for row, _, _ in good], **values}, schema=schema)
+    schema = {ROW: pl.UInt64(), **{name: pl.String() for name in wanted.values()}}
+    frame = pl.DataFrame({ROW: [row for row, _, _ in good], **values}, schema=schema)
     return Parsed(frame, rejects, sum(replaced for _, _, replaced in good))
 
 

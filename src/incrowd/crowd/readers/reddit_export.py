@@ -38,14 +38,15 @@ class RedditExport:
             if not any(members):
                 raise UnreadableSource(f"{path}: neither comments.csv nor posts.csv is in the archive.")
             options = replace(options, kind="posts", user=options.user or _user(archive))
-            before = 0
+            before = last = 0
             for name, prefix in members.items():
                 if name is not None:
                     with archive.open(name) as member:
                         for batch in read_member(member, options, f"{path}/{name}"):
-                            yield _numbered(batch, before, prefix)
-                            last = max(_last_row(batch.rows), _last_row(batch.rejects), 0)
-                    before += last
+                            numbered = _numbered(batch, before, prefix)
+                            last = max(last, _last_row(numbered.rows), _last_row(numbered.rejects))
+                            yield numbered
+                    before = last
 
 
 def _last_row(frame: pl.DataFrame) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -12,6 +13,8 @@ from incrowd.crowd.readers.base import Batch, ReadOptions, empty_rejects, empty_
 from incrowd.crowd.readers.fields import Layout
 from incrowd.crowd.schema import Reason
 
+ROW = "\0row"
+"""Where parsed rows keep their number, under a name that no source's column can have."""
 TIME_FORMATS = (
     "%Y-%m-%dT%H:%M:%S%.f%#z",
     "%Y-%m-%d %H:%M:%S%.f%#z",
@@ -45,7 +48,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Parsed:
-    """Rows of text (`row` and the source's columns), and the rows that gave none."""
+    """Rows of text (:data:`ROW` and the source's columns), and the rows that gave none."""
 
     rows: pl.DataFrame
     rejects: list[tuple[int, Reason]] = field(default_factory=list)
@@ -57,8 +60,8 @@ WHOLE = Whole()
 
 
 def make_batch(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> Batch:
-    """Turn rows of text that are whole and sound into a batch."""
-    return batch_of(Parsed(raw), layout, options)
+    """Turn rows of text that are whole and sound, numbered in `row`, into a batch."""
+    return batch_of(Parsed(raw.rename({"row": ROW})), layout, options)
 
 
 def batch_of(parsed: Parsed, layout: Layout, options: ReadOptions, extent: Extent = WHOLE) -> Batch:
@@ -77,7 +80,7 @@ def batch_of(parsed: Parsed, layout: Layout, options: ReadOptions, extent: Exten
 def _posts(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.DataFrame, pl.DataFrame]:
     time, bad_time = parse_times(_column(raw, layout, "time"))
     rows = raw.select(
-        pl.col("row"),
+        pl.col(ROW).alias("row"),
         _name(raw, layout, "id"),
         _name(raw, layout, "user", options.user),
         _name(raw, layout, "community", options.community),
@@ -91,7 +94,7 @@ def _items(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.
     time, bad_time = parse_times(_column(raw, layout, "time"))
     value, bad_value = parse_numbers(_column(raw, layout, "value"))
     rows = raw.select(
-        pl.col("row"),
+        pl.col(ROW).alias("row"),
         _name(raw, layout, "id"),
         _name(raw, layout, "user", options.user),
         _name(raw, layout, "item"),
@@ -105,25 +108,25 @@ def _items(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.
 
 
 def _attributes(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.DataFrame, pl.DataFrame]:
-    base = raw.with_columns(
-        _name(raw, layout, "id").alias("\0id"), _name(raw, layout, "user", options.user).alias("\0user")
-    )
-    if layout.wide:
-        rows = base.unpivot(
-            layout.wide, index=["row", "\0id", "\0user"], variable_name="attribute", value_name="value"
+    keys = [raw[ROW].alias("row"), _name(raw, layout, "id"), _name(raw, layout, "user", options.user)]
+    if not layout.wide:
+        rows = raw.select(
+            *keys,
+            _column(raw, layout, "attribute").alias("attribute"),
+            _column(raw, layout, "value").alias("value"),
         )
-        rows = rows.filter(pl.col("value").is_not_null() & (pl.col("value") != ""))
-        rows = rows.with_columns(pl.col("attribute").str.replace(r":(token|float)(_seq)?$", "")).sort(
-            "row", maintain_order=True
-        )
-    else:
-        rows = base.with_columns(
-            _column(base, layout, "attribute").alias("\0attribute"),
-            _column(base, layout, "value").alias("\0value"),
-        ).select("row", "\0id", "\0user", attribute="\0attribute", value="\0value")
-    rows = rows.rename({"\0id": "id", "\0user": "user"})
-    missing = rows["attribute"].is_null() | rows["value"].is_null()
-    return _split(rows, {Reason.MISSING_FIELD: missing})
+        return _split(rows, {Reason.MISSING_FIELD: rows["attribute"].is_null() | rows["value"].is_null()})
+    parts = [
+        raw.select(*keys, pl.lit(_plain(name)).alias("attribute"), pl.col(name).alias("value"))
+        for name in layout.wide
+    ]
+    rows = pl.concat(parts).filter(pl.col("value").is_not_null() & (pl.col("value") != ""))
+    return rows.sort("row", maintain_order=True), empty_rejects()
+
+
+def _plain(name: str) -> str:
+    """Return a column's name without RecBole's type."""
+    return re.sub(r":(?:token|float)(?:_seq)?$", "", name)
 
 
 _SHAPES = {"posts": _posts, "items": _items, "attributes": _attributes}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from incrowd.crowd.readers.lines import Lines
+from incrowd.crowd.readers.shape import ROW
 from incrowd.crowd.readers.unicode import decoded
 
 
@@ -15,15 +16,15 @@ class TextLines:
     """The lines that are not blank, with their numbers, without blanks at their ends."""
 
     frame: pl.DataFrame
-    """Columns `row` and `line`."""
+    """Columns :data:`~incrowd.crowd.readers.shape.ROW` and `line`."""
     replaced: int
 
 
 def text_lines(lines: Lines) -> TextLines:
     """Decode lines; invalid bytes are replaced and their rows counted."""
     texts, replaced = _texts(lines.data)
-    frame = pl.DataFrame({"line": texts}, schema={"line": pl.String()}).with_row_index("row", lines.first_row)
-    frame = frame.select(pl.col("row").cast(pl.UInt64), pl.col("line").str.strip_chars())
+    frame = pl.DataFrame({"line": texts}, schema={"line": pl.String()}).with_row_index(ROW, lines.first_row)
+    frame = frame.select(pl.col(ROW).cast(pl.UInt64), pl.col("line").str.strip_chars())
     return TextLines(frame.filter(pl.col("line") != ""), replaced)
 
 

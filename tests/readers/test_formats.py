@@ -1,0 +1,135 @@
+"""Every format: recognised by its content, read to the same rows whatever the size of a batch."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from incrowd.crowd.readers import FORMATS, Batch, ReadOptions, detect
+from incrowd.crowd.schema import COLUMNS, ROW_COLUMNS
+from incrowd.errors import InputError, UnreadableSource
+
+from .files import COMPRESS, EXAMPLES, Example
+from .reading import outcome, read, rejects, rows
+
+each_example = pytest.mark.parametrize("example", EXAMPLES, ids=repr)
+
+
+@each_example
+def test_a_sound_file_is_recognised_and_read(example: Example, tmp_path: Path) -> None:
+    path = example.write(tmp_path)
+    assert detect(path).name == example.format
+    expected = [
+        {name: tmp_path.name if value == "FOLDER" else value for name, value in row.items()}
+        for row in example.rows
+    ]
+    assert rows(path) == expected
+
+
+@each_example
+def test_the_name_of_a_file_does_not_matter(example: Example, tmp_path: Path) -> None:
+    path = tmp_path / "something"
+    path.write_bytes(example.data)
+    assert detect(path).name == example.format
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if not e.is_packed], ids=repr)
+def test_compressing_a_file_changes_nothing(example: Example, tmp_path: Path) -> None:
+    path = example.write(tmp_path)
+    packed = tmp_path / "packed"
+    packed.mkdir()
+    for name, pack in COMPRESS.items():
+        other = packed / example.name
+        other.write_bytes(pack(example.data))
+        assert detect(other).name == example.format, name
+        options = ReadOptions(community="c")
+        assert rows(other, options) == rows(path, options), name
+
+
+@each_example
+@pytest.mark.parametrize("batch_bytes", [1, 7, 100])
+def test_the_size_of_a_batch_does_not_matter(example: Example, batch_bytes: int, tmp_path: Path) -> None:
+    path = example.write(tmp_path)
+    assert outcome(path, ReadOptions(batch_bytes=batch_bytes)) == outcome(path)
+
+
+@each_example
+def test_every_batch_has_the_columns_of_its_table(example: Example, tmp_path: Path) -> None:
+    for batch in read(example.write(tmp_path)):
+        assert batch.rows.schema == pl.Schema({**ROW_COLUMNS, **COLUMNS[batch.kind]})
+        assert batch.rejects.schema == pl.Schema({"row": pl.UInt64(), "reason": pl.String()})
+        assert batch.rows["row"].is_sorted()
+        assert not batch.incomplete
+
+
+@each_example
+def test_forcing_the_format_gives_the_same(example: Example, tmp_path: Path) -> None:
+    path = example.write(tmp_path)
+    forced = pl.concat([batch.rows for batch in detect(path, example.format).read(path, ReadOptions())])
+    assert forced.to_dicts() == rows(path)
+
+
+@each_example
+def test_a_damaged_file_raises_our_errors_or_gives_rows(example: Example, tmp_path: Path) -> None:
+    """Flip or cut bytes anywhere: nothing but our own errors comes out, and never anyone's words."""
+    chance = random.Random(0)
+    path = tmp_path / example.name
+    for _ in range(30):
+        data = bytearray(example.data)
+        for _ in range(chance.randrange(1, 4)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        path.write_bytes(data[: chance.randrange(1, len(data) + 1)])
+        said, batches = attempt(path, example.format)
+        assert not any(word in said for word in ("kettle", "Green", "cake", "Hello", "First"))
+        for batch in batches:
+            assert batch.rows.schema == pl.Schema({**ROW_COLUMNS, **COLUMNS[batch.kind]})
+
+
+def attempt(path: Path, format: str) -> tuple[str, list[Batch]]:
+    try:
+        return "", list(FORMATS[format].read(path, ReadOptions(user="me")))
+    except InputError as error:
+        return str(error), []
+
+
+def test_every_format_has_an_example() -> None:
+    assert {example.format for example in EXAMPLES} == set(FORMATS)
+
+
+def test_an_unknown_format_name_lists_the_known(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Known: reddit, "):
+        detect(tmp_path / "x", "excel")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "empty"),
+        (b" \n ", "empty"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "neither text nor"),
+        (b"<html><body>hello</body></html>", "no Stack Exchange dump"),
+        (b"[1, 2, 3]", "begins like JSON"),
+        (b"{broken", "begins like JSON"),
+        (b"Dear diary,\ntoday I met Zebediah\n", "names no column of users"),
+    ],
+)
+def test_an_unknown_file_says_what_did_not_fit(data: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "unknown"
+    path.write_bytes(data)
+    with pytest.raises(UnreadableSource, match=said) as caught:
+        detect(path)
+    assert "Zebediah" not in str(caught.value)
+    assert all(name in str(caught.value) for name in FORMATS)
+
+
+def test_a_first_line_that_is_too_long_does_not_hide_the_format(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(
+        b'{"author": "a", "text": "' + b"x" * 17 * 2**20 + b'"}\n{"author": "b", "text": "short"}\n'
+    )
+    assert detect(path).name == "jsonl"
+    assert rejects(path) == {1: "text_too_long"}
+    assert [row["user"] for row in rows(path)] == ["b"]
