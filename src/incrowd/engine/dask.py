@@ -11,6 +11,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from itertools import islice
 from typing import Any, Self
 from uuid import uuid4
@@ -90,10 +91,10 @@ class DaskEngine:
         flying = as_completed(list(numbers), loop=self._client.loop)
         try:
             for future in flying:
-                number = numbers.pop(future)
-                if future.status in {"cancelled", "lost"}:
+                number, piece = numbers.pop(future), _result(future)
+                if piece is None:
                     return
-                yield number, _result(future)
+                yield number, piece
                 for task in islice(waiting, max(0, self._ahead() - len(numbers))):
                     numbers[added := self._submit(sent, token, task)] = task.number
                     flying.add(added)
@@ -120,11 +121,13 @@ class DaskEngine:
         self.close()
 
 
-def _result(future: Any) -> Piece:
-    killed = _distributed().KilledWorker
+def _result(future: Any) -> Piece | None:
+    """Fetch a piece; None if the job was lost before it could be computed."""
     try:
         piece: Piece = future.result()
-    except killed as error:
+    except CancelledError:
+        return None
+    except _distributed().KilledWorker as error:
         raise BudgetExceeded(
             "cluster: several workers died one after the other on the same tile, most likely out of memory. "
             "Lower the memory of the job (smaller tiles), or give workers more."
