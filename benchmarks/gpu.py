@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 from pathlib import Path
@@ -215,10 +216,48 @@ def _listed_terms(cp, a, b, listed: int) -> int:
     return int((lists[0] * lists[1]).sum())
 
 
-def timed(x, **options) -> tuple[float, np.ndarray]:
+def timed(x, radii=RADII, **options) -> tuple[float, np.ndarray]:
     begin = time.perf_counter()
-    sizes = ball_sizes(x, radii=RADII, compute=Compute(kernel="gpu", **options))
+    sizes = ball_sizes(x, radii=radii, compute=Compute(kernel="gpu", **options))
     return time.perf_counter() - begin, sizes
+
+
+def preparation(cp, x) -> dict:
+    """Time what happens before the first distance: checks on the host, word counts, panels."""
+    from incrowd.distances.rows import as_rows, check_rows
+
+    times, begin = {}, time.perf_counter()
+    rows = as_rows(x)
+    check_rows(rows, METRICS["jensen-shannon"])
+    times["checks"] = time.perf_counter() - begin
+    begin = time.perf_counter()
+    state = gpu.GpuKernel().prepare(rows, None, METRICS["jensen-shannon"])
+    times["word counts"] = time.perf_counter() - begin
+    begin = time.perf_counter()
+    for start in range(0, x.shape[0], 2048):
+        state.panels.get(False, range(start, min(start + 2048, x.shape[0])))
+    times["panels, one thread"] = time.perf_counter() - begin
+    return times
+
+
+def growth(cp, x) -> list[dict]:
+    """Pairs a second and memory at growing sizes."""
+    pool, found = cp.get_default_memory_pool(), []
+    for people in (2048, 8192, 20_000, x.shape[0]):
+        pool.free_all_blocks()
+        part = x[:people]
+        seconds = min(timed(part)[0] for _ in range(2))
+        pairs = people * (people + 1) // 2
+        found.append(
+            {
+                "people": people,
+                "seconds": seconds,
+                "pairs_per_second": pairs / seconds,
+                "device_bytes": pool.total_bytes(),
+                "host_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            }
+        )
+    return found
 
 
 def tune(cp, x) -> list[dict]:
@@ -268,11 +307,13 @@ def main() -> None:
     done("crowd made")
     report["pairs"] = options.people * (options.people + 1) // 2
     runs = []
-    for side in (2048, 2048, 4096, 8192, 8192):
-        seconds, sizes = timed(x, tile=side, memory=2**33)
-        runs.append({"tile": side, "seconds": seconds, "pairs_per_second": report["pairs"] / seconds})
-        done(f"tiles of {side}")
+    for count, radii in ((21, RADII), (1001, np.linspace(0, 1, 1001))):
+        for side in (None, None, 4096, 8192):
+            seconds, sizes = timed(x, radii, tile=side, memory=2**30 if side is None else 2**33)
+            runs.append({"radii": count, "tile": side, "seconds": seconds})
+            done(f"{count} radii, tiles of {side}: {seconds:.2f} s")
     report["runs"] = runs
+    sizes = timed(x)[1]
     rows = np.random.default_rng(5).choice(options.people, 3, replace=False)
     off = 0
     for row in rows:
@@ -284,7 +325,10 @@ def main() -> None:
         "different": off,
     }
     done("verified")
-    report["stages"] = [stages(cp, x, 2048), stages(cp, x, 8192)]
+    report["preparation"] = preparation(cp, x)
+    report["stages"] = [stages(cp, x, side) for side in (2048, 8192) if 2 * side <= options.people]
+    report["growth"] = growth(cp, x)
+    done("stages")
     if options.tune:
         report["tuning"] = tune(cp, x)
     text = json.dumps(report, indent=1)

@@ -1,0 +1,99 @@
+"""Dask on this machine against threads: the same speed, and right when workers are killed.
+
+    python benchmarks/engine.py [--people 6000] [--kills 40] [--out engine.json]
+
+Times ball sizes at 21 radii with two threads and with two Dask worker processes on the same tiles, then runs
+the job again and again, each time killing one worker midway, and counts the right answers. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+from gpu import zipf_crowd
+from incrowd.distances import Compute, ball_sizes
+from incrowd.engine import connect
+
+RADII = np.linspace(0, 1, 21)
+
+
+def seconds(rows, engine, **options) -> tuple[float, np.ndarray]:
+    begin = time.perf_counter()
+    sizes = ball_sizes(rows, radii=RADII, compute=Compute(engine=engine, **options))
+    return time.perf_counter() - begin, sizes
+
+
+def speed(rows, cluster, tile: int, kernel: str, repeats: int) -> dict:
+    """Best of some runs each, in turn; the first of each is a warm-up (compiling, opening)."""
+    threads = connect("threads:2")
+    best = {"threads": np.inf, "dask": np.inf}
+    answers = []
+    for turn in range(repeats + 1):
+        for name, engine in (("threads", threads), ("dask", cluster)):
+            took, sizes = seconds(rows, engine, tile=tile, kernel=kernel)
+            answers.append(sizes)
+            if turn:
+                best[name] = min(best[name], took)
+    tiles = -(-rows.shape[0] // tile)
+    return {
+        "people": rows.shape[0],
+        "tiles": tiles * (tiles + 1) // 2,
+        "seconds": best,
+        "seconds_a_tile": 2 * best["threads"] / (tiles * (tiles + 1) / 2),
+        "dask_share_of_local_speed": best["threads"] / best["dask"],
+        "equal": all(np.array_equal(sizes, answers[0]) for sizes in answers),
+    }
+
+
+def kills(rows, cluster, tile: int, kernel: str, runs: int, seed: int = 0) -> dict:
+    """Kill one of two workers at a random moment of each run."""
+    rng = random.Random(seed)
+    _, known = seconds(rows, connect("threads:2"), tile=tile, kernel=kernel)
+    right, killed, took = 0, 0, []
+    for _ in range(runs):
+        cluster._client.wait_for_workers(2, timeout=120)
+        victims = [rng.choice(list(cluster._client.run(os.getpid).values()))]
+        moment = rng.uniform(0.2, 0.8)
+
+        def kill(done, total, what, victims=victims, moment=moment):
+            if victims and done >= moment * total:
+                os.kill(victims.pop(), signal.SIGKILL)
+
+        spent, sizes = seconds(rows, cluster, tile=tile, kernel=kernel, progress=kill)
+        killed += not victims
+        right += np.array_equal(sizes, known)
+        took.append(spent)
+    return {"runs": runs, "workers_killed": killed, "right": right, "median_seconds": float(np.median(took))}
+
+
+def main() -> None:
+    """Time, kill, print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--people", type=int, default=6000)
+    parser.add_argument("--kills", type=int, default=40)
+    parser.add_argument("--kernel", default="cpu")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--out", type=Path, help="write the JSON here, too")
+    options = parser.parse_args()
+    rows = zipf_crowd(np, options.people)
+    with connect("dask:2") as cluster:
+        report = {
+            "speed": speed(rows, cluster, 2048, options.kernel, options.repeats),
+            "killed_workers": kills(rows[:1500], cluster, 150, options.kernel, options.kills),
+        }
+    text = json.dumps(report, indent=1)
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
