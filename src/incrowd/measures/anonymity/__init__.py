@@ -1,0 +1,1 @@
+"""How many people in this community are as like you as d?"""

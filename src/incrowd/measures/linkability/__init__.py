@@ -1,0 +1,1 @@
+"""Can two pseudonyms be linked, and how many others would the adversary have to consider?"""

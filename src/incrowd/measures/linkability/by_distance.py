@@ -1,0 +1,181 @@
+"""The papers' adversary: profiles, a distance, and everything that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from incrowd.distances import Compute, ball_sizes, mean_distance, pair_distances, ranks, within_both
+from incrowd.measures.linkability.definition import (
+    RADII,
+    best_threshold,
+    conformity,
+    precision_recall,
+    shuffled_pairs,
+    spearman,
+)
+from incrowd.measures.linkability.meeting import Meeting
+from incrowd.measures.linkability.ranking import consistent_ranking
+from incrowd.measures.linkability.rates import LinkRates, hit_rates
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+    from incrowd.measures.linkability.spec import LinkabilityOptions
+
+SMALL_LABELLED_SET = 20
+"""How many true pairs the rational adversary knows when they choose a threshold."""
+CURVE = np.arange(0, 101) / 100
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Both communities as rows of one model, ready for questions."""
+
+    meeting: Meeting
+    x: sp.csr_matrix
+    y: sp.csr_matrix
+    metric: str
+    compute: Compute
+
+    @property
+    def pairs(self) -> Any:
+        """Return (source row, target row) of each true pair."""
+        return self.meeting.pairs
+
+
+def prepare(meeting: Meeting, options: LinkabilityOptions) -> Attack:
+    """Build the chosen model's rows for both communities."""
+    from incrowd.measures.linkability.models import model_rows
+
+    x, y = model_rows(meeting, options)
+    return Attack(meeting, x, y, options.distance, Compute(memory=options.memory))
+
+
+def measure(attack: Attack, options: LinkabilityOptions, data_hash: str) -> LinkRates:
+    """Run the attack on everybody who is in both communities."""
+    meeting = attack.meeting
+    pairs = attack.pairs
+    known: dict[str, Any] = {"metric": attack.metric, "compute": attack.compute}
+    control = np.column_stack([pairs[:, 0], shuffled_pairs(pairs[:, 1], options.seed)])
+    true, fake = ranks(attack.x, attack.y, pairs, **known), ranks(attack.x, attack.y, control, **known)
+    rates = hit_rates(true.nearer, true.ties, meeting.people, attack.y.shape[0], fake.nearer, fake.ties)
+    return LinkRates(
+        source=options.source,
+        target=options.target,
+        adversary=options.adversary,
+        sources=attack.x.shape[0],
+        targets=attack.y.shape[0],
+        pairs=len(pairs),
+        hit_rates=rates,
+        parameters=options.parameters(),
+        data_hash=data_hash,
+        figures=_distances(attack) | _sets(attack) | _thresholds(attack, options.seed) | _relative(attack),
+    )
+
+
+def _distances(attack: Attack) -> dict[str, Any]:
+    known: dict[str, Any] = {"metric": attack.metric, "compute": attack.compute}
+    within = mean_distance(attack.y, include_self=False, **known)
+    across = mean_distance(attack.x, attack.y, **known)
+    match = pair_distances(attack.x, attack.y, attack.pairs, **known)
+    source = attack.pairs[:, 0]
+    others = across.row_counts[source] - 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        stranger = np.where(others > 0, (across.row_sums[source] - match) / others, np.nan)
+    below = match < stranger
+    return {
+        "mean_distance": {"within": within.mean, "across": across.mean},
+        "distance_range": {
+            "within": [within.minimum, within.maximum],
+            "across": [across.minimum, across.maximum],
+        },
+        "match_below_mean": float(below.mean()) if below.size else float("nan"),
+    }
+
+
+def _sets(attack: Attack) -> dict[str, Any]:
+    """Compare matching, anonymity and local matching sets at each pair's own distance."""
+    if not len(attack.pairs):
+        undefined = float("nan")
+        names = ("anonymity_matching_spearman", "anonymity_larger", "conformity_080", "ratio_near_one")
+        return dict.fromkeys(names, undefined)
+    sets = within_both(attack.x, attack.y, attack.pairs, metric=attack.metric, compute=attack.compute)
+    ratio = sets.anonymity / sets.matching
+    return {
+        "anonymity_matching_spearman": spearman(sets.anonymity, sets.matching),
+        "anonymity_larger": float((ratio > 1).mean()),
+        "ratio_near_one": float(((ratio >= 0.8) & (ratio < 1.2)).mean()),
+        "conformity_080": float((conformity(sets.both, sets.matching) >= 0.8).mean()),
+        "set_sizes": {
+            name: {"median": float(np.median(sizes)), "mean": float(sizes.mean())}
+            for name, sizes in (
+                ("matching", sets.matching),
+                ("anonymity", sets.anonymity),
+                ("local", sets.both),
+            )
+        },
+    }
+
+
+def _thresholds(attack: Attack, seed: int) -> dict[str, Any]:
+    """Return precision and recall over thresholds, and what a rational adversary reaches."""
+    known: dict[str, Any] = {"metric": attack.metric, "compute": attack.compute}
+    inside = ball_sizes(attack.x, attack.y, radii=CURVE, **known)
+    match = pair_distances(attack.x, attack.y, attack.pairs, **known)
+    source = attack.pairs[:, 0]
+    closed = precision_recall(match, inside[source].sum(axis=0), CURVE)
+    openly = precision_recall(match, inside.sum(axis=0), CURVE)
+    return {
+        "curve": {
+            "threshold": CURVE,
+            "recall": closed.recall,
+            "precision_closed": closed.precision,
+            "precision_open": openly.precision,
+        },
+        "matching_set_median": np.median(inside, axis=0),
+        "rational": _rational(match, inside[source], seed),
+    }
+
+
+def _rational(match: Any, inside: Any, seed: int) -> dict[str, Any] | None:
+    """Choose a threshold on a few labelled pairs, then judge it on all others."""
+    if len(match) < 2 * SMALL_LABELLED_SET:
+        return None
+    order = np.random.default_rng(seed).permutation(len(match))
+    labelled, rest = order[:SMALL_LABELLED_SET], order[SMALL_LABELLED_SET:]
+    threshold = best_threshold(precision_recall(match[labelled], inside[labelled].sum(axis=0), CURVE))
+    judged = precision_recall(match[rest], inside[rest].sum(axis=0), CURVE)
+    place = int(np.searchsorted(CURVE, threshold))
+    return {
+        "labelled": SMALL_LABELLED_SET,
+        "threshold": threshold,
+        "precision": float(judged.precision[place]),
+        "recall": float(judged.recall[place]),
+    }
+
+
+def _relative(attack: Attack) -> dict[str, Any]:
+    """Rank targets by how small their anonymity sets are, and ask how well that predicts matching sets."""
+    known: dict[str, Any] = {"metric": attack.metric, "compute": attack.compute}
+    ranking = relative_ranking(attack)
+    match = pair_distances(attack.x, attack.y, attack.pairs, **known)
+    if not len(match):
+        return {"relative": {"method": ranking.method, "spearman": float("nan")}}
+    matching = within_both(attack.x, attack.y, attack.pairs, **known).matching
+    return {
+        "relative": {
+            "method": ranking.method,
+            "agreement": ranking.agreement,
+            "spearman": spearman(ranking.ranks[attack.pairs[:, 1]], matching),
+        }
+    }
+
+
+def relative_ranking(attack: Attack) -> Any:
+    """Return the consistent ranking of the targets over the 1,001 radii of paper 003."""
+    sizes = ball_sizes(attack.y, radii=RADII, metric=attack.metric, compute=attack.compute)
+    users = attack.meeting.counts.identities["user"].to_numpy()[attack.meeting.targets]
+    return consistent_ranking(sizes, users)

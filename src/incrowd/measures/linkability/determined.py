@@ -1,0 +1,207 @@
+"""The determined adversary: several views on everybody's habits, weighed by practice on other communities.
+
+Nothing is learned from the pair of communities that is judged. Practice comes from the crowd's other pairs of
+communities; a crowd that has too few people in several communities gets the weights in `PRACTISED`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from incrowd.measures.linkability.definition import clustered_mean, shuffled_pairs
+from incrowd.measures.linkability.link_model import DEFAULT_VIEWS, LinkModel, TrainingPair, fit
+from incrowd.measures.linkability.meeting import check_communities, true_pairs
+from incrowd.measures.linkability.rates import LinkRates, hit_rates
+from incrowd.measures.linkability.resemblance import Resemblance
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+    from incrowd.measures.linkability.spec import LinkabilityOptions
+    from incrowd.profiles.habits import Habits
+
+ENOUGH_PRACTICE = 50
+"""Fewer true pairs than this teach nothing reliable."""
+MOST_PRACTICE_PAIRS = 6
+MOST_PRACTICE_SOURCES = 250
+BINS = 10
+
+PRACTISED = LinkModel(
+    views=DEFAULT_VIEWS,
+    weights=(1.3, 0.65, 1.05, 1.2, 1.3, 0.8),
+    presence=(-4.0, 0.45, 0.12),
+    prior=0.12,
+)
+"""Rounded averages over the evaluation of this measure; see NOTES.md."""
+
+
+@dataclass(frozen=True)
+class DeterminedAttack:
+    """The judged pair under the learned model."""
+
+    sources: Habits
+    targets: Habits
+    resemblance: Resemblance
+    model: LinkModel
+    practice: int
+    """True pairs of other communities that were learned from; 0: the shipped weights."""
+    pairs: Any
+    people: Any
+
+
+def prepare(crowd: Crowd, options: LinkabilityOptions) -> DeterminedAttack:
+    """Read both communities' habits and learn weights on the others."""
+    from incrowd.profiles.habits import habits
+
+    check_communities(crowd, (options.source, options.target))
+    practice = _practice_communities(crowd, options)
+    wanted = sorted({options.source, options.target, *(name for pair in practice for name in pair)})
+    import polars as pl
+
+    posts = crowd.posts().filter(pl.col("community").is_in(wanted)).collect()
+    everybody = habits(posts, min_posts=options.min_posts)
+    community = everybody.identities["community"].to_numpy()
+    of = {name: everybody.only(community == name) for name in wanted}
+    model, learned = _learn(of, practice, options.seed)
+    sources, targets = of[options.source], of[options.target]
+    pairs, people = true_pairs(everybody.identities, *_rows(community, options.source, options.target))
+    resemblance = Resemblance(sources, targets, model.views)
+    return DeterminedAttack(sources, targets, resemblance, model, learned, pairs, people)
+
+
+def measure(attack: DeterminedAttack, options: LinkabilityOptions, data_hash: str) -> LinkRates:
+    """Run the attack on everybody who is in both communities."""
+    judged = _judge(attack, shuffled_pairs(attack.pairs[:, 1], options.seed))
+    nearer, ties = judged["nearer"], judged["ties"]
+    source = attack.pairs[:, 0]
+    rates = hit_rates(
+        nearer, ties, attack.people, len(attack.targets), judged["shuffled_nearer"], judged["shuffled_ties"]
+    )
+    sure, right = judged["confidence"][source], judged["right"][source]
+    presence, share = attack.model.presence_given(judged["odds"])
+    practised = f"weights learned on {attack.practice:,} true pairs of other communities"
+    return LinkRates(
+        source=options.source,
+        target=options.target,
+        adversary=options.adversary,
+        sources=len(attack.sources),
+        targets=len(attack.targets),
+        pairs=len(attack.pairs),
+        hit_rates=rates,
+        parameters=options.parameters()
+        | {"weights": dict(zip(attack.model.views, attack.model.weights, strict=True))},
+        data_hash=data_hash,
+        figures={
+            "calibration": reliability(sure, right, attack.people),
+            "calibration_open": reliability(
+                judged["confidence"] * presence, judged["right"], np.arange(len(presence))
+            ),
+            "estimated_share_with_match": share,
+        },
+        notes=(
+            practised if attack.practice else "shipped weights: too few people are in several communities",
+        ),
+    )
+
+
+def reliability(sure: Any, right: Any, people: Any) -> dict[str, Any]:
+    """Return how often the adversary was right when they were this sure, and the mean gap (ECE)."""
+    if not len(sure):
+        return {"bins": [], "error": float("nan")}
+    place = np.minimum((np.asarray(sure) * BINS).astype(int), BINS - 1)
+    bins = []
+    for b in np.unique(place):
+        here = place == b
+        hit = clustered_mean(np.asarray(right)[here], np.asarray(people)[here])
+        bins.append(
+            {
+                "sure": float(np.mean(np.asarray(sure)[here])),
+                "right": hit.mean,
+                "low": hit.low,
+                "high": hit.high,
+                "cases": int(here.sum()),
+            }
+        )
+    error = sum(part["cases"] * abs(part["sure"] - part["right"]) for part in bins) / len(sure)
+    return {"bins": bins, "error": float(error)}
+
+
+def _judge(attack: DeterminedAttack, shuffled: Any) -> dict[str, Any]:
+    n = len(attack.sources)
+    truth = np.full(n, -1, np.int64)
+    control = np.full(n, -1, np.int64)
+    truth[attack.pairs[:, 0]] = attack.pairs[:, 1]
+    control[attack.pairs[:, 0]] = shuffled
+    found: dict[str, Any] = {
+        "confidence": np.zeros(n),
+        "right": np.zeros(n, bool),
+        "odds": np.zeros(n),
+    }
+    places = {name: np.zeros(n, np.int64) for name in ("nearer", "ties", "shuffled_nearer", "shuffled_ties")}
+    for rows, scores in attack.resemblance.blocks():
+        utilities = attack.model.utilities(scores)
+        chances = attack.model.given_match(utilities)
+        best = chances.argmax(axis=1)
+        found["confidence"][rows] = chances.max(axis=1)
+        found["right"][rows] = best == truth[rows]
+        found["odds"][rows] = attack.model.presence_odds(utilities)
+        places["nearer"][rows], places["ties"][rows] = _place(utilities, truth[rows])
+        places["shuffled_nearer"][rows], places["shuffled_ties"][rows] = _place(utilities, control[rows])
+    source = attack.pairs[:, 0]
+    return found | {name: values[source] for name, values in places.items()}
+
+
+def _place(utilities: Any, target: Any) -> tuple[Any, Any]:
+    own = utilities[np.arange(len(target)), target][:, None]
+    return (utilities > own).sum(axis=1), (utilities == own).sum(axis=1) - 1
+
+
+def _practice_communities(crowd: Crowd, options: LinkabilityOptions) -> list[tuple[str, str]]:
+    """Choose the pairs of communities with the most people in both, the judged pair left out."""
+    import polars as pl
+
+    identities = (
+        crowd.posts()
+        .group_by("user", "community")
+        .len()
+        .filter(pl.col("len") >= options.min_posts)
+        .select("user", "community")
+        .collect()
+    )
+    shared = (
+        identities.join(identities, on="user", suffix="_2")
+        .filter(pl.col("community") < pl.col("community_2"))
+        .group_by("community", "community_2")
+        .len()
+        .sort(["len", "community", "community_2"], descending=[True, False, False])
+    )
+    judged = {options.source, options.target}
+    usable = [(a, b) for a, b, n in shared.iter_rows() if {a, b} != judged and n >= 10]
+    return usable[:MOST_PRACTICE_PAIRS]
+
+
+def _learn(of: dict[str, Habits], practice: list[tuple[str, str]], seed: int) -> tuple[LinkModel, int]:
+    lessons = [_lesson(of[a], of[b], seed) for a, b in practice]
+    known = sum(int((lesson.truth >= 0).sum()) for lesson in lessons)
+    return (fit(lessons), known) if known >= ENOUGH_PRACTICE else (PRACTISED, 0)
+
+
+def _lesson(sources: Habits, targets: Habits, seed: int) -> TrainingPair:
+    """Take sources with a match and as many without.
+
+    The share of matches learned this way is the sample's own; the judged pair's is estimated anew.
+    """
+    of = {user: place for place, user in enumerate(targets.identities["user"])}
+    truth = np.array([of.get(user, -1) for user in sources.identities["user"]])
+    resemblance = Resemblance(sources, targets, DEFAULT_VIEWS)
+    generator = np.random.default_rng(seed)
+    matched = generator.permutation(np.flatnonzero(truth >= 0))[:MOST_PRACTICE_SOURCES]
+    unmatched = generator.permutation(np.flatnonzero(truth < 0))[: matched.size]
+    chosen = np.sort(np.concatenate([matched, unmatched]))
+    return TrainingPair(resemblance.scores(chosen), truth[chosen])
+
+
+def _rows(community: Any, source: str, target: str) -> tuple[Any, Any]:
+    return np.flatnonzero(community == source), np.flatnonzero(community == target)

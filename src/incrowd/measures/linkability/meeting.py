@@ -1,0 +1,85 @@
+"""Two communities side by side: the profiles in each, and who is in both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import InputError, NotInCrowd
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from incrowd.crowd import Crowd
+    from incrowd.measures.linkability.spec import LinkabilityOptions
+    from incrowd.text.counts import Counts
+
+Pairs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Source and target identities as rows, and the true pairs among them."""
+
+    counts: Counts
+    """Word counts of all identities of both communities."""
+    sources: NDArray[np.int64]
+    """Rows of `counts` that are sources."""
+    targets: NDArray[np.int64]
+    pairs: Pairs
+    """(place in `sources`, place in `targets`) of each person who is in both."""
+    people: NDArray[Any]
+    """The person of each pair, for clustering; never shown."""
+
+    def place_of(self, user: str) -> int:
+        """Return which of the pairs is this person's."""
+        found = np.flatnonzero(self.people == user)
+        if not found.size:
+            raise NotInCrowd("this person has no profile with enough posts in both communities")
+        return int(found[0])
+
+
+def meet(crowd: Crowd, options: LinkabilityOptions) -> Meeting:
+    """Count both communities' words and find the people who are in both."""
+    from incrowd.text.counts import counts
+
+    check_communities(crowd, (options.source, options.target))
+    both = counts(
+        crowd,
+        communities=[options.source, options.target],
+        options=options.text,
+        min_posts=options.min_posts,
+        memory=options.memory,
+    )
+    community = both.identities["community"].to_numpy()
+    sources = np.flatnonzero(community == options.source)
+    targets = np.flatnonzero(community == options.target)
+    for name, rows in ((options.source, sources), (options.target, targets)):
+        if not rows.size:
+            raise InputError(
+                f"community '{name}' has nobody with at least {options.min_posts} posts with words in them; "
+                "lower --min-posts"
+            )
+    pairs, people = true_pairs(both.identities, sources, targets)
+    return Meeting(both, sources, targets, pairs, people)
+
+
+def true_pairs(
+    identities: pl.DataFrame, sources: NDArray[np.int64], targets: NDArray[np.int64]
+) -> tuple[Pairs, NDArray[Any]]:
+    """Return the places of the people who are in both, and who they are."""
+    users = identities["user"].to_numpy()
+    people, of_source, of_target = np.intersect1d(users[sources], users[targets], return_indices=True)
+    return np.column_stack([of_source, of_target]).astype(np.int64).reshape(-1, 2), people
+
+
+def check_communities(crowd: Crowd, names: tuple[str, ...]) -> None:
+    """Refuse a community that is not there, and say which ones are."""
+    there = crowd.communities()["community"].to_list()
+    for name in names:
+        if name not in there:
+            some = ", ".join(there[:8]) + (", …" if len(there) > 8 else "")
+            raise NotInCrowd(f"community '{name}' is not in this crowd; it has: {some}")

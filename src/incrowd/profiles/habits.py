@@ -1,0 +1,145 @@
+"""Habits: what a determined reader notices of somebody beyond which words they use.
+
+Six families, each a sparse row per identity:
+
+==========  ====================================================================================
+words       words exactly as written, with their capitals and attached punctuation
+vocabulary  words in lower case
+phrases     pairs of neighbouring words
+style       punctuation runs, line breaks, capitals, short words as written (i, u, lol, IMO)
+hours       the hours of the day at which they post (UTC)
+weeks       the weeks in which they were active
+==========  ====================================================================================
+
+`spelling` (runs of four characters) is there too; it adds nothing once `words` is in (NOTES.md of the
+linkability measure).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import polars as pl
+    import scipy.sparse as sp
+
+TEXT_FAMILIES = ("words", "vocabulary", "phrases", "style")
+TIME_FAMILIES = ("hours", "weeks")
+FAMILIES = (*TEXT_FAMILIES, *TIME_FAMILIES)
+CELL_BITS = {"spelling": 18, "words": 20, "vocabulary": 20, "phrases": 20, "style": 16}
+WEEK = 7 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class Habits:
+    """The habits of some identities: one row each, in the order of `identities`."""
+
+    identities: pl.DataFrame
+    """Columns user, community, posts."""
+    rows: dict[str, sp.csr_matrix]
+
+    def __len__(self) -> int:
+        return self.identities.height
+
+    def only(self, keep: Any) -> Habits:
+        """Return the habits of some identities, chosen by row numbers or a mask."""
+        keep = np.asarray(keep)
+        keep = np.flatnonzero(keep) if keep.dtype == bool else keep
+        return Habits(self.identities[keep.tolist()], {name: rows[keep] for name, rows in self.rows.items()})
+
+
+def habits(posts: pl.DataFrame, *, min_posts: int = 1, families: tuple[str, ...] = FAMILIES) -> Habits:
+    """Count the habits of every (user, community) with at least `min_posts` posts.
+
+    Parameters
+    ----------
+    posts
+        Columns user, community, time, text, as a crowd returns them.
+    """
+    import polars as pl
+
+    by = ["community", "user"]
+    ordered = posts.filter(pl.len().over(by) >= min_posts).sort([*by, "time", "text"])
+    identities = ordered.group_by(by, maintain_order=True).agg(posts=pl.len().cast(pl.Int64))
+    posts_of = np.concatenate([[0], np.cumsum(identities["posts"].to_numpy())]).astype(np.int64)
+    rows = _text_rows(ordered["text"], posts_of, [f for f in families if f not in TIME_FAMILIES])
+    if "hours" in families:
+        rows["hours"] = _hours(ordered["time"], posts_of)
+    if "weeks" in families:
+        rows["weeks"] = _weeks(ordered["time"], posts_of)
+    return Habits(identities.select("user", "community", "posts"), rows)
+
+
+def _text_rows(text: pl.Series, posts_of: Any, families: list[str]) -> dict[str, sp.csr_matrix]:
+    import scipy.sparse as sp
+
+    from incrowd.profiles import habits_kernel as kernel
+
+    codes = {
+        "spelling": kernel.SPELLING,
+        "words": kernel.WORDS,
+        "vocabulary": kernel.VOCABULARY,
+        "phrases": kernel.PHRASES,
+        "style": kernel.STYLE,
+    }
+    data, offsets = _utf8(text)
+
+    def count(family: str) -> sp.csr_matrix:
+        bits = CELL_BITS[family]
+        indptr, indices, counts = kernel.count_habits(codes[family], data, offsets, posts_of, bits)
+        return sp.csr_matrix((counts, indices, indptr), shape=(posts_of.size - 1, 1 << bits))
+
+    # The kernel releases the interpreter lock, so families are counted side by side.
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(families, pool.map(count, families), strict=True))
+
+
+def _utf8(text: pl.Series) -> tuple[Any, Any]:
+    """Return the texts' bytes, one after the other, and where each begins."""
+    import pyarrow as pa
+
+    array = text.fill_null("").rechunk().to_arrow()
+    array = array.cast(pa.large_string())
+    _, offsets, data = array.buffers()
+    starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    letters = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
+    return letters, starts
+
+
+def _owner(posts_of: Any) -> Any:
+    return np.repeat(np.arange(posts_of.size - 1), np.diff(posts_of))
+
+
+def _hours(time: pl.Series, posts_of: Any) -> sp.csr_matrix:
+    """Return square roots of smoothed shares, so that a dot product is the Bhattacharyya coefficient."""
+    import scipy.sparse as sp
+
+    seconds, owner = _known(time, posts_of)
+    shares = np.zeros((posts_of.size - 1, 24))
+    np.add.at(shares, (owner, (seconds // 3600) % 24), 1.0)
+    known = shares.sum(axis=1) > 0
+    shares += 0.5  # few posts say little about the hours not seen
+    shares = (np.roll(shares, 1, axis=1) + 2 * shares + np.roll(shares, -1, axis=1)) / 4
+    shares /= shares.sum(axis=1, keepdims=True)
+    return sp.csr_matrix(np.sqrt(shares) * known[:, None], dtype=np.float32)
+
+
+def _weeks(time: pl.Series, posts_of: Any) -> sp.csr_matrix:
+    import scipy.sparse as sp
+
+    seconds, owner = _known(time, posts_of)
+    weeks = seconds // WEEK
+    shape = (posts_of.size - 1, int(weeks.max(initial=0)) + 1)
+    counts = sp.coo_matrix((np.ones(weeks.size, np.float32), (owner, weeks)), shape=shape).tocsr()
+    totals = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1.0)
+    shares = sp.diags(1.0 / totals) @ counts
+    return sp.csr_matrix(shares.sqrt(), dtype=np.float32)
+
+
+def _known(time: pl.Series, posts_of: Any) -> tuple[Any, Any]:
+    known = time.is_not_null().to_numpy()
+    return time.fill_null(0).to_numpy().astype(np.int64)[known], _owner(posts_of)[known]

@@ -1,0 +1,174 @@
+"""Counts writing habits straight from UTF-8 bytes, compiled; see `habits.py` for what they are.
+
+Each family of habits walks a post and names what it sees by a hash; the counts of one identity are
+gathered in a table with one cell a hash value. Two habits that share a cell are counted as one: with a
+million cells that is rare, and it can only blur a resemblance, never make one up for a single person.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+SPELLING, WORDS, VOCABULARY, PHRASES, STYLE = range(5)
+
+_OFFSET = np.uint64(14695981039346656037)  # FNV-1a
+_PRIME = np.uint64(1099511628211)
+_SPACE, _NEWLINE, _APOSTROPHE = np.uint8(32), np.uint8(10), np.uint8(39)
+_SHORT = 3
+
+
+@njit(cache=True, inline="always")
+def _is_space(byte: int) -> bool:
+    return byte == 32 or 9 <= byte <= 13
+
+
+@njit(cache=True, inline="always")
+def _is_word(byte: int) -> bool:
+    return 97 <= byte <= 122 or 65 <= byte <= 90 or 48 <= byte <= 57 or byte == 39 or byte >= 128
+
+
+@njit(cache=True, inline="always")
+def _bump(key: Any, mask: Any, table: Any, touched: Any, n: int) -> int:
+    mixed = key ^ (key >> np.uint64(29))
+    mixed = mixed * np.uint64(0xBF58476D1CE4E5B9)
+    cell = (mixed >> np.uint64(32)) & mask
+    if table[cell] == 0:
+        touched[n] = cell
+        n += 1
+    table[cell] += 1
+    return n
+
+
+@njit(cache=True)
+def _spelling(data: Any, start: int, stop: int, mask: Any, table: Any, touched: Any, n: int) -> int:
+    gram = np.uint64(0)
+    for i in range(start, stop):
+        gram = ((gram << np.uint64(8)) | np.uint64(data[i])) & np.uint64(0xFFFFFFFF)
+        if i - start >= 3:
+            n = _bump(gram, mask, table, touched, n)
+    return n
+
+
+@njit(cache=True)
+def _words(data: Any, start: int, stop: int, mask: Any, table: Any, touched: Any, n: int) -> int:
+    key, inside = _OFFSET, False
+    for i in range(start, stop + 1):
+        if i == stop or _is_space(data[i]):
+            if inside:
+                n = _bump(key, mask, table, touched, n)
+            key, inside = _OFFSET, False
+        else:
+            key, inside = (key ^ np.uint64(data[i])) * _PRIME, True
+    return n
+
+
+@njit(cache=True)
+def _vocabulary(
+    data: Any, start: int, stop: int, phrases: bool, mask: Any, table: Any, touched: Any, n: int
+) -> int:
+    key, inside, previous, any_before = _OFFSET, False, _OFFSET, False
+    for i in range(start, stop + 1):
+        if i == stop or not _is_word(data[i]):
+            if inside:
+                if not phrases:
+                    n = _bump(key, mask, table, touched, n)
+                elif any_before:
+                    n = _bump((previous * _PRIME) ^ key, mask, table, touched, n)
+                previous, any_before = key, True
+            key, inside = _OFFSET, False
+        else:
+            byte = data[i]
+            if 65 <= byte <= 90:
+                byte = np.uint8(byte + 32)
+            key, inside = (key ^ np.uint64(byte)) * _PRIME, True
+    return n
+
+
+@njit(cache=True)
+def _style(data: Any, start: int, stop: int, mask: Any, table: Any, touched: Any, n: int) -> int:
+    i = start
+    while i < stop:
+        first = i
+        key = _OFFSET
+        if _is_word(data[i]):
+            capitals, letters = 0, 0
+            while i < stop and _is_word(data[i]):
+                key = (key ^ np.uint64(data[i])) * _PRIME
+                letters += 1
+                if 65 <= data[i] <= 90:
+                    capitals += 1
+                i += 1
+            if letters <= _SHORT or (capitals == letters and letters > 1):
+                n = _bump(key, mask, table, touched, n)
+            # The shape of a word: capitals nowhere, in front, everywhere, or mixed.
+            shape = 0 if capitals == 0 else 1 if capitals == 1 and 65 <= data[first] <= 90 else 2
+            shape = 3 if capitals == letters and letters > 1 else shape
+            n = _bump(np.uint64(shape + 1), mask, table, touched, n)
+        elif _is_space(data[i]):
+            while i < stop and _is_space(data[i]):
+                key = (key ^ np.uint64(data[i])) * _PRIME
+                i += 1
+            if i - first > 1 or data[first] == _NEWLINE:
+                n = _bump(key, mask, table, touched, n)
+        else:
+            while i < stop and not _is_word(data[i]) and not _is_space(data[i]):
+                key = (key ^ np.uint64(data[i])) * _PRIME
+                i += 1
+            if i < stop and _is_space(data[i]):
+                key = (key ^ np.uint64(_SPACE)) * _PRIME
+            n = _bump(key, mask, table, touched, n)
+    return n
+
+
+@njit(cache=True)
+def _walk(family: int, data: Any, start: int, stop: int, mask: Any, table: Any, touched: Any, n: int) -> int:
+    if family == SPELLING:
+        return _spelling(data, start, stop, mask, table, touched, n)
+    if family == WORDS:
+        return _words(data, start, stop, mask, table, touched, n)
+    if family == STYLE:
+        return _style(data, start, stop, mask, table, touched, n)
+    return _vocabulary(data, start, stop, family == PHRASES, mask, table, touched, n)
+
+
+@njit(cache=True, nogil=True)
+def count_habits(
+    family: int,
+    data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    posts_of: NDArray[np.int64],
+    bits: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """Return CSR parts (indptr, indices, counts); identity i owns posts posts_of[i]:posts_of[i + 1]."""
+    mask = np.uint64((1 << bits) - 1)
+    table = np.zeros(1 << bits, np.uint32)
+    touched = np.empty(1 << bits, np.int32)
+    rows = posts_of.size - 1
+    indptr = np.zeros(rows + 1, np.int64)
+    indices = np.empty(1 << 16, np.int32)
+    counts = np.empty(1 << 16, np.float32)
+    used = 0
+    for i in range(rows):
+        n = 0
+        for post in range(posts_of[i], posts_of[i + 1]):
+            n = _walk(family, data, offsets[post], offsets[post + 1], mask, table, touched, n)
+        touched[:n].sort()
+        while used + n > indices.size:
+            more_indices = np.empty(indices.size * 2, np.int32)
+            more_indices[:used] = indices[:used]
+            indices = more_indices
+            more_counts = np.empty(counts.size * 2, np.float32)
+            more_counts[:used] = counts[:used]
+            counts = more_counts
+        for j in range(n):
+            cell = touched[j]
+            indices[used + j] = cell
+            counts[used + j] = table[cell]
+            table[cell] = 0
+        used += n
+        indptr[i + 1] = used
+    return indptr, indices[:used].copy(), counts[:used].copy()
