@@ -1,0 +1,174 @@
+"""How well do the scores a client can compute agree with the truth only the provider could know?
+
+Truth is the exact E|AS| of everybody in the crowd; agreement is rank correlation (Spearman and Kendall, paper
+002 table 2). 1 means the score puts people in the same order as the truth, 0 that it knows nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from incrowd.measures.microdata import anonymity_set
+from incrowd.measures.microdata.definition import Floats
+from incrowd.measures.microdata.expected_crowd import expected_others_of_all, independent
+from incrowd.measures.microdata.overlaps import Progress
+from incrowd.measures.microdata.provider import Scored, Tally, publish, score_everybody
+from incrowd.measures.microdata.release import ReleaseState
+from incrowd.measures.microdata.score import class_model
+from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ReleaseSpec, ScoreSpec
+from incrowd.measures.microdata.statistics import Statistics
+from incrowd.measures.microdata.table import ItemTable, require_people
+from incrowd.measures.microdata.taste import publish_taste
+
+STUDY_SECRET = b"an evaluation publishes nothing, so its releases may be repeated"
+TASTE_GROUPS = 8
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Rank correlations of a score with the truth."""
+
+    spearman: float
+    kendall: float
+    people: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        return {
+            name: None if math.isnan(v) else v
+            for name, v in (("spearman", self.spearman), ("kendall", self.kendall))
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Everybody's exact crowd and every score of them."""
+
+    table: ItemTable
+    knowledge: Knowledge
+    others: Floats
+    """E|AS| - 1, exact."""
+    scored: Scored
+    estimates: dict[str, Floats]
+    """Score name -> a value a person, higher is safer."""
+    warnings: tuple[str, ...]
+
+    @property
+    def agreements(self) -> dict[str, Agreement]:
+        """How well each score orders people."""
+        return {name: agreement(values, self.others) for name, values in self.estimates.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON that other programs rely on."""
+        crowd = 1 + self.others
+        return {
+            "users": self.table.matrix.shape[0],
+            "items": self.table.matrix.shape[1],
+            "entries": int(self.table.matrix.nnz),
+            "exact": True,
+            "scores": {name: one.to_dict() for name, one in self.agreements.items()},
+            "median_crowd": float(np.median(crowd)),
+            "crowd": {f"p{q}": float(np.percentile(crowd, q)) for q in (5, 25, 50, 75, 95)},
+            "share_below": {str(size): float(np.mean(crowd < size)) for size in (2, 5, 10, 50)},
+            "groups": [
+                {"centre": float(centre), "people": int(people)}
+                for centre, people in zip(self.scored.groups.centres, self.scored.groups.members, strict=True)
+            ],
+            "adversary": self.knowledge.words,
+            "knowledge": self.knowledge.to_dict(),
+            "data_hash": self.table.data_hash,
+            "warnings": list(self.warnings),
+        }
+
+
+def agreement(score: Floats, truth: Floats) -> Agreement:
+    """Return the rank correlations; NaN where one of the two does not vary."""
+    from scipy.stats import kendalltau, spearmanr
+
+    people = len(truth)
+    if people < 2 or np.ptp(score) == 0 or np.ptp(truth) == 0:
+        return Agreement(math.nan, math.nan, people)
+    return Agreement(float(spearmanr(score, truth)[0]), float(kendalltau(score, truth)[0]), people)
+
+
+def evaluate(
+    table: ItemTable,
+    *,
+    knowledge: Knowledge | None = None,
+    score: ScoreSpec | None = None,
+    groups: GroupSpec | None = None,
+    release: ReleaseSpec | None = None,
+    memory: int = 2**30,
+    device: anonymity_set.Device = "cpu",
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Compute everybody's exact crowd, and compare every score with it."""
+    require_people(table)
+    knowledge, score = knowledge or Knowledge(), score or ScoreSpec()
+    matrix = table.matrix
+    others = anonymity_set.expected_others(
+        matrix, matrix, knowledge, memory=memory, device=device, progress=progress
+    )
+    scored = score_table(table, score, groups)
+    estimates = {"paper": scored.scores, **crowd_estimates(table, knowledge, score, release)}
+    return Evaluation(table, knowledge, others, scored, estimates, _warnings(table, score))
+
+
+def score_table(table: ItemTable, spec: ScoreSpec, groups: GroupSpec | None = None) -> Scored:
+    """Score everybody by the paper's formula with exact popularities."""
+    rare = (table.popularity < spec.threshold(table.matrix.shape[0])).astype(np.int64)
+    return score_everybody(table.sizes, np.asarray(table.matrix @ rare).ravel(), spec, groups)
+
+
+def crowd_estimates(
+    table: ItemTable, knowledge: Knowledge, score: ScoreSpec, release: ReleaseSpec | None = None
+) -> dict[str, Floats]:
+    """Estimate everybody's crowd from what a provider would publish, as the clients would."""
+    release = release or ReleaseSpec()
+    statistics = published(table, score, release)
+    people, _ = table.matrix.shape
+    exact, one = independent(table.popularity / people)
+    out = {
+        "expected-crowd": estimate_from(table, statistics, knowledge),
+        "independent": expected_others_of_all(table.matrix, exact, one * (people - 1), knowledge),
+    }
+    groups = release.taste_groups or TASTE_GROUPS
+    if people >= 4 * release.crowd * groups and min(table.matrix.shape) > groups + 8:
+        with_taste = published(
+            table, score, ReleaseSpec(crowd=release.crowd, step=release.step, taste_groups=groups)
+        )
+        out["expected-crowd-taste"] = estimate_from(table, with_taste, knowledge)
+    return out
+
+
+def published(table: ItemTable, score: ScoreSpec, release: ReleaseSpec) -> Statistics:
+    """Return the statistics a provider with this table would publish first."""
+    entries = table.matrix.tocoo()
+    users, items = table.users.gather(entries.row), table.items.gather(entries.col)
+    tally = Tally.count(pl.DataFrame({"user": users, "item": items}), score)
+    statistics, _ = publish(tally, state=ReleaseState.fresh(STUDY_SECRET), release=release)
+    if not release.taste_groups:
+        return statistics
+    taste = publish_taste(table, statistics.activity, release, tally.threshold, STUDY_SECRET)
+    return publish(tally, state=ReleaseState.fresh(STUDY_SECRET), release=release, taste=taste)[0]
+
+
+def estimate_from(table: ItemTable, statistics: Statistics, knowledge: Knowledge) -> Floats:
+    """Return the expected number of others of everybody, from statistics alone."""
+    names = table.items.to_list()
+    probabilities, people = class_model(names, statistics.people_with(names), statistics)
+    return expected_others_of_all(table.matrix, probabilities, people, knowledge)
+
+
+def _warnings(table: ItemTable, score: ScoreSpec) -> tuple[str, ...]:
+    people = table.matrix.shape[0]
+    if people < 2000 and score.rare_fraction is None:
+        share = score.rare_below / people
+        line = f"'rare' means fewer than {score.rare_below} people, {share:.0%} of this crowd of {people:,}"
+        return (f"{line}; consider a share instead (rare_fraction=0.01)",)
+    return ()

@@ -1,0 +1,206 @@
+"""The client's side (paper 002, algorithm 2): score yourself from downloaded statistics; nothing is sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from incrowd.errors import InputError
+from incrowd.measures.microdata.definition import Floats, privacy_score, risk_raw
+from incrowd.measures.microdata.expected_crowd import (
+    LARGEST,
+    Activity,
+    class_probabilities,
+    expected_others,
+    reading,
+)
+from incrowd.measures.microdata.statistics import Statistics
+
+MOST_HURTING = 10
+
+
+@dataclass(frozen=True)
+class Hurting:
+    """An item that gives you away, and how you would stand without it."""
+
+    item: str
+    people: float | None
+    """About how many people have it; None: too few to be listed."""
+    score_without: float
+    others_without: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How well a profile hides, by the provider's statistics."""
+
+    items: int
+    rare: int
+    """Items that fewer than `rare_below` people have, unknown ones included."""
+    unknown: int
+    """Items the statistics do not list: too few people have them."""
+    raw: float
+    """rare/all + log(all); higher is riskier."""
+    score: float
+    """0 (riskiest) to 1 (safest); NaN if the statistics have no scale."""
+    clamped: bool
+    """The profile lies outside the scale of the crowd; the score was cut to 0 or 1."""
+    group: int | None
+    """0 = riskiest."""
+    others: float
+    """How many other people would fit what the adversary knows, on average."""
+    hurting: tuple[Hurting, ...]
+    """The least popular items, most harmful first."""
+    score_without_all: float
+    others_without_all: float
+    statistics: Statistics = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        names = ("items", "rare", "unknown", "clamped", "group")
+        numbers = ("raw", "score", "others", "score_without_all", "others_without_all")
+        return {
+            **{name: getattr(self, name) for name in names},
+            **{name: _finite(getattr(self, name)) for name in numbers},
+            "groups": len(self.statistics.groups),
+            "reading": reading(self.others),
+            "hurting": [
+                {
+                    "item": one.item,
+                    "people": one.people,
+                    "score_without": _finite(one.score_without),
+                    "others_without": _finite(one.others_without),
+                }
+                for one in self.hurting
+            ],
+            "statistics": {"release": self.statistics.number, "date": self.statistics.date},
+        }
+
+
+def score(items: Iterable[str], statistics: Statistics, *, hurting: int = MOST_HURTING) -> Score:
+    """Score a list of items by the paper's formula and by the expected crowd, on this machine.
+
+    `hurting`: how many harmful items to name, each with the score without it.
+    """
+    profile = Profile.of(items, statistics)
+    raw, value, clamped = profile.paper()
+    worst = np.argsort(profile.people, kind="stable")[: max(0, min(hurting, len(profile.items) - 1))]
+    without_all = profile.without(worst)
+    return Score(
+        items=len(profile.items),
+        rare=profile.rare,
+        unknown=int(profile.unknown.sum()),
+        raw=raw,
+        score=value,
+        clamped=clamped,
+        group=group_of(value, statistics),
+        others=profile.others(),
+        hurting=tuple(profile.hurting(int(index)) for index in worst),
+        score_without_all=without_all.paper()[1],
+        others_without_all=without_all.others(),
+        statistics=statistics,
+    )
+
+
+def group_of(value: float, statistics: Statistics) -> int | None:
+    """Return the nearest group, 0 = riskiest; a tie goes to the riskier one."""
+    return None if math.isnan(value) else int(np.searchsorted(statistics.borders, value, side="left"))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A person's items, looked up in the statistics."""
+
+    items: tuple[str, ...]
+    people: Floats
+    unknown: np.ndarray[Any, np.dtype[np.bool_]]
+    probabilities: Floats
+    """One row a class of people, one column an item."""
+    crowd: Floats
+    """How many people are in each class."""
+    statistics: Statistics
+
+    @classmethod
+    def of(cls, items: Iterable[str], statistics: Statistics) -> Profile:
+        """Look items up; repeats count once, blanks not at all."""
+        names = sorted({item.strip() for item in items} - {""})
+        if not names:
+            raise InputError(
+                "items: expected at least one item, got an empty profile; there is nothing to score"
+            )
+        people = statistics.people_with(names)
+        unknown = np.array([name not in statistics.popularity for name in names])
+        probabilities, crowd = class_model(names, people, statistics)
+        return cls(tuple(names), people, unknown, probabilities, crowd, statistics)
+
+    @property
+    def rare(self) -> int:
+        """How many items are rare; unknown ones are."""
+        return int((self.unknown | (self.people < self.statistics.rare_below)).sum())
+
+    def paper(self) -> tuple[float, float, bool]:
+        """Return raw risk, score, and whether the score had to be cut to 0..1."""
+        statistics = self.statistics
+        raw = float(risk_raw(len(self.items), self.rare, statistics.log_base))
+        free = float(privacy_score(raw, statistics.raw_min, statistics.raw_max))
+        inside = min(max(free, 0.0), 1.0) if not math.isnan(free) else free
+        return raw, inside, inside != free and not math.isnan(free)
+
+    def others(self) -> float:
+        """Return the expected number of other people who fit."""
+        return expected_others(self.probabilities, self.crowd, self.statistics.knowledge)
+
+    def without(self, dropped: Any) -> Profile:
+        """Return the profile with some items (by number) left out."""
+        keep = np.ones(len(self.items), dtype=bool)
+        keep[dropped] = False
+        names = tuple(item for item, kept in zip(self.items, keep, strict=True) if kept)
+        return Profile(
+            names,
+            self.people[keep],
+            self.unknown[keep],
+            self.probabilities[:, keep],
+            self.crowd,
+            self.statistics,
+        )
+
+    def hurting(self, index: int) -> Hurting:
+        """Say what one item costs."""
+        rest = self.without(index)
+        people = None if self.unknown[index] else float(self.people[index])
+        return Hurting(self.items[index], people, rest.paper()[1], rest.others())
+
+
+def class_model(items: list[str], people: Floats, statistics: Statistics) -> tuple[Floats, Floats]:
+    """Return p(item | class) and the number of people in each class, with or without taste groups."""
+    activity, users = statistics.activity, max(statistics.users, 1)
+    if not statistics.taste:
+        return class_probabilities(people / users, activity), users * activity.shares
+    listed = np.array([[one.popularity.get(item, 0.0) for item in items] for one in statistics.taste])
+    sizes = np.array([one.people for one in statistics.taste], dtype=np.float64)
+    shares = taste_shares(listed, people, sizes)
+    rows, crowd = [], []
+    for share, one in zip(shares, statistics.taste, strict=True):
+        rows.append(class_probabilities(share, Activity(one.activity_shares, activity.levels)))
+        crowd.append(one.people * one.activity_shares)
+    return np.vstack(rows), np.concatenate(crowd)
+
+
+def taste_shares(listed: Floats, people: Floats, sizes: Floats) -> Floats:
+    """Return which share of each taste group has each item.
+
+    Where a group's own count is not listed, the people not accounted for by the listed groups are spread
+    evenly over the other groups; a fiftieth at least, since counts are rounded.
+    """
+    rest = np.maximum(people - listed.sum(axis=0), people / 50.0)
+    unlisted_people = np.where(listed > 0, 0.0, sizes[:, None]).sum(axis=0)
+    spread = rest / np.maximum(unlisted_people, 1.0)
+    return np.minimum(np.where(listed > 0, listed / sizes[:, None], spread), LARGEST)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,126 @@
+"""Who has which item, as sparse rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from incrowd.errors import InputError, NotInCrowd
+from incrowd.measures.microdata.spec import Matching, ProfileFilter
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+
+SECONDS_A_DAY = 86_400
+
+
+@dataclass(frozen=True)
+class ItemTable:
+    """A crowd's items: one row a person, one column an item, entries in canonical order."""
+
+    matrix: sparse.csr_matrix
+    users: pl.Series
+    items: pl.Series
+    ratings: NDArray[np.float32]
+    """Aligned with the matrix's entries; NaN where there is none."""
+    days: NDArray[np.float32]
+    data_hash: str | None = None
+
+    def __repr__(self) -> str:
+        people, items = self.matrix.shape
+        return f"ItemTable({people:,} people, {items:,} items, {self.matrix.nnz:,} entries)"
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many items each person has."""
+        return np.asarray(np.diff(self.matrix.indptr), dtype=np.int64)
+
+    @property
+    def popularity(self) -> NDArray[np.int64]:
+        """How many people have each item."""
+        return np.bincount(self.matrix.indices, minlength=self.matrix.shape[1]).astype(np.int64)
+
+    def row_of(self, user: str) -> int:
+        """Return a person's row."""
+        found = self.users.index_of(user)
+        if found is None:
+            raise NotInCrowd(
+                "the person asked about has no profile of the size asked for among the crowd's items"
+            )
+        return int(found)
+
+    def profile(self, row: int) -> NDArray[np.int32]:
+        """Return the items of one row, as column numbers."""
+        start, stop = self.matrix.indptr[row : row + 2]
+        return np.asarray(self.matrix.indices[start:stop], dtype=np.int32)
+
+    def marks(self, matching: Matching) -> tuple[NDArray[np.float32] | None, tuple[float, ...]]:
+        """Return what has to agree besides the item, and how closely; None if nothing has to."""
+        wanted = [(self.ratings, matching.rating_within), (self.days, matching.days_within)]
+        used = [(values, within) for values, within in wanted if within is not None]
+        if not used:
+            return None, ()
+        return np.stack([values for values, _ in used]), tuple(within for _, within in used)
+
+    def has(self, matching: Matching) -> bool:
+        """Say whether the crowd holds the ratings or dates this adversary needs."""
+        marks, _ = self.marks(matching)
+        return marks is None or not np.isnan(marks).all(axis=1).any()
+
+
+def item_table(
+    source: Crowd | pl.DataFrame | pl.LazyFrame, profiles: ProfileFilter | None = None
+) -> ItemTable:
+    """Read a crowd's items (or a frame with user, item, and perhaps value and time) into rows.
+
+    People with fewer or more items than `profiles` allows are left out; None keeps everybody.
+    """
+    frame, data_hash = _rows(source)
+    frame = frame.sort("user", "item", "time", nulls_last=True).unique(
+        ["user", "item"], keep="first", maintain_order=True
+    )
+    if profiles is not None:
+        frame = frame.filter(pl.len().over("user").is_between(profiles.fewest, profiles.most))
+    users, items = frame["user"].unique().sort(), frame["item"].unique().sort()
+    starts = np.concatenate([[0], np.cumsum(frame["user"].rle().struct.field("len").to_numpy())]).astype(
+        np.int64
+    )
+    columns = frame["item"].cast(pl.Enum(items)).to_physical().to_numpy().astype(np.int32)
+    shape = (len(users), len(items))
+    matrix = sparse.csr_matrix((np.ones(len(columns), dtype=np.int8), columns, starts), shape=shape)
+    days = (frame["time"].cast(pl.Float64) / SECONDS_A_DAY).cast(pl.Float32).fill_null(float("nan"))
+    ratings = frame["value"].cast(pl.Float32).fill_null(float("nan"))
+    return ItemTable(matrix, users, items, ratings.to_numpy(), days.to_numpy(), data_hash)
+
+
+def _rows(source: Crowd | pl.DataFrame | pl.LazyFrame) -> tuple[pl.DataFrame, str | None]:
+    if isinstance(source, pl.DataFrame | pl.LazyFrame):
+        frame, data_hash = source.lazy(), None
+    else:
+        frame, data_hash = source.items(), source.data_hash
+    names = frame.collect_schema().names()
+    for name in ("user", "item"):
+        if name not in names:
+            raise InputError(f"items: expected a column '{name}', got {', '.join(names)}")
+    kinds = {"user": pl.String, "item": pl.String, "value": pl.Float64, "time": pl.Int64}
+    columns = [
+        (pl.col(name) if name in names else pl.lit(None).alias(name)).cast(kind)
+        for name, kind in kinds.items()
+    ]
+    rows = frame.select(columns)
+    return rows.collect(), data_hash
+
+
+def require_people(table: ItemTable, fewest: int = 2) -> None:
+    """Refuse a crowd in which nobody can hide."""
+    people = table.matrix.shape[0]
+    if people < fewest:
+        raise InputError(
+            f"items: expected at least {fewest} people with profiles of the size asked for, got {people}. "
+            "Import items first (incrowd ingest --kind items), or allow smaller profiles."
+        )
