@@ -24,7 +24,9 @@ raw_strings = st.lists(
     max_size=4,
 ).map(lambda parts: '"' + "".join(parts) + '"')
 NUMBERS = "0 -0 7 -1.5 1e3 1E-7 1.0 -0.0 1e22 1e400 01 1. NaN Infinity -Infinity 1500000000.25"
-raw_numbers = st.sampled_from(NUMBERS.split()) | st.sampled_from(["9" * digits for digits in (18, 20, 38, 39, 50)])
+raw_numbers = st.sampled_from(NUMBERS.split()) | st.sampled_from(
+    ["9" * digits for digits in (18, 20, 38, 39, 50)]
+)
 raw_values = st.recursive(
     raw_strings | raw_numbers | st.sampled_from(["null", "true", "false", "[]", "{}", "nul", ""]),
     lambda inner: (
@@ -59,7 +61,7 @@ def slowly(lines: list[bytes]) -> tuple[object, ...]:
 
 
 @given(st.lists(raw_lines, min_size=1, max_size=5))
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @example([b'{"t": 1}'])
 @example([b'{"author":"a"}', b'{"author":"a","author":"b"}', b"{}"])
 def test_the_fast_path_agrees_with_the_reference(lines: list[bytes]) -> None:
@@ -67,7 +69,7 @@ def test_the_fast_path_agrees_with_the_reference(lines: list[bytes]) -> None:
 
 
 @given(raw_lines)
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_a_line_means_the_same_among_many(line: bytes) -> None:
     """Alone in a large block, a line takes another way through the code."""
     sound = b'{"author":"a","t":1,"text":"x"}'
@@ -78,7 +80,7 @@ def test_a_line_means_the_same_among_many(line: bytes) -> None:
 @given(
     st.lists(st.fixed_dictionaries({name: st.text() | st.none() for name in STRICT}), min_size=1, max_size=5)
 )
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_sound_records_come_back(records: list[dict[str, str | None]]) -> None:
     data = b"".join(json.dumps(record).encode() + b"\n" for record in records)
     parsed = parse_json_lines(data, 1, STRICT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.crowd.readers.base import ReadOptions
@@ -26,6 +26,7 @@ def numbered(chunks: list[Lines]) -> dict[int, bytes]:
     return found
 
 
+@settings(max_examples=60, deadline=None)
 @given(texts, st.integers(1, 40), st.integers(1, 20), st.booleans())
 def test_lines_keep_their_order_and_numbers(lines: list[bytes], batch: int, piece: int, ended: bool) -> None:
     data = b"\n".join(lines) + (b"\n" if ended else b"")
@@ -36,6 +37,7 @@ def test_lines_keep_their_order_and_numbers(lines: list[bytes], batch: int, piec
     assert list(numbered(chunks)) == list(range(1, len(expected) + 1))
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=10), st.integers(1, 50), st.integers(1, 60))
 def test_a_line_over_the_cap_is_named_and_left_empty(lengths: list[int], batch: int, piece: int) -> None:
     data = b"".join(b"x" * length + b"\n" for length in lengths)

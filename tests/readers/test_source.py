@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.crowd.readers.base import ReadOptions
@@ -184,6 +184,7 @@ def utf8(data: bytes, size: int = 3) -> bytes:
     return b"".join(iter(lambda: text.read(5), b""))
 
 
+@settings(max_examples=60, deadline=None)
 @given(
     st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00\ufeff")),
     st.integers(1, 9),

@@ -78,12 +78,12 @@ class RecordSplitter:
         self, line: bytes, line_too_long: bool, each: list[bytes], rows: list[int], too_long: list[int]
     ) -> None:
         ends = self._ends(line)
-        self._open_size += len(line) + 1 if not line_too_long else self._cap + 1
-        self._open.append(line if self._open_size <= self._cap + 1 else b"")
+        self._open_size += self._cap + 1 if line_too_long else len(line) + bool(self._open)
+        self._open.append(line if self._open_size <= self._cap else b"")
         if not ends:
             return
         self._row += 1
-        if self._open_size > self._cap + 1:
+        if self._open_size > self._cap:
             too_long.append(self._row)
         else:
             each.append(b"\n".join(self._open))

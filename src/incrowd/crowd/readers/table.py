@@ -94,7 +94,7 @@ def _header(data: bytes, delimiters: str) -> _Header | None:
     if not line:
         return None
     readings = [_Header(split_records([line], d)[0], d) for d in delimiters]
-    return max(readings, key=lambda reading: (len(guess(reading.names)), len(reading.names)))
+    return max(readings, key=lambda reading: (len(guess(reading.names[:MOST_COLUMNS])), len(reading.names)))
 
 
 def _names_columns(header: _Header, head: bytes) -> bool:
