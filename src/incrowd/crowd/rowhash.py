@@ -22,6 +22,14 @@ _IDENTITY = {
     "items": "concat('item', chr(0), \"user\", chr(0), item)",
     "attributes": "concat('attribute', chr(0), \"user\", chr(0), attribute, chr(0), value)",
 }
+_ARROW = {pl.String(): pa.string(), pl.Int64(): pa.int64(), pl.Float64(): pa.float64()}
+
+
+def hashed_schema(kind: Kind) -> pa.Schema:
+    """Return the columns :func:`add_hashes` gives."""
+    visible = [(name, _ARROW[dtype]) for name, dtype in COLUMNS[kind].items()]
+    numbers = [(name, pa.uint64()) for name in ("ordinal", "row", *HASHES)]
+    return pa.schema([*numbers[:2], *visible, *numbers[2:]])
 
 
 def content_sql(kind: Kind) -> str:

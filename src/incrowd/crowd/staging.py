@@ -22,7 +22,7 @@ from incrowd.crowd.manifest import SourceRecord
 from incrowd.crowd.parts import parquet_sink
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.readers.base import Batch, empty_rejects, empty_rows
-from incrowd.crowd.rowhash import add_hashes
+from incrowd.crowd.rowhash import add_hashes, hashed_schema
 from incrowd.crowd.schema import Kind
 from incrowd.crowd.sources import Source, described
 from incrowd.crowd.validate import Checked, check
@@ -130,9 +130,8 @@ class Stager:
         first = next(batches, Batch(empty_rows("posts"), empty_rejects()))
         # A reader of tables may find out from the columns only what kind of rows it has.
         tally = Tally(first.kind)
-        rows_schema = self._prepare(empty_rows(tally.kind), tally, source)[0].schema
         with (
-            parquet_sink(folder / ROWS_NAME, rows_schema, self.disk, compression="lz4") as good,
+            parquet_sink(folder / ROWS_NAME, hashed_schema(tally.kind), self.disk, compression="lz4") as good,
             parquet_sink(folder / REJECTS_NAME, REJECTS, self.disk, compression="lz4") as bad,
         ):
             for batch in chain([first], batches):
