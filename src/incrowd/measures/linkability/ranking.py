@@ -5,8 +5,8 @@ linkable. Tied identities receive the *set* of ranks they could occupy. The fina
 identities to ranks that agrees with as many of these rankings as possible: a maximum-weight perfect matching.
 
 The matching is not unique by itself (NOTES.md), so two further objectives settle it: closeness to the order
-of mean set sizes, and, through the canonical order in which identities enter, a hash of who they are. The result
-does not depend on the order of the input.
+of mean set sizes, and, through the canonical order in which identities enter, a hash of who they are. The
+result does not depend on the order of the input.
 """
 
 from __future__ import annotations
