@@ -1,0 +1,165 @@
+"""Why two profiles resemble each other, word by word, and what would pull them apart.
+
+For the Jensen-Shannon distance d between word frequencies p and q, ``1 - d**2`` is a sum over the words both
+use, so every word has its exact share in the resemblance. Removing words or posts is tried out: the numbers
+promised are the numbers measured afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.distances import Compute, pairwise
+from incrowd.result import Advice, Evidence
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+WANTED_CROWD = 10
+"""Advice aims at a matching set of at least this many people."""
+MOST_WORDS = 400
+
+Array = NDArray[np.float64]
+
+
+def resemblance_by_word(p: Array, q: Array) -> Array:
+    """Return each word's share of ``1 - d**2``, where d is the Jensen-Shannon distance of p and q.
+
+    >>> float(resemblance_by_word(np.array([0.5, 0.5]), np.array([0.5, 0.5])).sum())
+    1.0
+    """
+    total = p + q
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = total * np.log2(total) - p * np.log2(p) - q * np.log2(q)
+    return np.where((p > 0) & (q > 0), terms / 2, 0.0)
+
+
+def word_evidence(p: Array, q: Array, vocabulary: Sequence[str]) -> tuple[Evidence, ...]:
+    """Return the words two profiles share, the strongest first; the shares add up to ``1 - d**2``."""
+    shares = resemblance_by_word(p, q)
+    order = np.argsort(-shares, kind="stable")
+    return tuple(
+        Evidence(what=f"the word “{vocabulary[w]}”", contribution=float(shares[w]))
+        for w in order[: int((shares > 0).sum())]
+    )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One way to change both profiles, and the matching set it leads to."""
+
+    removed: int
+    crowd: int
+
+
+@dataclass(frozen=True)
+class OwnPair:
+    """A person's two profiles as word counts, and everybody they might be mistaken for."""
+
+    source: Array
+    target: Array
+    others: sp.csr_matrix
+    """Frequencies of all other targets."""
+    compute: Compute
+
+    def crowd(self, source: Array, target: Array) -> int:
+        """Count the targets at least as near to the source as its own match, the match included."""
+        if not source.sum() or not target.sum():
+            return self.others.shape[0] + 1
+        p, q = (np.atleast_2d(x / x.sum()) for x in (source, target))
+        own = pairwise(p, q, compute=self.compute)[0, 0]
+        return 1 + int((pairwise(p, self.others, compute=self.compute)[0] <= own).sum())
+
+
+def words_to_avoid(pair: OwnPair, vocabulary: Sequence[str], wanted: int = WANTED_CROWD) -> Advice | None:
+    """Find how many of the strongest shared words must go before the matching set is large enough."""
+    shares = resemblance_by_word(pair.source / pair.source.sum(), pair.target / pair.target.sum())
+    order = np.argsort(-shares, kind="stable")[: min(int((shares > 0).sum()), MOST_WORDS)]
+
+    def without(count: int) -> tuple[Array, Array]:
+        keep = np.ones(shares.size)
+        keep[order[:count]] = 0
+        return pair.source * keep, pair.target * keep
+
+    found = _fewest(pair, without, len(order), wanted)
+    if found is None:
+        return None
+    before, trial = found
+    named = ", ".join(f"“{vocabulary[w]}”" for w in order[: min(trial.removed, 8)])
+    more = f" and {trial.removed - 8} more" if trial.removed > 8 else ""
+    return Advice(
+        action=f"Avoid {trial.removed} words in both profiles: {named}{more}",
+        before=before,
+        after=trial.crowd,
+        loss=_share_lost(pair, *without(trial.removed)),
+    )
+
+
+def posts_to_delete(
+    pair: OwnPair, post_counts: sp.csr_matrix, wanted: int = WANTED_CROWD
+) -> tuple[Advice, NDArray[np.int64]] | None:
+    """Find how many posts of the source profile must go; also return which rows of `post_counts`.
+
+    Posts are taken in the order of the resemblance their words carry.
+    """
+    shares = resemblance_by_word(pair.source / pair.source.sum(), pair.target / pair.target.sum())
+    a_word = np.divide(shares, pair.source, out=np.zeros_like(shares), where=pair.source > 0)
+    order = np.argsort(-(post_counts @ a_word), kind="stable")
+
+    def without(count: int) -> tuple[Array, Array]:
+        gone = np.asarray(post_counts[order[:count]].sum(axis=0)).ravel()
+        return np.maximum(pair.source - gone, 0.0), pair.target
+
+    found = _fewest(pair, without, len(order) - 1, wanted)
+    if found is None:
+        return None
+    before, trial = found
+    advice = Advice(
+        action=f"Delete {trial.removed} of your {len(order)} posts in the first profile",
+        before=before,
+        after=trial.crowd,
+        loss=_share_lost(pair, *without(trial.removed)),
+    )
+    return advice, order[: trial.removed].astype(np.int64)
+
+
+def _fewest(
+    pair: OwnPair, without: Callable[[int], tuple[Array, Array]], most: int, wanted: int
+) -> tuple[int, Trial] | None:
+    """Return the crowd now, and the smallest tried removal that reaches the wanted one, or the best found.
+
+    The crowd need not grow with every removal, so counts are doubled until one reaches the goal, and the
+    interval below it is then halved; what is returned has been measured, not extrapolated.
+    """
+    now = pair.crowd(pair.source, pair.target)
+    if now >= wanted or most < 1:
+        return None
+    tried: dict[int, int] = {}
+
+    def measured(count: int) -> int:
+        if count not in tried:
+            tried[count] = pair.crowd(*without(count))
+        return tried[count]
+
+    high = 1
+    while measured(min(high, most)) < wanted and high < most:
+        high *= 2
+    high = min(high, most)
+    if tried[high] < wanted:
+        best = max(tried, key=lambda count: (tried[count], -count))
+        return (now, Trial(best, tried[best])) if tried[best] > now else None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if measured(middle) >= wanted else (middle, high)
+    return now, Trial(high, tried[high])
+
+
+def _share_lost(pair: OwnPair, source: Array, target: Array) -> str:
+    before: Any = pair.source.sum() + pair.target.sum()
+    return f"{1 - (source.sum() + target.sum()) / before:.0%} of your words there"
