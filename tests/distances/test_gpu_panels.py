@@ -8,6 +8,7 @@ from scipy import sparse
 
 from incrowd.distances.gpu_kernels import DEPTH, METRICS, TILE, TINY, source
 from incrowd.distances.gpu_panels import (
+    CHUNK,
     build_panel,
     chunks,
     count_users,
@@ -114,12 +115,12 @@ def test_a_panel_can_hold_people_who_share_nothing():
 
 
 def test_chunks_cover_all_dense_words():
-    assert list(chunks(1100)) == [(0, 512), (512, 512), (1024, 76)]
+    assert list(chunks(300)) == [(0, CHUNK), (CHUNK, CHUNK), (2 * CHUNK, 300 - 2 * CHUNK)]
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_of_the_gpu_is_a_reference_metric_with_complete_macros(metric):
     assert metric in REFERENCE
     text = source(metric)
-    for macro in ("TERM", "SHARED", "GAP", "DISTANCE", "VALUE", "EXACT", "EXACT_DISTANCE"):
+    for macro in ("TERM", "SHARED", "GAP", "DISTANCE", "BAND", "VALUE", "EXACT", "EXACT_DISTANCE"):
         assert f"#define {macro}(" in text

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -40,10 +42,14 @@ from incrowd.distances.reference import Metric
 from incrowd.distances.tiles import Tile
 from incrowd.errors import MissingExtra
 
-TOLERANCE = 2e-5
+GAP_ERROR = 5e-6
+"""Largest error of a gap (Jensen-Shannon divergence, 1 - cosine, …) in single precision: 2e-6 from the chip's
+logarithm, the rest for roundings of sums; 1.2e-6 was the largest seen."""
 TRUST = 0.02
-"""Below this gap (Jensen-Shannon divergence, 1 - cosine, …) a pair is computed again in double precision:
-an error e of the gap is an error of about e / (2 sqrt(gap)) of the distance."""
+"""Below this gap a pair is computed again in double precision, because there a small error of the gap is a
+large one of the distance: about error / (2 sqrt(gap))."""
+TOLERANCE = 2e-5
+"""Largest error of a distance: GAP_ERROR / (2 sqrt(TRUST)), rounded up."""
 DEVICE_SHARE = 0.7
 """Share of the free device memory that panels may fill."""
 _PAIRS_AT_ONCE = 2**20
@@ -129,7 +135,6 @@ class GpuKernel:
     """Tiles under way at once: one computes while others upload and count."""
     device_memory: int | None = None
     """Bytes panels may take on the device; None: most of what is free."""
-    _streams: threading.local = field(default_factory=threading.local, repr=False)
 
     def refuses(self, metric: Metric) -> str:
         """Say why not: an unknown metric, no CuPy, no device."""
@@ -145,6 +150,7 @@ class GpuKernel:
     def prepare(self, x: sparse.csr_matrix, y: sparse.csr_matrix | None, metric: Metric) -> GpuState:
         """Count words and split the vocabulary; panels are made when a tile first needs them."""
         xp = _cupy()
+        xp.get_default_memory_pool().free_all_blocks()  # what earlier jobs left counts as free
         x_users = count_users(x, xp)
         y_users = None if y is None else count_users(y, xp)
         other = x if y is None else y
@@ -163,13 +169,13 @@ class GpuKernel:
 
     def tile(self, state: GpuState, tile: Tile) -> Array:
         """Return the distances of one tile on the host, in single precision."""
-        with self._stream():
+        with _stream():
             return np.asarray(_cupy().asnumpy(distances(state, tile)))
 
     def exact(self, state: GpuState, rows: Ints, columns: Ints) -> Floats:
         """Return listed pairs in double precision, a warp a pair."""
         found = np.empty(len(rows))
-        with self._stream():
+        with _stream():
             for start in range(0, len(rows), _PAIRS_AT_ONCE):
                 part = slice(start, start + _PAIRS_AT_ONCE)
                 found[part] = _exact_part(state, rows[part], columns[part])
@@ -182,14 +188,25 @@ class GpuKernel:
         answer = ANSWERS.get(type(question))
         if answer is None:
             return None
-        with self._stream():
+        with _stream():
             return answer(states, question, tile)
 
-    def _stream(self) -> Any:
-        """A stream for each thread, so that tiles overlap."""
-        if not hasattr(self._streams, "own"):
-            self._streams.own = _cupy().cuda.Stream(non_blocking=True)
-        return self._streams.own
+
+_streams: SimpleQueue[Any] = SimpleQueue()
+
+
+@contextmanager
+def _stream() -> Iterator[None]:
+    """Work in a stream of one's own, so that tiles overlap; streams are used again, as is their memory."""
+    try:
+        stream = _streams.get_nowait()
+    except Empty:
+        stream = _cupy().cuda.Stream(non_blocking=True)
+    try:
+        with stream:
+            yield
+    finally:
+        _streams.put(stream)
 
 
 def distances(state: GpuState, tile: Tile, edges: Edges | None = None) -> Device:
@@ -243,7 +260,7 @@ def _finish(state: GpuState, run: Any, a: Panel, b: Panel, diagonal: bool, edges
     count = 1 if edges.own else len(edges.values)
     thresholds = (
         np.float32(TRUST),
-        np.float64(TOLERANCE),
+        np.float32(GAP_ERROR),
         edges.values,
         np.int32(count),
         np.int32(edges.own),

@@ -8,6 +8,7 @@ handful of small macros:
 ``SHARED``          what one shared word adds where both profiles come from posting lists
 ``GAP``             from the sum over shared words to a number that is 0 for equal profiles
 ``DISTANCE``        from the gap to the distance, in single precision
+``BAND``            how much an error of the gap can change the distance
 ``VALUE``           what a stored number means in the sums below
 ``EXACT``           what one word of the union adds to a sum that is exactly 0 for equal profiles
 ``OTHER``           the same for a second sum, where a metric needs one
@@ -45,6 +46,7 @@ _METRICS = {
         #define SHARED(x, xlog, y, ylog) fmaf((x) + (y), __log2f((x) + (y)), -((xlog) + (ylog)))
         #define GAP(shared, mx, my) (0.5f * ((mx) + (my)) - 0.5f * (shared))
         #define DISTANCE(gap) sqrtf(fminf(fmaxf(gap, 0.0f), 1.0f))
+        #define BAND(error, gap) (0.5f * (error) * rsqrtf(fmaxf(gap, 1e-6f)))
         #define VALUE(p, norm) (p)
         #define EXACT(x, y) (((x) > 0 ? (x) * log2(2 * (x) / ((x) + (y))) : 0.0) \\
                            + ((y) > 0 ? (y) * log2(2 * (y) / ((x) + (y))) : 0.0))
@@ -55,6 +57,7 @@ _METRICS = {
         #define SHARED(x, xlog, y, ylog) fminf(x, y)
         #define GAP(shared, mx, my) (0.5f * ((mx) + (my)) - (shared))
         #define DISTANCE(gap) fminf(fmaxf(gap, 0.0f), 1.0f)
+        #define BAND(error, gap) (error)
         #define VALUE(p, norm) (p)
         #define EXACT(x, y) fabs((x) - (y))
         #define EXACT_DISTANCE(sum, other) fmin(0.5 * (sum), 1.0)
@@ -65,6 +68,7 @@ _METRICS = {
         #define SHARED(x, xlog, y, ylog) ((x) * (y))
         #define GAP(shared, mx, my) (0.5f * ((mx) + (my)) - (shared))
         #define DISTANCE(gap) sqrtf(fminf(fmaxf(gap, 0.0f), 1.0f))
+        #define BAND(error, gap) (0.5f * (error) * rsqrtf(fmaxf(gap, 1e-6f)))
         #define VALUE(p, norm) sqrt(p)
         #define EXACT(x, y) (((x) - (y)) * ((x) - (y)))
         #define EXACT_DISTANCE(sum, other) sqrt(fmin(0.5 * (sum), 1.0))
@@ -75,6 +79,7 @@ _METRICS = {
         #define SHARED(x, xlog, y, ylog) ((x) * (y))
         #define GAP(shared, mx, my) (1.0f - (shared))
         #define DISTANCE(gap) (acosf(fminf(1.0f - (gap), 1.0f)) * 0.318309886f)
+        #define BAND(error, gap) (0.318309886f * (error) * rsqrtf(fmaxf((gap) * (2.0f - (gap)), 1e-6f)))
         #define VALUE(p, norm) ((p) / (norm))
         #define EXACT(x, y) (((x) - (y)) * ((x) - (y)))
         #define OTHER(x, y) (((x) + (y)) * ((x) + (y)))

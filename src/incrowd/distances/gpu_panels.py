@@ -28,7 +28,7 @@ Device = Any
 DENSE_FROM = 0.3
 """Share of people who use a word from which a dense block beats posting lists (measured on an H200)."""
 MOST_DENSE = 8192
-CHUNK = 512
+CHUNK = 128
 """Dense words summed in single precision before the sum is put aside; keeps rounding errors small."""
 _UPLOAD = 2**24
 """Entries sent to the device at once while counting words."""

@@ -81,11 +81,12 @@ __device__ float beside_edges(double exact, const double* edges, int count, doub
 }
 
 // Turn sums over shared words into distances, in place. Pairs whose gap is below `trust` (where a small error
-// of the sum is a large one of the distance) or within `band` of an edge are computed again exactly.
+// of the sum is a large one of the distance), or that an error of `gap_error` could move across an edge, are
+// computed again exactly.
 // own_edges: row i has the one edge edges[i]; otherwise all rows share edges[0..count). diagonal: row i is
 // column i, the same person.
 extern "C" __global__ void finish(float* out, long long ldo, int columns,
-                                  const float* x_mass, const float* y_mass, float trust, double band,
+                                  const float* x_mass, const float* y_mass, float trust, float gap_error,
                                   const double* edges, int count, int own_edges, double slack, int diagonal,
                                   ROWS(x), ROWS(y), unsigned long long* recomputed)
 {
@@ -96,6 +97,7 @@ extern "C" __global__ void finish(float* out, long long ldo, int columns,
     if (j < columns && x_mass[i] > 0 && y_mass[j] > 0) {
         const float gap = GAP(out[i * ldo + j], x_mass[i], y_mass[j]);
         distance = DISTANCE(gap);
+        const double band = BAND(gap_error, gap);
         const int at = first_from(edges, count, distance - band);
         doubtful = gap < trust || (at < count && edges[at] <= distance + band);
         if (diagonal && i == j) { distance = 0.0f; doubtful = false; }
