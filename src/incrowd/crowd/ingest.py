@@ -22,14 +22,14 @@ import duckdb
 from incrowd.crowd import database
 from incrowd.crowd.budget import Budget
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.manifest import Manifest, SourceRecord, save
+from incrowd.crowd.manifest import Manifest, SourceRecord, load, save
 from incrowd.crowd.merge import Merger
 from incrowd.crowd.parts import PARTS_FOLDER
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.schema import KINDS
 from incrowd.crowd.sources import Source
 from incrowd.crowd.staging import DONE_NAME, STAGING_FOLDER, Staged, Stager
-from incrowd.errors import InputError
+from incrowd.errors import CrowdError, InputError
 
 SPILL_NAME = "spill"
 
@@ -98,13 +98,14 @@ class Import:
         """Import sources, in order of precedence, and commit."""
         for name in (PARTS_FOLDER, STAGING_FOLDER):
             self.disk.make_folder(self.folder / name)
-        self._tidy()
+        self._tidy(self.manifest.files)
         try:
             return self._with_database(sources)
         except Exception:
-            # Free the disk now if that is possible; if not, the next import will.
-            with suppress(OSError):
-                self._tidy()
+            # Free the disk now if that is possible; if not, the next import will. A failure may come after
+            # the commit, so the state is read anew.
+            with suppress(OSError, CrowdError):
+                self._tidy(self.manifest.files | load(self.folder).files)
             raise
 
     def _with_database(self, sources: Sequence[Source]) -> tuple[Manifest, ImportReport]:
@@ -123,9 +124,8 @@ class Import:
     def _staging(self) -> Path:
         return self.folder / STAGING_FOLDER
 
-    def _tidy(self) -> None:
-        """Remove what earlier imports replaced, or left behind when killed; keep finished staging."""
-        wanted = self.manifest.files
+    def _tidy(self, wanted: set[str]) -> None:
+        """Remove parts nobody wants and unfinished staging, the remains of earlier or killed imports."""
         for path in (self.folder / PARTS_FOLDER).iterdir():
             if path.name not in wanted:
                 self.disk.remove(path)
@@ -187,8 +187,10 @@ class Import:
         return self.manifest.next(tables, tuple(records)), tuple(records)
 
     def _clear_staging(self) -> None:
-        for path in self._staging.iterdir():
-            self.disk.remove(path)
+        # The import is committed: what cannot be removed now is no reason to call it a failure.
+        with suppress(OSError):
+            for path in self._staging.iterdir():
+                self.disk.remove(path)
 
 
 def _refuse_if_useless(staged: Sequence[Staged]) -> None:
