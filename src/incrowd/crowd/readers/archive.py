@@ -66,7 +66,11 @@ class Zip:
                 f"{path}: the zip archive is damaged or cut off. Expected a whole one. Fetch it again."
             ) from error
         self._caps = Caps(path, options)
-        self._check()
+        try:
+            self._check()
+        except UnreadableSource:
+            self.__exit__()
+            raise
 
     def __enter__(self) -> Zip:
         return self

@@ -58,11 +58,11 @@ class JsonStream:
     def members(self) -> Iterator[str]:
         """Yield the keys of the object that begins here; read each one's value before the next key."""
         for _ in self._places("{", "}"):
-            key = self.value()
-            if not self.incomplete and isinstance(key, str) and self._take(":"):
+            key = self.value() if self.peek() == '"' else None
+            if isinstance(key, str) and self._take(":"):
                 yield key
             elif not self.incomplete:
-                self._broken("expected a key")
+                self._broken("expected a key and a colon")
 
     def value(self) -> object:
         """Return the value that begins here, whole."""
