@@ -15,11 +15,13 @@ from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence,
 if TYPE_CHECKING:
     from incrowd import synthetic
     from incrowd.crowd import Crowd
+    from incrowd.measures import microdata
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "Crowd": ("incrowd.crowd", "Crowd"),
+    "microdata": ("incrowd.measures.microdata", None),
     "synthetic": ("incrowd.synthetic", None),
 }
 
@@ -33,6 +35,7 @@ __all__ = [
     "IncrowdError",
     "Standing",
     "Threat",
+    "microdata",
     "synthetic",
 ]
 

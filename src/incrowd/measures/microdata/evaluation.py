@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 
 from incrowd.measures.microdata import anonymity_set
+from incrowd.measures.microdata.client import class_model
 from incrowd.measures.microdata.definition import Floats
 from incrowd.measures.microdata.expected_crowd import expected_others_of_all, independent
 from incrowd.measures.microdata.overlaps import Progress
 from incrowd.measures.microdata.provider import Scored, Tally, publish, score_everybody
 from incrowd.measures.microdata.release import ReleaseState
-from incrowd.measures.microdata.score import class_model
 from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.statistics import Statistics
 from incrowd.measures.microdata.table import ItemTable, require_people

@@ -1,0 +1,220 @@
+"""Crowd in, assessments out: how well one person hides in a table of items."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from incrowd.measures.microdata import explain
+from incrowd.measures.microdata.adversaries import others_against, rarest_first
+from incrowd.measures.microdata.anonymity_set import Marks, expected_others
+from incrowd.measures.microdata.definition import Floats, known_sizes
+from incrowd.measures.microdata.overlaps import Progress, work
+from incrowd.measures.microdata.set_sizes import Effort, Estimate, SetSizeFinder
+from incrowd.measures.microdata.spec import ADVERSARIES, Adversary, Knowledge, ProfileFilter, adversary
+from incrowd.measures.microdata.table import ItemTable, item_table, require_people
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+
+MEASURE = "microdata"
+RANK_WORK = 2e10
+"""Largest all-pairs job (comparisons) that is worth a rank; about half a minute on two cores."""
+DROP = (1, 3, 5, 10)
+"""Advice tries leaving out so many of the rarest items."""
+
+
+def assess_person(
+    crowd: Crowd,
+    user: str,
+    *,
+    adversaries: Iterable[str] | None = None,
+    profiles: ProfileFilter | None = None,
+    effort: Effort | None = None,
+    memory: int = 2**30,
+    progress: Progress | None = None,
+) -> tuple[Assessment, ...]:
+    """Assess one person by name: the expected crowd under each adversary, and how often they would be found.
+
+    Adversaries who need ratings or dates the crowd does not hold are left out unless asked for by name.
+    """
+    table = item_table(crowd, profiles)
+    row = table.row_of(crowd.user(user))
+    asked = _asked(adversaries, table)
+    everybody = crowd_of_everybody(table, cache=crowd.cache, memory=memory, progress=progress)
+    return assess_row(table, row, asked, everybody=everybody, effort=effort, memory=memory)
+
+
+def assess_row(
+    table: ItemTable,
+    row: int,
+    adversaries: Sequence[Adversary],
+    *,
+    everybody: Floats | None = None,
+    effort: Effort | None = None,
+    memory: int = 2**30,
+) -> tuple[Assessment, ...]:
+    """Assess one row. `everybody`: all people's others under the paper's adversary, for the rank."""
+    require_people(table)
+    found = [
+        _expected(table, row, one, everybody if one == ADVERSARIES["paper"] else None, memory)
+        for one in adversaries
+    ]
+    return (*found, _found(table, row, ADVERSARIES["paper"], effort or Effort()))
+
+
+def _asked(names: Iterable[str] | None, table: ItemTable) -> list[Adversary]:
+    if names is not None:
+        return [adversary(name) for name in names]
+    return [one for one in ADVERSARIES.values() if table.has(one.matching)]
+
+
+def _expected(
+    table: ItemTable, row: int, who: Adversary, everybody: Floats | None, memory: int
+) -> Assessment:
+    items, people = table.profile(row), table.matrix.shape[0]
+    rarest = items[np.argsort(table.popularity[items], kind="stable")]
+    drops = [count for count in DROP if count <= len(items) // 2]
+    sizes, weights = known_sizes(len(items), who.knowledge)
+    asked = [who.knowledge, *(_knowing(int(size), who.knowledge.wrong) for size in sizes)]
+    # One pass over the crowd answers for the profile, for every amount known, and for every what-if.
+    others = others_of(table, row, [items, *(rarest[count:] for count in drops)], who, asked, memory=memory)
+    value = 1 + float(others[0, 0])
+    return Assessment(
+        measure=MEASURE,
+        subject=f"you among {people:,} people's items",
+        value=value,
+        unit="people",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning=explain.crowd_meaning(value, people, who.words),
+        standing=Standing.PROVED,
+        assumptions=_assumptions(table, who),
+        baseline=float(people),
+        crowd_rank=None if everybody is None else explain.rank_of(value - 1, everybody),
+        crowd_size=people,
+        threats=(Threat.SINGLING_OUT,),
+        evidence=explain.by_knowledge(len(items), sizes, weights, 1 + others[1:, 0]),
+        explained=value,
+        advice=_advice(table, rarest, drops, value, 1 + others[0, 1:]),
+    )
+
+
+def _advice(
+    table: ItemTable, rarest: NDArray[np.int32], drops: list[int], value: float, after: Floats
+) -> tuple[Advice, ...]:
+    """Say what leaving out the rarest items would do, where it helps."""
+    advice = []
+    for count, then in zip(drops, after.tolist(), strict=True):
+        names = ", ".join(f"'{name}'" for name in table.items.gather(rarest[:count].tolist()))
+        action = f"Leave out {names}" if count == 1 else f"Leave out your {count} rarest items: {names}"
+        advice.append(
+            Advice(action=action, before=value, after=then, loss=f"{count} of your {len(rarest)} items")
+        )
+    return tuple(one for one in advice if one.after > one.before)
+
+
+def others_of(
+    table: ItemTable,
+    row: int,
+    variants: Sequence[NDArray[np.int32]],
+    who: Adversary,
+    knowledge: Sequence[Knowledge] | None = None,
+    *,
+    memory: int = 2**30,
+) -> Floats:
+    """Return the exact number of others who would fit if the person had these items only.
+
+    One column a variant, one row an amount of knowledge (the adversary's own if not given). The items must be
+    the person's: the person's row is then among those that fit, and is not counted.
+    """
+    asked = [who.knowledge] if knowledge is None else list(knowledge)
+    columns = np.concatenate([np.sort(items) for items in variants])
+    starts = np.concatenate([[0], np.cumsum([len(items) for items in variants])])
+    ones = np.ones(len(columns), dtype=np.int8)
+    profiles = sparse.csr_matrix((ones, columns, starts), shape=(len(variants), table.matrix.shape[1]))
+    if who.rarest_first:
+        return np.array([rarest_first(profiles, table.matrix, one) for one in asked])
+    marks, within = table.marks(who.matching)
+    if marks is None:
+        return expected_others(profiles, table.matrix, asked, memory=memory)
+    own = table.matrix.indptr[row] + np.searchsorted(table.profile(row), columns)
+    known = Marks(marks[:, own], marks, within)
+    return expected_others(profiles, table.matrix, asked, marks=known, memory=memory)
+
+
+def _found(table: ItemTable, row: int, who: Adversary, effort: Effort) -> Assessment:
+    people = table.matrix.shape[0]
+    sizes = SetSizeFinder(table.matrix, who.knowledge, effort).find(
+        table.profile(row), member=row, number=row
+    )
+    found, alone = sizes.found, sizes.alone
+    assumptions = _assumptions(table, who, seed=None if sizes.exact else effort.seed, rounds=sizes.rounds)
+    return Assessment(
+        measure=MEASURE,
+        subject=f"you among {people:,} people's items",
+        value=found.value,
+        unit="probability of being picked out with one guess",
+        direction=Direction.LOWER_IS_SAFER,
+        meaning=explain.found_meaning(found.value, alone.value, who.words),
+        standing=Standing.PROVED if sizes.exact else Standing.HEURISTIC,
+        assumptions=assumptions,
+        interval=None if sizes.exact else _interval(found),
+        baseline=1.0 / people,
+        crowd_size=people,
+        threats=(Threat.SINGLING_OUT,),
+        evidence=(),
+    )
+
+
+def _interval(estimate: Estimate) -> tuple[float, float]:
+    return estimate.low, estimate.high
+
+
+def _knowing(size: int, wrong: int) -> Knowledge:
+    """Somebody who knows exactly so many items."""
+    if size == 0:
+        return Knowledge(percents=(1e-9,), rounding="floor", minimum=0, wrong=wrong)
+    return Knowledge(percents=(), items=(size,), wrong=wrong)
+
+
+def _assumptions(table: ItemTable, who: Adversary, seed: int | None = None, **more: Any) -> Assumptions:
+    parameters = {"knowledge": who.knowledge.to_dict(), "matching": asdict(who.matching), "name": who.name}
+    extra = {key: value for key, value in more.items() if value is not None}
+    return Assumptions(
+        adversary=who.words, parameters=parameters | extra, seed=seed, data_hash=table.data_hash
+    )
+
+
+def crowd_of_everybody(
+    table: ItemTable, *, cache: Path | None = None, memory: int = 2**30, progress: Progress | None = None
+) -> Floats | None:
+    """Return everybody's exact number of others (paper's adversary); None if that would take too long.
+
+    Kept in the crowd's cache, so that the second question is quick.
+    """
+    who = ADVERSARIES["paper"]
+    job = work(table.matrix, table.matrix)
+    if job["entries"] + job["words"] > RANK_WORK:
+        return None
+    sizes = (table.matrix.shape, table.matrix.nnz)
+    key = hashlib.blake2b(
+        json.dumps([table.data_hash, sizes, who.knowledge.to_dict()]).encode(), digest_size=12
+    )
+    file = None if cache is None or table.data_hash is None else cache / f"microdata-{key.hexdigest()}.npy"
+    if file is not None and file.exists():
+        return np.asarray(np.load(file, allow_pickle=False))
+    others = others_against(table, who, memory=memory, progress=progress)
+    if file is not None:
+        unfinished = file.with_suffix(".tmp.npy")
+        np.save(unfinished, others)
+        unfinished.replace(file)
+    return others

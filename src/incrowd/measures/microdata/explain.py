@@ -1,0 +1,100 @@
+"""Why a microdata number is what it is, in words and in parts that add up."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from incrowd.measures.microdata.client import Score
+from incrowd.measures.microdata.definition import Floats, Ints
+from incrowd.measures.microdata.expected_crowd import reading
+from incrowd.result import Evidence
+
+
+def by_knowledge(items: int, sizes: Ints, weights: Floats, people: Floats) -> tuple[Evidence, ...]:
+    """Split E|AS| by how much the adversary happens to know; the parts add up to it."""
+    return tuple(
+        Evidence(
+            what=f"{weight:.0%} of the time they know {size} of your {items} items: {count_of(fitting)}",
+            contribution=float(weight * fitting),
+            detail=f"{fitting:.4g} people fit on average, weighted {weight:.4g}",
+        )
+        for size, weight, fitting in zip(sizes.tolist(), weights.tolist(), people.tolist(), strict=True)
+    )
+
+
+def of_raw_risk(score: Score) -> tuple[Evidence, ...]:
+    """Split the paper's raw risk into its two parts."""
+    share = score.rare / score.items
+    return (
+        Evidence(what=f"{score.rare} of your {score.items} items are rare", contribution=share),
+        Evidence(what=f"you list {score.items} items", contribution=score.raw - share),
+    )
+
+
+def count_of(people: float) -> str:
+    """Say how many people fit, you included."""
+    if people < 1.05:
+        return "only you fit"
+    if people < 10:
+        return f"{people:.1f} people fit"
+    return f"{people:,.0f} people fit"
+
+
+def crowd_meaning(people: float, crowd: int, adversary: str) -> str:
+    """One sentence about the expected number of people who fit."""
+    if people < 1.05:
+        return f"{_capital(adversary)} would almost always be left with you alone, out of {crowd:,} people."
+    left = f"would be left with about {_round(people)} of {crowd:,} people, you among them"
+    return f"{_capital(adversary)} {left}."
+
+
+def found_meaning(found: float, alone: float, adversary: str) -> str:
+    """One sentence about how often a guess is right."""
+    return (
+        f"{_capital(adversary)} would pick you out with one guess {_percent(found)} of the time; "
+        f"{_percent(alone)} of the time nobody else fits at all."
+    )
+
+
+def estimate_meaning(others: float, adversary: str) -> str:
+    """One sentence about the crowd estimated from published statistics."""
+    return f"For {adversary}, {reading(others)} as well as you (estimated from the statistics)."
+
+
+def score_meaning(score: Score) -> str:
+    """One sentence about the paper's score."""
+    if score.group is None:
+        return "The statistics have no scale to compare you on."
+    groups = score.statistics.groups
+    people = groups[score.group].people
+    place = (
+        "the riskiest" if score.group == 0 else "the safest" if score.group == len(groups) - 1 else "a middle"
+    )
+    return (
+        f"Your {score.items} items put you in {place} of {len(groups)} groups "
+        f"(number {score.group + 1} from the riskiest), together with about {people:,} people."
+    )
+
+
+def _round(people: float) -> str:
+    digits = 1 if people < 10 else 0
+    return f"{people:,.{digits}f}"
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.005:
+        return "less than 1 %"
+    return "nearly 100 %" if 0.995 < share < 1 else f"{share:.0%}".replace("%", " %")
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def rank_of(value: float, everybody: Floats) -> int:
+    """Return the rank among all, 1 = most exposed; ties share the better-hidden end's lowest rank."""
+    if math.isnan(value):
+        raise ValueError("an undefined value has no rank")
+    return int(np.sum(everybody < value - 1e-12 * max(1.0, abs(value)))) + 1
