@@ -1,0 +1,155 @@
+"""Item tables: who rated, bought or liked what, with popularity tails and clusters of taste."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from incrowd.crowd.schema import COLUMNS
+from incrowd.crowd.synthetic.chance import Floats, Ints, normal, stream, uniform
+from incrowd.crowd.synthetic.choice import Choice
+from incrowd.crowd.synthetic.table import CHUNK, SyntheticTable, require
+from incrowd.crowd.synthetic.words import titles, user_names
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+LOWEST, HIGHEST = 1, 5
+YEAR = 365 * 86_400
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticItems(SyntheticTable):
+    """A crowd that rates items. Rows come user by user; only sizes and popularities are kept in memory.
+
+    Examples
+    --------
+    >>> SyntheticItems(users=100, items=50, entries=900).to_csr().nnz
+    900
+    """
+
+    kind = "items"
+
+    users: int = 1_000
+    items: int = 500
+    entries: int | None = None
+    """How many (user, item) pairs; thirty a user unless stated, as far as there are items."""
+    fewest: int = 1
+    """The smallest profile."""
+    most: int | None = None
+    size_tail: float = 1.1
+    """Spread of the logarithm of items per user."""
+    popularity_tail: float = 1.0
+    """Exponent of the popularity of items by rank (Zipf)."""
+    clusters: int = 8
+    taste: float = 0.5
+    """The share of choices made within one's own cluster of taste."""
+    ratings: bool = True
+    dates: bool = True
+    start: int = 946_684_800
+    """UTC seconds; the default is 1 January 2000."""
+    years: float = 6.0
+    cast: tuple[tuple[str, int], ...] = ()
+    """Names and profile sizes of users 0, 1, ..., where they are given."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.users >= 1, "users", "at least 1", self.users)
+        require(self.items >= 1, "items", "at least 1", self.items)
+        require(1 <= self.clusters <= self.items, "clusters", f"1 to {self.items}", self.clusters)
+        require(0 <= self.taste <= 1, "taste", "a share from 0 to 1", self.taste)
+        least, largest = self.users * self.fewest, self.users * self._most
+        require(least <= self.rows <= largest, "entries", f"{least} to {largest}", self.rows)
+
+    @property
+    def _most(self) -> int:
+        return self.items if self.most is None else min(self.most, self.items)
+
+    @property
+    def rows(self) -> int:
+        """How many (user, item) pairs there are."""
+        return self.users * min(30, self.items) if self.entries is None else self.entries
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The truth: profile sizes, popularity weights, clusters of items and users."""
+        return Choice(
+            users=self.users,
+            items=self.items,
+            entries=self.rows,
+            fewest=self.fewest,
+            most=self._most,
+            size_tail=self.size_tail,
+            popularity_tail=self.popularity_tail,
+            clusters=self.clusters,
+            taste=self.taste,
+            known_sizes=tuple(size for _, size in self.cast),
+            seed=self.seed,
+        )
+
+    @cached_property
+    def user_names(self) -> pl.Series:
+        """The name of every user."""
+        return user_names(self.users, tuple(name for name, _ in self.cast))
+
+    @cached_property
+    def item_names(self) -> pl.Series:
+        """The name of every item, most popular first."""
+        return titles(self.items)
+
+    def frames(self, chunk: int = CHUNK) -> Iterator[pl.DataFrame]:
+        """Yield the rows user by user, about `chunk` at a time; a user is never cut."""
+        require(chunk >= 1, "chunk", "at least 1 row", chunk)
+        for first, last in self.choice.blocks(chunk):
+            user = np.repeat(np.arange(first, last), self.choice.sizes[first:last])
+            item = self.choice.chosen(first, last).astype(np.int64)
+            columns = {
+                "user": self.user_names.gather(user),
+                "item": self.item_names.gather(item),
+                "value": self._ratings(user, item) if self.ratings else None,
+                "time": self._dates(user, item) if self.dates else None,
+            }
+            yield pl.DataFrame(columns, schema=COLUMNS["items"])
+
+    def to_csr(self, *, values: bool = False) -> csr_array:
+        """Return the table as a sparse matrix, users by items: ones (int8), or ratings with `values`."""
+        from scipy.sparse import csr_array
+
+        columns = np.empty(self.rows, dtype=np.int32)
+        data = np.ones(self.rows, dtype=np.int8)
+        for first, last in self.choice.blocks(16 * CHUNK):
+            part = slice(self.choice.bounds[first], self.choice.bounds[last])
+            columns[part] = self.choice.chosen(first, last)
+            if values:
+                user = np.repeat(np.arange(first, last), self.choice.sizes[first:last])
+                data[part] = self._ratings(user, columns[part].astype(np.int64))
+        wide = self.rows > np.iinfo(np.int32).max
+        bounds = self.choice.bounds.astype(np.int64 if wide else np.int32)
+        return csr_array((data, columns, bounds), shape=(self.users, self.items))
+
+    def _ratings(self, user: Ints, item: Ints) -> Floats:
+        """Return 1 to 5 stars: the item's quality, the user's mood, half a star more for one's own taste."""
+        pair = user * self.items + item
+        own = self.choice.user_cluster[user] == self.choice.item_cluster[item]
+        liking = 3.4 + 0.5 * self._qualities[item] + 0.4 * self._moods[user] + 0.5 * own
+        liking += 0.8 * normal(stream(self.seed, "rating"), pair)
+        return np.asarray(np.clip(np.rint(liking), LOWEST, HIGHEST))
+
+    @cached_property
+    def _qualities(self) -> Floats:
+        return normal(stream(self.seed, "quality"), np.arange(self.items))
+
+    @cached_property
+    def _moods(self) -> Floats:
+        return normal(stream(self.seed, "mood"), np.arange(self.users))
+
+    def _dates(self, user: Ints, item: Ints) -> Ints:
+        """Return UTC seconds between the day the user joined and the end."""
+        joined = 0.8 * uniform(stream(self.seed, "joined"), user)
+        passed = joined + (1 - joined) * uniform(stream(self.seed, "date"), user * self.items + item)
+        return np.asarray(self.start + (passed * self.years * YEAR).astype(np.int64))

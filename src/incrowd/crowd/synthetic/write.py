@@ -1,0 +1,188 @@
+"""Writing synthetic tables as files that the real readers import.
+
+============  ==================================================================================
+table         endings
+============  ==================================================================================
+posts         .ndjson .jsonl (as in Reddit dumps), .csv, .parquet
+items         .csv, .dat (``user::item::rating::time``), .json (``{user: [items]}``), .parquet
+attributes    .csv, .ndjson, .jsonl, .parquet
+holders       the same, and .json (``{value: [users]}``)
+============  ==================================================================================
+
+All but Parquet may end in .zst or .gz too. Chunks have a fixed size here: the same seed gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+import polars as pl
+
+from incrowd.crowd.synthetic.holders import SyntheticHolders
+from incrowd.crowd.synthetic.table import SyntheticTable
+from incrowd.errors import InputError
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+
+Lines = Iterator[bytes]
+ZSTD_LEVEL = 3
+REDDIT = {"user": "author", "community": "subreddit", "time": "created_utc", "text": "body"}
+CROWD_FORMATS = {"posts": "posts.ndjson.zst", "items": "items.parquet", "attributes": "attributes.parquet"}
+
+
+def write(table: SyntheticTable, path: Path) -> Path:
+    """Write a table; an interrupted write leaves no file of that name."""
+    plain, packing = (path.stem, path.suffix) if path.suffix in (".zst", ".gz") else (path.name, "")
+    ending = Path(plain).suffix
+    layouts = _layouts(table)
+    if ending not in layouts or (packing and ending == ".parquet"):
+        expected = ", ".join(layouts)
+        raise InputError(f"{path}: expected a name that ends in {expected}, got '{ending}'. Rename it.")
+    unfinished = path.with_name(path.name + ".part")
+    layouts[ending](table, unfinished, packing)
+    return unfinished.replace(path)
+
+
+def as_crowd(tables: Iterable[SyntheticTable], path: Path | str | None, *, plain_names: bool) -> Crowd:
+    """Write the tables to a temporary folder and import them; without a path the crowd is temporary too."""
+    from incrowd.crowd import Crowd
+
+    folder = Path(tempfile.mkdtemp(prefix="incrowd-")) if path is None else Path(path)
+    crowd = Crowd.create(folder, plain_names=plain_names)
+    if path is None:
+        weakref.finalize(crowd, shutil.rmtree, folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="incrowd-") as scratch:
+        for table in tables:
+            crowd.ingest(write(table, Path(scratch) / CROWD_FORMATS[table.kind]), kind=table.kind)
+    return crowd
+
+
+Layout = Callable[[SyntheticTable, Path, str], None]
+
+
+def _layouts(table: SyntheticTable) -> dict[str, Layout]:
+    if isinstance(table, SyntheticHolders):
+        return {".json": _text(_holder_map), **_layouts_of["attributes"]}
+    return _layouts_of[table.kind]
+
+
+def _text(lines_of: Callable[[SyntheticTable], Lines]) -> Layout:
+    """Make a layout of a function that yields the file's bytes."""
+
+    def layout(table: SyntheticTable, path: Path, packing: str) -> None:
+        with _opened(path, packing) as out:
+            out.writelines(lines_of(table))
+
+    return layout
+
+
+@contextmanager
+def _opened(path: Path, packing: str) -> Iterator[IO[bytes]]:
+    with path.open("wb") as raw:
+        if packing == ".gz":  # no name and no time inside: they would change the bytes
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as out:
+                yield cast("IO[bytes]", out)
+        elif packing == ".zst":
+            import zstandard
+
+            with zstandard.ZstdCompressor(level=ZSTD_LEVEL).stream_writer(raw) as out:
+                yield cast("IO[bytes]", out)
+        else:
+            yield raw
+
+
+def _reddit(table: SyntheticTable) -> Lines:
+    written = 0
+    for frame in table.frames():
+        numbers = pl.int_range(written, written + frame.height, eager=True).cast(pl.String)
+        yield _ndjson(frame.rename(REDDIT).with_columns(id="s" + numbers))
+        written += frame.height
+
+
+def _json_lines(table: SyntheticTable) -> Lines:
+    for frame in table.frames():
+        yield _ndjson(frame)
+
+
+def _ndjson(frame: pl.DataFrame) -> bytes:
+    out = io.BytesIO()
+    frame.write_ndjson(out)
+    return out.getvalue()
+
+
+def _csv(table: SyntheticTable) -> Lines:
+    for number, frame in enumerate(table.frames()):
+        given = frame.select(column for column in frame if column.null_count() < frame.height)
+        yield given.write_csv(include_header=number == 0).encode()
+
+
+def _double_colons(table: SyntheticTable) -> Lines:
+    for frame in table.frames():
+        fields = [pl.col("user"), pl.col("item"), pl.col("value").fill_null(1.0), pl.col("time").fill_null(0)]
+        lines = frame.select(pl.concat_str(fields, separator="::")).to_series()
+        yield ("\n".join(lines) + "\n").encode()
+
+
+def _item_map(table: SyntheticTable) -> Lines:
+    yield from _map(frame.group_by("user", maintain_order=True).agg("item") for frame in table.frames())
+
+
+def _holder_map(table: SyntheticTable) -> Lines:
+    yield from _map(cast(SyntheticHolders, table).grouped().iter_slices(1_000))
+
+
+def _map(parts: Iterable[pl.DataFrame]) -> Lines:
+    """Yield one JSON object from frames of (key, list of texts)."""
+    before = "{"
+    for part in parts:
+        key, values = part.columns
+        quoted = pl.col(values).list.eval(_quoted(pl.element())).list.join(", ")
+        members = part.select(
+            pl.concat_str(_quoted(pl.col(key)), pl.lit(": ["), quoted, pl.lit("]"))
+        ).to_series()
+        yield (before + ",\n".join(members)).encode()
+        before = ",\n"
+    yield b"}\n"
+
+
+def _quoted(text: pl.Expr) -> pl.Expr:
+    """Return JSON strings; names hold no control characters."""
+    escaped = text.str.replace_all("\\", "\\\\", literal=True).str.replace_all('"', '\\"', literal=True)
+    return pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))
+
+
+def _parquet(table: SyntheticTable, path: Path, packing: str) -> None:
+    import pyarrow.parquet as pq
+
+    frames = table.frames()
+    first = next(frames).to_arrow()
+    with pq.ParquetWriter(path, first.schema, compression="zstd") as out:
+        out.write_table(first)
+        for frame in frames:
+            out.write_table(frame.to_arrow().cast(first.schema))
+
+
+_layouts_of: dict[str, dict[str, Layout]] = {
+    "posts": {".ndjson": _text(_reddit), ".jsonl": _text(_reddit), ".csv": _text(_csv), ".parquet": _parquet},
+    "items": {
+        ".csv": _text(_csv),
+        ".dat": _text(_double_colons),
+        ".json": _text(_item_map),
+        ".parquet": _parquet,
+    },
+    "attributes": {
+        ".csv": _text(_csv),
+        ".ndjson": _text(_json_lines),
+        ".jsonl": _text(_json_lines),
+        ".parquet": _parquet,
+    },
+}
