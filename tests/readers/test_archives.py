@@ -188,6 +188,11 @@ def test_a_warning_before_a_note_belongs_to_it(tmp_path: Path) -> None:
     assert rows(path)[0]["text"] == "about a film\n\nspoiler"
 
 
+def test_a_document_without_posts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSource, match="no list of posts"):
+        read(write(tmp_path, b'{"type": "OrderedCollection"}'), format="mastodon")
+
+
 def test_a_tar_without_an_outbox_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, tarred({"actor.json": b"{}"}), "archive.tar")
     with pytest.raises(UnreadableSource, match=r"no outbox\.json"):

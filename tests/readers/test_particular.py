@@ -326,6 +326,11 @@ class TestParquet:
             ("bob", "5", None, None),
         ]
 
+    def test_a_table_without_rows_has_a_kind(self, tmp_path: Path) -> None:
+        schema = {"user": pl.String, "item": pl.String}
+        (batch,) = read(write(tmp_path, parquet(pl.DataFrame(schema=schema))))
+        assert batch.kind == "items"
+
     def test_two_columns_of_one_name_are_refused(self, tmp_path: Path) -> None:
         import pyarrow as pa
         from pyarrow import parquet as pq

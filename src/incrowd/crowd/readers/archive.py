@@ -22,6 +22,7 @@ TAR_MAGIC = slice(257, 262)
 ENCRYPTED = 0x1
 FAULTS = (
     zipfile.BadZipFile,
+    KeyError,
     OSError,
     EOFError,
     NotImplementedError,

@@ -11,6 +11,7 @@ from incrowd.crowd.readers.fields import guess, layout_of
 from incrowd.crowd.readers.jsonparse import parse_json_lines
 from incrowd.crowd.readers.lines import first_lines, read_lines
 from incrowd.crowd.readers.shape import batch_of
+from incrowd.crowd.readers.unicode import storable
 from incrowd.crowd.schema import Kind
 from incrowd.errors import SchemaError
 
@@ -45,8 +46,9 @@ class JsonLines:
 
 
 def sample_keys(data: bytes) -> list[str]:
-    """Return the keys of the objects in the first lines, in order of appearance."""
-    return list(dict.fromkeys(key for record in sample_records(data) for key in record))
+    """Return the keys of the objects in the first lines, in order of appearance; no table takes half a pair."""
+    keys = dict.fromkeys(key for record in sample_records(data) for key in record)
+    return [key for key in keys if storable(key) == key]
 
 
 def sample_records(data: bytes) -> list[dict[str, object]]:

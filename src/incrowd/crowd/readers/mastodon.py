@@ -21,6 +21,8 @@ from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import UnreadableSource
 
 OUTBOX = "outbox.json"
+ITEMS = "orderedItems"
+EMPTY = Collector(POSTS, 0).take()
 PUBLIC = ("https://www.w3.org/ns/activitystreams#Public", "as:Public", "Public")
 TAR_PARTS = (
     "outbox.json",
@@ -52,11 +54,16 @@ class MastodonOutbox:
         """Yield the posts in order."""
         with _outbox(path, options) as outbox:
             stream = JsonStream(outbox, str(path), options)
+            found = False
             for key in stream.members():
-                if key == "orderedItems" and stream.peek() == "[":
+                found = found or key == ITEMS
+                if key == ITEMS and stream.peek() == "[":
                     yield from _batches(stream, options)
                 else:
                     stream.value()
+            if not found and not stream.incomplete:
+                raise UnreadableSource(f"{path}: no list of posts ({ITEMS}). Expected an outbox.")
+            yield batch_of(EMPTY, POSTS, options, Whole(incomplete=stream.incomplete))
 
 
 @contextmanager

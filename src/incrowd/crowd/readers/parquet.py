@@ -17,6 +17,7 @@ from incrowd.crowd.schema import Kind
 from incrowd.errors import SchemaError, UnreadableSource
 
 if TYPE_CHECKING:
+    from pyarrow import Schema
     from pyarrow.parquet import ParquetFile
 
 MAGIC = b"PAR1"
@@ -40,6 +41,7 @@ class Parquet:
                 raise SchemaError(f"{path}: two columns have the same name. Rename one.")
             layout = layout_of(schema.names, options, str(path))
             before = 0
+            yield batch_of(Parsed(_texts(_empty(schema), layout, 0, path)), layout, options)
             for frame in _frames(file, layout, options, path):
                 yield batch_of(Parsed(_texts(frame, layout, before, path)), layout, options)
                 before += frame.height
@@ -70,6 +72,12 @@ def _frames(file: ParquetFile, layout: Layout, options: ReadOptions, path: Path)
                 yield frame
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path) from error
+
+
+def _empty(schema: Schema) -> pl.DataFrame:
+    """Return no rows: a table that has none still says what kind it is, and wrong types are found at once."""
+    frame = pl.from_arrow(schema.empty_table())
+    return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
 
 
 def _damaged(path: Path) -> UnreadableSource:
