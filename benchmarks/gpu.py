@@ -259,18 +259,23 @@ def preparation(cp, x) -> dict:
 
 def growth(cp, x) -> list[dict]:
     """Pairs a second and memory at growing sizes."""
-    pool, found = cp.get_default_memory_pool(), []
+    found = []
     for people in sorted({size for size in (2048, 8192, 20_000) if size < x.shape[0]} | {x.shape[0]}):
-        pool.free_all_blocks()
         part = x[:people]
-        seconds = min(timed(part)[0] for _ in range(2))
+        free = cp.cuda.Device().mem_info[0]
+        least = [free]
+
+        def watch(*_, least=least):
+            least.append(cp.cuda.Device().mem_info[0])
+
+        seconds = min(timed(part, progress=watch)[0] for _ in range(2))
         pairs = people * (people + 1) // 2
         found.append(
             {
                 "people": people,
                 "seconds": seconds,
                 "pairs_per_second": pairs / seconds,
-                "device_bytes": pool.total_bytes(),
+                "device_bytes": free - min(least),
                 "host_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             }
         )

@@ -23,7 +23,7 @@ from incrowd.distances.gpu_panels import build_panel, count_users, split_vocabul
 from incrowd.distances.gpu_questions import smallest
 from incrowd.distances.reference import METRICS as REFERENCE
 from incrowd.distances.reference import Metric, RowKind
-from incrowd.errors import InputError
+from incrowd.errors import BudgetExceeded, InputError
 
 NO_DEVICE = _no_device()
 on_device = pytest.mark.skipif(bool(NO_DEVICE), reason=f"no CUDA device: {NO_DEVICE}")
@@ -126,8 +126,17 @@ def test_little_device_memory_changes_nothing(monkeypatch):
     import incrowd.distances.gpu as gpu
 
     known = ball_sizes(X, radii=RADII, compute=Compute(kernel="gpu", tile=30))
-    monkeypatch.setattr(gpu, "DEVICE_SHARE", 1e-9)  # every panel is dropped as soon as the next is made
+    monkeypatch.setattr(gpu, "PANEL_SHARE", 0)  # every panel is dropped as soon as the next is made
     assert (ball_sizes(X, radii=RADII, compute=Compute(kernel="gpu", tile=30)) == known).all()
+
+
+@on_device
+def test_too_little_device_memory_is_said(monkeypatch):
+    import incrowd.distances.gpu as gpu
+
+    monkeypatch.setattr(gpu, "DEVICE_SHARE", 1e-7)
+    with pytest.raises(BudgetExceeded, match="device memory"):
+        ball_sizes(X, radii=RADII, compute=Compute(kernel="gpu"))
 
 
 def test_a_metric_without_a_cuda_kernel_is_refused():

@@ -40,7 +40,7 @@ from incrowd.distances.gpu_panels import (
 from incrowd.distances.question import Array, Floats, Ints, Piece, Question
 from incrowd.distances.reference import Metric
 from incrowd.distances.tiles import Tile
-from incrowd.errors import MissingExtra
+from incrowd.errors import BudgetExceeded, MissingExtra
 
 GAP_ERROR = 5e-6
 """Largest error of a gap (Jensen-Shannon divergence, 1 - cosine, …) in single precision: 2e-6 from the chip's
@@ -50,8 +50,10 @@ TRUST = 0.02
 large one of the distance: about error / (2 sqrt(gap))."""
 TOLERANCE = 2e-5
 """Largest error of a distance: GAP_ERROR / (2 sqrt(TRUST)), rounded up."""
-DEVICE_SHARE = 0.7
-"""Share of the free device memory that panels may fill."""
+DEVICE_SHARE = 0.45
+"""Share of the free device memory one comparison may fill; a question may need two."""
+PANEL_SHARE = 0.5
+"""Share of that which panels may keep; the rest is for tiles and for making panels."""
 _PAIRS_AT_ONCE = 2**20
 
 
@@ -121,6 +123,8 @@ class GpuState:
     vocabulary: Vocabulary
     scale: float
     panels: Panels
+    memory: Any
+    """Where all of it lies on the device; has a limit, and goes when the comparison goes."""
     recomputed: Device
     """How many pairs were computed again in double precision."""
 
@@ -134,7 +138,7 @@ class GpuKernel:
     threads: int | None = 3
     """Tiles under way at once: one computes while others upload and count."""
     device_memory: int | None = None
-    """Bytes panels may take on the device; None: most of what is free."""
+    """Bytes one comparison may take on the device; None: a good part of what is free."""
 
     def refuses(self, metric: Metric) -> str:
         """Say why not: an unknown metric, no CuPy, no device."""
@@ -150,7 +154,8 @@ class GpuKernel:
     def prepare(self, x: sparse.csr_matrix, y: sparse.csr_matrix | None, metric: Metric) -> GpuState:
         """Count words and split the vocabulary; panels are made when a tile first needs them."""
         xp = _cupy()
-        xp.get_default_memory_pool().free_all_blocks()  # what earlier jobs left counts as free
+        memory = xp.cuda.MemoryPool()
+        memory.set_limit(size=self.device_memory or int(DEVICE_SHARE * xp.cuda.Device().mem_info[0]))
         x_users = count_users(x, xp)
         y_users = None if y is None else count_users(y, xp)
         other = x if y is None else y
@@ -163,9 +168,9 @@ class GpuKernel:
             xp.cuda.get_current_stream().synchronize()
             return panel
 
-        limit = self.device_memory or int(DEVICE_SHARE * xp.cuda.Device().mem_info[0])
+        panels = Panels(build, int(PANEL_SHARE * memory.get_limit()))
         recomputed = xp.zeros(1, dtype=np.uint64)
-        return GpuState(x, other, y is None, metric.name, vocabulary, scale, Panels(build, limit), recomputed)
+        return GpuState(x, other, y is None, metric.name, vocabulary, scale, panels, memory, recomputed)
 
     def tile(self, state: GpuState, tile: Tile) -> Array:
         """Return the distances of one tile on the host, in single precision."""
@@ -205,6 +210,11 @@ def _stream() -> Iterator[None]:
     try:
         with stream:
             yield
+    except _cupy().cuda.memory.OutOfMemoryError as error:
+        raise BudgetExceeded(
+            f"gpu: a tile needs more device memory than it may take ({error}). Use smaller tiles (`tile`), "
+            "or free memory on the device."
+        ) from error
     finally:
         _streams.put(stream)
 
@@ -212,15 +222,17 @@ def _stream() -> Iterator[None]:
 def distances(state: GpuState, tile: Tile, edges: Edges | None = None) -> Device:
     """Compute one tile of distances on the device: (rows, columns), single precision."""
     xp, run = _cupy(), cuda.kernels(state.metric)
-    a = state.panels.get(False, tile.rows)
-    b = state.panels.get(not state.symmetric, tile.columns)
-    out = xp.empty((a.padded, b.padded), dtype=np.float32)
+    with xp.cuda.using_allocator(state.memory.malloc):
+        a = state.panels.get(False, tile.rows)
+        b = state.panels.get(not state.symmetric, tile.columns)
+        out = xp.empty((a.padded, b.padded), dtype=np.float32)
     grid = (b.padded // cuda.TILE, a.padded // cuda.TILE)
     _add_dense(state, run, a, b, grid, tile.diagonal, out)
     _add_listed(state, run, a, b, grid, tile.diagonal, out)
     if tile.diagonal:
         run.mirror((-(-b.padded // 256), a.padded), (256,), (out, np.int64(b.padded), np.int32(a.padded)))
     _finish(state, run, a, b, tile.diagonal, edges or Edges(xp.zeros(0)), out)
+    xp.cuda.get_current_stream().synchronize()  # from here on another thread may drop the panels
     return out[: a.rows, : b.rows]
 
 
