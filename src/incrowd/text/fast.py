@@ -1,0 +1,224 @@
+"""The fast twin of the reference: the same tokens, as numbers, for whole columns of posts.
+
+Equal to the reference by construction. A kernel settles the chunks that hold nothing but plain characters. A
+chunk with anything else goes to the reference's :func:`~incrowd.text.reference.chunk_tokens`, once for each
+distinct chunk. A post that may hold markup goes through its :func:`~incrowd.text.reference.plain_text` first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from incrowd.text import alphabet
+from incrowd.text.options import TextOptions
+from incrowd.text.reference import MAX_RUN, chunk_tokens, plain_text
+
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+SLICE_BYTES = 4 * 2**20
+FORGET_CHUNKS_BYTES = 32 * 2**20
+_SUSPICIOUS = np.isin(np.arange(256), np.frombuffer(b"\n&`]|\\", np.uint8)).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class TokenNumbers:
+    """The tokens of some posts, in order: post p has ``numbers[ends[p - 1]:ends[p]]``."""
+
+    numbers: Ints
+    ends: Longs
+
+    @property
+    def lengths(self) -> Longs:
+        """Return how many tokens each post has."""
+        return np.diff(self.ends, prepend=0)
+
+
+class Tokeniser:
+    """Numbers tokens in order of appearance, over as many columns of posts as it is given.
+
+    >>> tokeniser = Tokeniser(TextOptions())
+    >>> tokens = tokeniser.numbers(pl.Series(["Cats & dogs", "dogs!"]))
+    >>> tokeniser.vocabulary().gather(tokens.numbers).to_list(), tokens.lengths.tolist()
+    (['cats', 'dogs', 'dogs'], [2, 1])
+    """
+
+    def __init__(self, options: TextOptions) -> None:
+        from incrowd.text import kernels
+
+        self.options = options
+        self.posts = 0
+        self.routed_posts = 0
+        self._kernels = kernels
+        self._kinds, self._lower = alphabet.tables(options)
+        self._max_run = MAX_RUN if options.tokens == "full" else np.iinfo(np.int64).max
+        self._tokens = _StringTable()
+        self._stop_words = len(self._tokens.numbers_of(options.stop_word_list))
+        self._chunks = _StringTable()
+        self._meaning_starts: Longs = np.zeros(1, np.int64)
+        self._meanings: Ints = np.empty(0, np.int32)
+
+    @property
+    def bytes_used(self) -> int:
+        """Return how much memory the vocabulary and the chunks seen take."""
+        return self._tokens.nbytes + self._chunks.nbytes
+
+    def vocabulary(self) -> pl.Series:
+        """Return the token of each number."""
+        return self._tokens.strings()
+
+    def numbers(self, texts: pl.Series) -> TokenNumbers:
+        """Return the tokens of some posts."""
+        parts = [self._slice_numbers(piece) for piece in _slices(texts.fill_null(""))]
+        if not parts:
+            return TokenNumbers(np.empty(0, np.int32), np.empty(0, np.int64))
+        before = np.cumsum([0, *(len(part.numbers) for part in parts[:-1])])
+        ends = [part.ends + start for part, start in zip(parts, before, strict=True)]
+        return TokenNumbers(np.concatenate([part.numbers for part in parts]), np.concatenate(ends))
+
+    def _slice_numbers(self, texts: pl.Series) -> TokenNumbers:
+        if self._chunks.nbytes > FORGET_CHUNKS_BYTES:
+            self._forget_chunks()
+        strings = self._split(self._without_markup(texts))
+        numbers = np.empty(len(strings.ends), np.int32)
+        for table, wanted in ((self._tokens, 0), (self._chunks, 1)):
+            table.number(strings.data, strings.ends, strings.hard, wanted, numbers)
+        self._learn_chunks()
+        extra = np.diff(self._meaning_starts)[numbers[strings.hard == 1]].sum()
+        out = np.empty(len(numbers) + int(extra), np.int32)
+        meanings = self._meaning_starts, self._meanings
+        size = self._kernels.resolve(
+            numbers, strings.hard, strings.post_ends, self._stop_words, *meanings, out
+        )
+        return TokenNumbers(out[:size], strings.post_ends)
+
+    def _without_markup(self, texts: pl.Series) -> pl.Series:
+        """Run steps 0 to 2 where they might do more than lower-case."""
+        data, offsets = _utf8(texts)
+        flags = np.zeros(len(texts), np.uint8)
+        if self.options.tokens == "full":
+            self._kernels.may_hold_markup(data, offsets, _SUSPICIOUS, not self.options.compat_gt, flags)
+        else:
+            self._kernels.may_grow_in_lower_case(data, offsets, flags)
+        rows = np.flatnonzero(flags)
+        self.posts += len(texts)
+        self.routed_posts += len(rows)
+        if not len(rows):
+            return texts
+        plain = [plain_text(text, self.options) for text in texts.gather(rows)]
+        return texts.clone().scatter(rows, pl.Series(plain, dtype=pl.String))
+
+    def _split(self, texts: pl.Series) -> _Strings:
+        data, offsets = _utf8(texts)
+        size = int(offsets[-1] - offsets[0])
+        clean = np.empty(2 * size, np.uint8)
+        ends, hard = np.empty(size // 2 + len(texts), np.int64), np.empty(size // 2 + len(texts), np.uint8)
+        post_ends = np.empty(len(texts), np.int64)
+        characters = self._kinds, self._lower, self._max_run
+        count = self._kernels.split_posts(data, offsets, *characters, clean, ends, hard, post_ends)
+        return _Strings(clean, ends[:count], hard[:count], post_ends)
+
+    def _learn_chunks(self) -> None:
+        """Ask the reference about the chunks that are new."""
+        known = len(self._meaning_starts) - 1
+        meanings = [chunk_tokens(chunk.lower(), self.options) for chunk in self._chunks.strings(known)]
+        numbers = self._tokens.numbers_of([token for meaning in meanings for token in meaning])
+        ends = self._meaning_starts[-1] + np.cumsum([len(meaning) for meaning in meanings], dtype=np.int64)
+        self._meanings = np.concatenate([self._meanings, numbers])
+        self._meaning_starts = np.concatenate([self._meaning_starts, ends])
+
+    def _forget_chunks(self) -> None:
+        """Forget what the reference said; it can be asked again, and memory stays bounded."""
+        self._chunks = _StringTable()
+        self._meaning_starts = np.zeros(1, np.int64)
+        self._meanings = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True)
+class _Strings:
+    """What the splitting kernel found (see there)."""
+
+    data: Bytes
+    ends: Longs
+    hard: Bytes
+    post_ends: Longs
+
+
+class _StringTable:
+    """Distinct strings, numbered in order of arrival; grows as needed."""
+
+    def __init__(self) -> None:
+        from incrowd.text import kernels
+
+        self._kernels = kernels
+        self._slots = np.zeros(2**15, np.uint64)
+        self._starts = np.zeros(2**14, np.int64)
+        self._arena = np.empty(2**17, np.uint8)
+        self._used = np.zeros(2, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        return self._slots.nbytes + self._starts.nbytes + self._arena.nbytes
+
+    def strings(self, first: int = 0) -> pl.Series:
+        """Return the strings from number `first` on."""
+        size, end = self._used.tolist()
+        return _series(self._arena[:end], self._starts[first : size + 1])
+
+    def numbers_of(self, strings: list[str] | tuple[str, ...]) -> Ints:
+        """Return the strings' numbers, giving new ones to new strings."""
+        data, offsets = _utf8(pl.Series(strings, dtype=pl.String))
+        numbers = np.empty(len(strings), np.int32)
+        # Copies, because Numba would compile the kernel once more for arrays that cannot be written to.
+        self.number(data.copy(), offsets[1:].copy(), np.zeros(len(strings), np.uint8), 0, numbers)
+        return numbers
+
+    def number(self, data: Bytes, ends: Longs, hard: Bytes, wanted: int, numbers: Ints) -> None:
+        """Number the wanted strings, doubling the table whenever the kernel asks for room."""
+        done = 0
+        while done < len(ends):
+            table = self._slots, self._starts, self._arena, self._used
+            done = self._kernels.number_strings(*table, data, ends, hard, wanted, done, numbers)
+            if done < len(ends):
+                self._double()
+
+    def _double(self) -> None:
+        slots = np.zeros(2 * len(self._slots), np.uint64)
+        self._kernels.rehash(self._slots, slots)
+        self._slots = slots
+        self._starts = np.concatenate([self._starts, np.zeros_like(self._starts)])
+        self._arena = np.concatenate([self._arena, np.empty_like(self._arena)])
+
+
+def _slices(texts: pl.Series) -> Iterator[pl.Series]:
+    """Cut a column into pieces of about :data:`SLICE_BYTES`, at least one post each."""
+    ends = texts.str.len_bytes().cast(pl.Int64).cum_sum().to_numpy()
+    start = 0
+    while start < len(texts):
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + SLICE_BYTES, side="right")))
+        yield texts.slice(start, stop - start)
+        start = stop
+
+
+def _utf8(texts: pl.Series) -> tuple[Bytes, Longs]:
+    """Return a column's bytes and where each string begins, the last end included."""
+    import pyarrow as pa
+
+    array = texts.to_arrow().cast(pa.large_string())
+    _, offsets, data = array.buffers()
+    starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    return np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8), starts
+
+
+def _series(data: Bytes, starts: Longs) -> pl.Series:
+    """Return the strings that lie end to end in `data`."""
+    import pyarrow as pa
+
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(starts)), pa.py_buffer(np.ascontiguousarray(data))]
+    return pl.Series(pa.Array.from_buffers(pa.large_string(), len(starts) - 1, buffers), dtype=pl.String)

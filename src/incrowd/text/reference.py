@@ -1,0 +1,165 @@
+"""The text steps, readable: what every faster twin must agree with, token for token.
+
+The order follows the Reddit study behind (k, d)-anonymity, with HTML entities decoded first:
+
+0. decode HTML entities,
+1. lower-case,
+2. take out markup; delete code blocks and quotes entirely (:mod:`incrowd.text.markup`),
+3. compose Unicode (NFC) and delete the combining marks that are left,
+4. replace a URL by its host name,
+5. delete punctuation, except in host names and smileys,
+6. cut runs of a character to three, except in host names and smileys;
+
+then drop stop words. White space separates words, other punctuation does not: "don't" becomes "dont". Steps 3
+to 6 look at one white-space-free chunk at a time, so that the fast twin may treat each distinct chunk once.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from incrowd.text.characters import APOSTROPHES, Kind, is_letter_mark, kind
+from incrowd.text.markup import without_entities, without_markup
+from incrowd.text.options import TextOptions
+
+MAX_RUN = 3
+_SIMPLE = re.compile(r"[a-z0-9']+")
+_RUN = re.compile(rf"(.)\1{{{MAX_RUN},}}", re.DOTALL)
+_NOT_AFTER_WORD, _NOT_BEFORE_WORD = r"(?<![^\W_])", r"(?![^\W_])"
+_PATH = r"[^\s<>\"|\[\]()]*+"
+_URL = (
+    rf"(?:(?:https?|ftp)://|(?={_NOT_AFTER_WORD}www\.[^\W_]))(?P<authority>[\w.~%:@+-]*+)"
+    rf"(?:[/?#]{_PATH}(?:\({_PATH}\){_PATH})*+)?+"
+)
+
+
+def tokenise(text: str, options: TextOptions | None = None) -> list[str]:
+    """Return the tokens of one post, in order.
+
+    >>> tokenise("I &lt;3 **Cooooool** stuff, don't you? :D https://www.example.org/a?b=c")
+    ['<3', 'coool', ':d', 'www.example.org']
+    """
+    options = options or TextOptions()
+    chunks = plain_text(text, options).split()
+    return [token for chunk in chunks for token in chunk_tokens(chunk, options)]
+
+
+def plain_text(text: str, options: TextOptions) -> str:
+    """Run the steps that need to see the whole post (0 to 2)."""
+    if options.tokens == "simple":
+        return text.lower()
+    if not options.compat_gt:
+        text = without_entities(text)
+    return without_markup(text.lower())
+
+
+def chunk_tokens(chunk: str, options: TextOptions) -> list[str]:
+    """Run the steps that look at one white-space-free chunk of lower-case text (3 to 6, then stop words)."""
+    lexicon = _lexicon(options)
+    if options.tokens == "simple":
+        return [word for word in _SIMPLE.findall(chunk) if word not in lexicon.stop_words]
+    chunk = composed(chunk, options.letter_marks)
+    tokens: list[str] = []
+    at = 0
+    for kept in lexicon.kept_whole.finditer(chunk):
+        tokens += _word_tokens(chunk[at : kept.start()], lexicon)
+        tokens += _host(kept["authority"]) if kept["authority"] is not None else [lexicon.smiley(kept[0])]
+        at = kept.end()
+    tokens += _word_tokens(chunk[at:], lexicon)
+    return [token for token in tokens if token not in lexicon.stop_words]
+
+
+def composed(text: str, letter_marks: bool = False) -> str:
+    """Compose letters with their marks and delete the marks that are left (stacked diacritics)."""
+    stray = _NO_STRAY_MARKS if letter_marks else _NO_MARKS
+    return unicodedata.normalize("NFC", text).translate(stray)
+
+
+def _word_tokens(piece: str, lexicon: _Lexicon) -> Iterator[str]:
+    """Yield what lies between URLs and smileys without its punctuation; an emoji stands by itself.
+
+    A stop word with an apostrophe is looked up as written, so that "he'll" goes and "hell" stays.
+    """
+    for word in cut_runs(piece).translate(_EMOJI_APART).split():
+        token = cut_runs(word.replace("'", ""))
+        if token and cut_runs(word.strip("'")) not in lexicon.stop_words:
+            yield token
+
+
+def cut_runs(text: str) -> str:
+    """Cut runs of a character to three: people stretch words by any number of letters, and mean the same."""
+    return _RUN.sub(lambda run: run[1] * MAX_RUN, text)
+
+
+def _host(authority: str) -> list[str]:
+    """Return the host name of a URL, without user, password and port; www. stays."""
+    host = authority.rpartition("@")[2].partition(":")[0].strip(".-~+%_")
+    return [host] if host else []
+
+
+class _Translation(dict[int, str]):
+    """A table for ``str.translate`` that works out each character when it is first met."""
+
+    def __init__(self, rule: Callable[[str], str]) -> None:
+        super().__init__()
+        self._rule = rule
+
+    def __missing__(self, code: int) -> str:
+        self[code] = self._rule(chr(code))
+        return self[code]
+
+
+def _without_punctuation(character: str) -> str:
+    if character in APOSTROPHES:
+        return "'"  # until the stop words have been looked up
+    if kind(character) == Kind.SYMBOL:
+        return f" {character} "
+    return "" if kind(character) == Kind.OTHER else character
+
+
+_NO_MARKS = _Translation(lambda c: "" if kind(c) == Kind.MARK else c)
+_NO_STRAY_MARKS = _Translation(lambda c: "" if kind(c) == Kind.MARK and not is_letter_mark(c) else c)
+_EMOJI_APART = _Translation(_without_punctuation)
+
+
+@dataclass(frozen=True)
+class _Lexicon:
+    """The word lists of some options, made ready for matching."""
+
+    stop_words: frozenset[str]
+    smileys: frozenset[str]
+    kept_whole: re.Pattern[str]
+    """URLs and smileys. A smiley that holds a letter or digit does not follow one: none is in "12:30"."""
+
+    def smiley(self, found: str) -> str:
+        """Return the listed smiley of one whose last character was repeated."""
+        base = found.rstrip(found[-1])
+        return next(s for n in range(len(found)) if (s := base + found[-1] * (n + 1)) in self.smileys)
+
+
+@cache
+def _lexicon(options: TextOptions) -> _Lexicon:
+    smileys = frozenset(smileys_in_force(options))
+    worded = {smiley for smiley in smileys if any(c.isalnum() for c in smiley)}
+    patterns = [_URL, _NOT_AFTER_WORD + _any_smiley(worded), _any_smiley(smileys - worded)]
+    return _Lexicon(frozenset(options.stop_word_list), smileys, re.compile("|".join(patterns)))
+
+
+def smileys_in_force(options: TextOptions) -> list[str]:
+    """Return the smileys to look for: those that step 5 would take apart, as step 3 leaves them."""
+    listed = (composed(smiley, options.letter_marks) for smiley in options.smiley_list)
+    return [s for s in listed if any(kind(c) in (Kind.OTHER, Kind.SYMBOL) for c in s)]
+
+
+def _any_smiley(smileys: Collection[str]) -> str:
+    """Match the longest of some smileys, its last character once or more, unless a word goes on after it."""
+    if not smileys:
+        return r"(?!)"
+    first = "".join(sorted({re.escape(smiley[0]) for smiley in smileys}))
+    longest_first = sorted(smileys, key=lambda smiley: (-len(smiley), smiley))
+    alternatives = "|".join(re.escape(smiley) + re.escape(smiley[-1]) + "*+" for smiley in longest_first)
+    return f"(?=[{first}])(?:{alternatives}){_NOT_BEFORE_WORD}"
