@@ -11,6 +11,7 @@ import typer
 from incrowd.cli.console import complain
 from incrowd.cli.info import info
 from incrowd.cli.ingest import ingest
+from incrowd.cli.microdata import app as microdata
 
 app = typer.Typer(
     name="incrowd",
@@ -40,6 +41,7 @@ def _root(
 
 app.command()(ingest)
 app.command()(info)
+app.add_typer(microdata, name="microdata")
 
 
 def main() -> None:

@@ -1,0 +1,308 @@
+"""`incrowd microdata`: publish statistics, score a list, evaluate a crowd, assess one person."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.cli.console import (
+    AsJson,
+    FailAbove,
+    Memory,
+    Seed,
+    exit_for_risk,
+    parse_memory,
+    progress_bar,
+    show,
+    show_json,
+)
+
+if TYPE_CHECKING:
+    from incrowd.measures.microdata.evaluation import Evaluation
+    from incrowd.measures.microdata.spec import Knowledge, ProfileFilter, ScoreSpec
+    from incrowd.measures.microdata.statistics import Statistics, Taste
+
+app = typer.Typer(
+    no_args_is_help=True, help="If your items leaked without your name, how many others would fit?"
+)
+
+CrowdFolder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A crowd with items (incrowd ingest --kind items).")
+]
+RareBelow = Annotated[int, typer.Option("--rare-below", help="An item is rare if fewer people have it.")]
+RareFraction = Annotated[
+    float | None, typer.Option("--rare-fraction", help="Rare as a share of the crowd instead, e.g. 0.01.")
+]
+Fewest = Annotated[int, typer.Option("--min-items", help="Leave out profiles with fewer items.")]
+Most = Annotated[int, typer.Option("--max-items", help="Leave out profiles with more items.")]
+Percent = Annotated[str, typer.Option("--percent", help="How much of a profile they know: 10 or 5-20.")]
+Known = Annotated[int | None, typer.Option("--known", help="They know so many items, instead of a share.")]
+
+
+class RoundingRule(StrEnum):
+    """How a share of a profile becomes a number of items."""
+
+    HALF_UP = "half-up"
+    FLOOR = "floor"
+    CEIL = "ceil"
+
+
+Rounding = Annotated[RoundingRule, typer.Option("--rounding", help="How a share becomes a number of items.")]
+
+
+@app.command()
+def publish(
+    crowd: CrowdFolder,
+    out: Annotated[Path, typer.Option("--out", help="Where to write the statistics (JSON).")],
+    page: Annotated[
+        Path | None, typer.Option("--page", help="Also write the client as an offline HTML page.")
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", help="Private folder of secrets between releases [default: in DIR]."),
+    ] = None,
+    smallest: Annotated[
+        int, typer.Option("--smallest", help="No published number is about fewer people.")
+    ] = 10,
+    groups: Annotated[
+        int | None, typer.Option("--groups", help="So many groups instead of finding out.")
+    ] = None,
+    taste: Annotated[int, typer.Option("--taste", help="Also publish counts for so many taste groups.")] = 0,
+    rare_below: RareBelow = 100,
+    rare_fraction: RareFraction = None,
+    literal: Annotated[
+        bool, typer.Option("--literal", help="Publish exact counts as the paper does. Unsafe: studies only.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Publish popularity statistics with which people can score themselves."""
+    from incrowd.crowd import Crowd
+    from incrowd.measures.microdata import provider, release_store
+    from incrowd.measures.microdata.spec import GroupSpec, ReleaseSpec, ScoreSpec
+
+    opened = Crowd(crowd)
+    _require_items(opened)
+    folder = state or crowd / "microdata-release"
+    spec = ReleaseSpec(crowd=smallest, taste_groups=taste, literal=literal)
+    with progress_bar("counting") as progress:
+        progress(0, None, "counting items")
+        tally = provider.Tally.count(
+            opened.items(), ScoreSpec(rare_below=rare_below, rare_fraction=rare_fraction)
+        )
+        previous = release_store.load_state(folder)
+        made = provider.publish(tally, state=previous, release=spec, groups=GroupSpec(exactly=groups))
+        if taste:
+            tastes = _taste(opened, out, made[0], spec, tally.threshold, previous.secret)
+            made = provider.publish(
+                tally, state=previous, release=spec, groups=GroupSpec(exactly=groups), taste=tastes
+            )
+    statistics, after = made
+    # The state first: a release that nobody remembers must not be out.
+    release_store.save_state(after, folder)
+    statistics.write(out)
+    if page is not None:
+        _write_page(statistics, page)
+    summary = _publication(statistics, tally.items.height, out, page)
+    show_json(summary) if as_json else show(_sentences(summary))
+
+
+@app.command()
+def score(
+    items: Annotated[Path, typer.Argument(metavar="ITEMS", help="Your items: one a line, JSON, or a table.")],
+    statistics: Annotated[Path, typer.Option("--statistics", help="The provider's published statistics.")],
+    label: Annotated[Path | None, typer.Option("--label", help="Also draw the label (SVG).")] = None,
+    fail_above: FailAbove = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score your own list of items with published statistics; the risk is 1 - score."""
+    from incrowd.measures.microdata.assess_client import score_assessments
+    from incrowd.measures.microdata.client import score as score_items
+    from incrowd.measures.microdata.item_list import read_items
+    from incrowd.measures.microdata.statistics import load_statistics
+    from incrowd.report.label import microdata_label
+
+    result = score_items(read_items(items), load_statistics(statistics))
+    picture = microdata_label(result)
+    if label is not None:
+        label.write_text(picture.svg(), encoding="utf-8")
+    assessments = score_assessments(result)
+    if as_json:
+        show_json(result.to_dict() | {
+            "label": picture.verdict,
+            "assessments": [one.to_dict() for one in assessments],
+        })  # fmt: skip
+    else:
+        from rich.console import Group
+
+        show(Group(picture.terminal(), *assessments))
+    exit_for_risk(1 - result.score, fail_above)
+
+
+@app.command()
+def evaluate(
+    crowd: CrowdFolder,
+    fewest: Fewest = 8,
+    most: Most = 5000,
+    percent: Percent = "5-20",
+    known: Known = None,
+    rounding: Rounding = RoundingRule.HALF_UP,
+    rare_below: RareBelow = 100,
+    rare_fraction: RareFraction = None,
+    device: Annotated[str, typer.Option("--device", help="cpu, or gpu for one NVIDIA card.")] = "cpu",
+    memory: Memory = "1GiB",
+    as_json: AsJson = False,
+) -> None:
+    """Compute everybody's exact crowd and compare the scores a client can compute with it."""
+    from incrowd.crowd import Crowd
+    from incrowd.errors import InputError
+    from incrowd.measures.microdata import evaluation
+    from incrowd.measures.microdata.table import item_table
+
+    if device not in ("cpu", "gpu"):
+        raise InputError(f"--device: expected cpu or gpu, got '{device}'")
+    specs = _specs(fewest, most, percent, known, rounding, rare_below, rare_fraction)
+    with progress_bar("reading items") as progress:
+        table = item_table(Crowd(crowd), specs[0])
+        result = evaluation.evaluate(
+            table, knowledge=specs[1], score=specs[2], memory=parse_memory(memory),
+            device="gpu" if device == "gpu" else "cpu", progress=progress,
+        )  # fmt: skip
+    plain = result.to_dict() | {"profiles": {"fewest": fewest, "most": most}}
+    show_json(plain) if as_json else show(_evaluation(result))
+
+
+@app.command()
+def assess(
+    crowd: CrowdFolder,
+    user: Annotated[str, typer.Option("--user", help="Whom to assess, by name (or id in the crowd).")],
+    adversary: Annotated[
+        list[str] | None, typer.Option("--adversary", help="Only this adversary; may be given again.")
+    ] = None,
+    memory: Memory = "1GiB",
+    seed: Seed = 0,
+    fail_above: FailAbove = None,
+    as_json: AsJson = False,
+) -> None:
+    """Assess one person against every adversary; the risk is how often they would be picked out."""
+    from incrowd.crowd import Crowd
+    from incrowd.measures.microdata.assess import assess_person
+    from incrowd.measures.microdata.set_sizes import Effort
+
+    with progress_bar("reading items") as progress:
+        found = assess_person(
+            Crowd(crowd), user, adversaries=adversary, effort=Effort(seed=seed),
+            memory=parse_memory(memory), progress=progress,
+        )  # fmt: skip
+    if as_json:
+        show_json({"assessments": [one.to_dict() for one in found]})
+    else:
+        from rich.console import Group
+
+        show(Group(*found))
+    exit_for_risk(found[-1].value, fail_above)
+
+
+def _require_items(crowd: Any) -> None:
+    from incrowd.errors import InputError
+
+    if crowd.items().head(1).collect().is_empty():
+        raise InputError(
+            f"{crowd.path}: expected items, got none; import some with: incrowd ingest --kind items"
+        )
+
+
+def _taste(
+    crowd: Any, out: Path, statistics: Statistics, spec: Any, threshold: int, secret: bytes
+) -> tuple[Taste, ...]:
+    """Repeat the taste groups that are out already; fit them only once."""
+    from incrowd.measures.microdata.statistics import load_statistics
+    from incrowd.measures.microdata.table import item_table
+    from incrowd.measures.microdata.taste import publish_taste
+
+    if out.exists() and (before := load_statistics(out).taste):
+        return before
+    return publish_taste(item_table(crowd), statistics.activity, spec, threshold, secret)
+
+
+def _write_page(statistics: Statistics, path: Path) -> None:
+    from incrowd.report.microdata_page import microdata_page
+    from incrowd.report.page import write
+
+    write(path, microdata_page(statistics))
+
+
+def _publication(statistics: Statistics, counted: int, out: Path, page: Path | None) -> dict[str, Any]:
+    return {
+        "release": statistics.number,
+        "date": statistics.date,
+        "users": statistics.users,
+        "items_counted": counted,
+        "items_listed": len(statistics.popularity),
+        "groups": [{"centre": one.centre, "people": one.people} for one in statistics.groups],
+        "taste_groups": len(statistics.taste),
+        "statistics": str(out),
+        "page": None if page is None else str(page),
+    }
+
+
+def _sentences(summary: dict[str, Any]) -> str:
+    lines = [
+        f"Release {summary['release']}: {summary['users']:,} people, {summary['items_listed']:,} of "
+        f"{summary['items_counted']:,} items are listed; the others are too rare to be named.",
+        f"{len(summary['groups'])} groups, riskiest first: "
+        + ", ".join(f"{one['people']:,} people around {one['centre']:.2f}" for one in summary["groups"]),
+        f"Statistics: {summary['statistics']}",
+    ]
+    return "\n".join(lines + ([f"Client page: {summary['page']}"] if summary["page"] else []))
+
+
+def _specs(
+    fewest: int,
+    most: int,
+    percent: str,
+    known: int | None,
+    rounding: str,
+    rare_below: int,
+    rare_fraction: float | None,
+) -> tuple[ProfileFilter, Knowledge, ScoreSpec]:
+    from incrowd.measures.microdata.spec import Knowledge, ProfileFilter, ScoreSpec
+
+    profiles = ProfileFilter(fewest=fewest, most=most)
+    score_spec = ScoreSpec(rare_below=rare_below, rare_fraction=rare_fraction)
+    if known is not None:
+        return profiles, Knowledge(percents=(), items=(known,)), score_spec
+    rule: Any = str(rounding)
+    return profiles, Knowledge(percents=_percents(percent), rounding=rule), score_spec
+
+
+def _percents(text: str) -> tuple[float, ...]:
+    from incrowd.errors import InputError
+
+    low, _, high = text.partition("-")
+    try:
+        return (float(low),) if not high else tuple(float(p) for p in range(int(low), int(high) + 1))
+    except ValueError:
+        raise InputError(f"--percent: expected a number or a range such as 5-20, got '{text}'") from None
+
+
+def _evaluation(result: Evaluation) -> Any:
+    from rich.console import Group
+    from rich.table import Table
+
+    plain = result.to_dict()
+    table = Table(
+        "score", "Spearman", "Kendall", title="Agreement with the exact crowd (1 = same order)", box=None
+    )
+    for name, one in plain["scores"].items():
+        table.add_row(name, *(("–" if v is None else f"{v:.3f}") for v in one.values()))
+    lines = [
+        f"{plain['users']:,} people, {plain['items']:,} items, {plain['entries']:,} entries.",
+        f"The adversary: {plain['adversary']}.",
+        f"Half of them hide among {plain['median_crowd']:.1f} people or fewer (exact, themselves included); "
+        f"{plain['share_below']['2']:.0%} among fewer than 2.",
+        *plain["warnings"],
+    ]
+    return Group("\n".join(lines), "", table)

@@ -1,0 +1,1 @@
+"""The papers' experiments on any crowd: rows first, figures after."""
