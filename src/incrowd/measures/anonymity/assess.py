@@ -1,0 +1,198 @@
+"""A community in, everybody's crowd out; one member's crowd in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.distances import Compute, ball_sizes, nearest
+from incrowd.errors import InputError, NotInCrowd
+from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, printed_bound
+from incrowd.measures.anonymity.explain import stand_out
+from incrowd.measures.anonymity.spec import ADVERSARY, AnonymityOptions
+from incrowd.result import Assessment, Assumptions, Direction, Standing, Threat
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from incrowd.crowd import Crowd
+    from incrowd.distances.solve import Progress
+    from incrowd.profiles import Profiles
+
+CURVE = np.arange(0, 101) / 100
+
+
+@dataclass(frozen=True)
+class CommunityAnonymity:
+    """Everybody's crowd in one community. Rows follow `profiles`; nobody is named in any rendering."""
+
+    options: AnonymityOptions
+    profiles: Profiles
+    sizes: NDArray[np.int64]
+    """Members within the radius, oneself included."""
+    curve: NDArray[np.int64]
+    """Sizes at 0, 0.01, ..., 1: one row a member."""
+    needed: NDArray[np.float64]
+    """The smallest radius at which each member hides among the wanted number; NaN if there are too few."""
+    data_hash: str
+
+    @property
+    def members(self) -> int:
+        """Return how many identities were measured."""
+        return len(self.sizes)
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """Return everybody's rank, 1 = smallest crowd."""
+        return crowd_ranks(self.sizes)
+
+    @property
+    def bounds(self) -> NDArray[np.floating[Any]]:
+        """Bound how probably each member is linked to another profile of theirs at distance `radius`."""
+        o = self.options
+        return linkage_bound(o.radius, o.radius, self.sizes, o.rule)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a member, most exposed first, without names."""
+        import polars as pl
+
+        o = self.options
+        return pl.DataFrame(
+            {
+                "rank": self.ranks,
+                "crowd": self.sizes,
+                "radius_needed": self.needed,
+                "bound": self.bounds,
+                "bound_as_printed": printed_bound(o.radius, o.radius, self.sizes),
+            }
+        ).sort("rank", "radius_needed", descending=[False, True])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers other programs rely on."""
+        sizes = self.sizes
+        alone = int((sizes == 1).sum())
+        return {
+            "community": self.options.community,
+            "members": self.members,
+            "radius": self.options.radius,
+            "sizes": {
+                "min": int(sizes.min()),
+                "median": float(np.median(sizes)),
+                "mean": float(sizes.mean()),
+                "max": int(sizes.max()),
+            },
+            "alone": alone,
+            "below_wanted": int((sizes < self.options.wanted).sum()),
+            "curve": {
+                "radius": CURVE.tolist(),
+                "median": np.median(self.curve, axis=0).tolist(),
+                "mean": self.curve.mean(axis=0).tolist(),
+            },
+            "dropped": self.profiles.dropped,
+            "assumptions": {"adversary": ADVERSARY, **self.options.parameters()},
+            "data_hash": self.data_hash,
+        }
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        o = self.options
+        share = float((self.sizes < o.wanted).mean())
+        return (
+            f"In {o.community}, {share:.0%} of {self.members:,} members have fewer than {o.wanted} people "
+            f"(themselves included) within distance {o.radius:g}; half have {np.median(self.sizes):g} or "
+            "fewer."
+        )
+
+
+def community_anonymity(
+    crowd: Crowd, options: AnonymityOptions, *, progress: Progress | None = None
+) -> CommunityAnonymity:
+    """Measure everybody's crowd in one community."""
+    profiles = _profiles(crowd, options)
+    compute = Compute(memory=options.memory, progress=progress)
+    radii = np.concatenate([CURVE, [options.radius]])
+    sizes = ball_sizes(profiles.matrix, radii=radii, metric=options.distance, compute=compute)
+    return CommunityAnonymity(
+        options=options,
+        profiles=profiles,
+        sizes=sizes[:, -1],
+        curve=sizes[:, :-1],
+        needed=_radius_needed(profiles, options),
+        data_hash=crowd.data_hash,
+    )
+
+
+def _radius_needed(profiles: Profiles, options: AnonymityOptions) -> NDArray[np.float64]:
+    members = profiles.matrix.shape[0]
+    if options.wanted > members:
+        return np.full(members, np.nan)
+    if options.wanted == 1:
+        return np.zeros(members)
+    compute = Compute(memory=options.memory)
+    found = nearest(profiles.matrix, k=options.wanted - 1, metric=options.distance, compute=compute)
+    return np.asarray(found.distances[:, -1], np.float64)
+
+
+def member_anonymity(result: CommunityAnonymity, user: str) -> Assessment:
+    """Say one member's crowd in words, with what makes them stand out."""
+    o = result.options
+    found = np.flatnonzero(result.profiles.ids["user"].to_numpy() == user)
+    if not found.size:
+        raise NotInCrowd(f"this person has no profile with enough words in '{o.community}'")
+    row = int(found[0])
+    size, rank = int(result.sizes[row]), int(result.ranks[row])
+    evidence, explained = stand_out(result.profiles, row) if o.model == "unigram" else ((), None)
+    return Assessment(
+        measure="anonymity",
+        subject=f"you in {o.community}",
+        value=float(size),
+        unit="people",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning=_meaning(size, rank, result),
+        standing=Standing.PROVED,
+        assumptions=Assumptions(adversary=ADVERSARY, parameters=o.parameters(), data_hash=result.data_hash),
+        baseline=float(result.members),
+        crowd_rank=rank,
+        crowd_size=result.members,
+        threats=(Threat.SINGLING_OUT, Threat.LINKABILITY),
+        evidence=evidence,
+        explained=explained,
+    )
+
+
+def _meaning(size: int, rank: int, result: CommunityAnonymity) -> str:
+    o = result.options
+    alike = "Nobody else" if size == 1 else f"{size - 1:,} other{'s' if size > 2 else ''}"
+    verb = "writes" if size <= 2 else "write"
+    bound = float(linkage_bound(o.radius, o.radius, size, o.rule))
+    return (
+        f"{alike} of {result.members - 1:,} in {o.community} {verb} as you do (within {o.radius:g}): "
+        f"{rank - 1:,} members have a smaller crowd, and somebody who only compares words links you to "
+        f"another profile as far away with probability {bound:.0%} at most."
+    )
+
+
+def _profiles(crowd: Crowd, options: AnonymityOptions) -> Profiles:
+    from incrowd.profiles import build
+    from incrowd.text.counts import counts
+
+    there = crowd.communities()["community"].to_list()
+    if options.community not in there:
+        some = ", ".join(there[:8]) + (", …" if len(there) > 8 else "")
+        raise NotInCrowd(f"community '{options.community}' is not in this crowd; it has: {some}")
+    counted = counts(
+        crowd,
+        communities=[options.community],
+        options=options.text,
+        min_posts=options.min_posts,
+        memory=options.memory,
+    )
+    if not counted.matrix.shape[0]:
+        raise InputError(
+            f"community '{options.community}' has nobody with at least {options.min_posts} posts with words "
+            "in them; lower --min-posts"
+        )
+    return build(options.model, counted)

@@ -1,0 +1,39 @@
+"""Which words make a member stand out from their community."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from incrowd.result import Evidence
+
+if TYPE_CHECKING:
+    from incrowd.profiles import Profiles
+
+
+def stand_out(profiles: Profiles, row: int) -> tuple[tuple[Evidence, ...], float]:
+    """Return each word's share of the divergence between a member and the average of all others.
+
+    The Jensen-Shannon divergence is a sum over words of terms that are never negative, so the shares are
+    exact and add up to the divergence (the square of the distance), which is returned beside them. Only words
+    the member uses are named; those that only others use are one entry.
+    """
+    p = np.asarray(profiles.matrix[row].toarray()).ravel()
+    others = profiles.matrix.shape[0] - 1
+    if others == 0:
+        return (), 0.0
+    q = (np.asarray(profiles.matrix.sum(axis=0)).ravel() - p) / others
+    q = np.maximum(q, 0.0)
+    middle = (p + q) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(p > 0, p * np.log2(p / middle), 0.0) + np.where(q > 0, q * np.log2(q / middle), 0.0)
+    terms = terms / 2
+    used = np.flatnonzero(p > 0)
+    order = used[np.argsort(-terms[used], kind="stable")]
+    evidence = [
+        Evidence(what=f"the word “{profiles.vocabulary[w]}”", contribution=float(terms[w])) for w in order
+    ]
+    rest = float(terms[p == 0].sum())
+    evidence.append(Evidence(what="words others use and you do not", contribution=rest))
+    return tuple(evidence), float(terms.sum())

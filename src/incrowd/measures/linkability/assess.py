@@ -1,0 +1,194 @@
+"""Two communities in, rates out; one person's two profiles in, an assessment out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from incrowd.distances import pairwise, within_both
+from incrowd.distances.choice import choice_probabilities
+from incrowd.errors import NotInCrowd
+from incrowd.measures.linkability import by_distance, determined
+from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, word_evidence, words_to_avoid
+from incrowd.measures.linkability.meeting import Meeting, meet
+from incrowd.measures.linkability.rates import LinkRates
+from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+
+VIEW_NAMES = {
+    "words": "words as you write them",
+    "vocabulary": "the words you use",
+    "phrases": "the phrases you use",
+    "style": "punctuation, capitals and short words",
+    "hours": "the hours at which you post",
+    "weeks": "the weeks in which you were active",
+}
+
+
+def link_rates(crowd: Crowd, options: LinkabilityOptions) -> LinkRates:
+    """Measure how well the adversary links everybody who is in both communities."""
+    if options.adversary == "determined":
+        return determined.measure(determined.prepare(crowd, options), options, crowd.data_hash)
+    attack = by_distance.prepare(meet(crowd, options), options)
+    return by_distance.measure(attack, options, crowd.data_hash)
+
+
+def assess_person(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assessment:
+    """Say how well one person's two profiles hide from the adversary; `user` is the store's id."""
+    if options.adversary == "determined":
+        return _under_determined(crowd, options, user)
+    return _by_distance(crowd, options, user)
+
+
+def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assessment:
+    meeting = meet(crowd, options)
+    attack = by_distance.prepare(meeting, options)
+    place = meeting.place_of(user)
+    source, target = (int(x) for x in meeting.pairs[place])
+    sets = within_both(
+        attack.x, attack.y, meeting.pairs[[place]], metric=attack.metric, compute=attack.compute
+    )
+    crowd_size, distance = int(sets.matching[0]), float(sets.distances[0])
+    row = pairwise(attack.x[[source]], attack.y, metric=attack.metric, compute=attack.compute)[0]
+    chosen = float(choice_probabilities(row, options.rule)[target])
+    ranking = by_distance.relative_ranking(attack)
+    explainable = options.model == "unigram" and options.distance == "jensen-shannon"
+    evidence, advice = _reasons(crowd, options, meeting, source, target) if explainable else ((), ())
+    return Assessment(
+        measure="linkability",
+        subject=_subject(options),
+        value=float(crowd_size),
+        unit="people",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning=_meaning(options, crowd_size, attack.y.shape[0], chosen),
+        standing=Standing.REPRODUCTION,
+        assumptions=_assumptions(
+            crowd,
+            options,
+            distance=distance,
+            local_matching_set=int(sets.both[0]),
+            anonymity_set=int(sets.anonymity[0]),
+            chosen_with_probability=chosen,
+            ranking=ranking.method,
+        ),
+        baseline=float(attack.y.shape[0]),
+        crowd_rank=int(ranking.ranks[target]),
+        crowd_size=int(attack.y.shape[0]),
+        threats=(Threat.LINKABILITY,),
+        evidence=evidence,
+        explained=1 - distance**2 if explainable else None,
+        advice=advice,
+    )
+
+
+def _reasons(
+    crowd: Crowd, options: LinkabilityOptions, meeting: Meeting, source: int, target: int
+) -> tuple[tuple[Evidence, ...], tuple[Advice, ...]]:
+    """Explain by the words both profiles share, and try out what would pull them apart."""
+    from incrowd.distances import Compute
+    from incrowd.profiles import unigram
+
+    counts = meeting.counts
+    rows = [meeting.sources[source], meeting.targets[target]]
+    own = np.asarray(counts.matrix[rows].toarray(), np.float64)
+    evidence = word_evidence(*(own / own.sum(axis=1, keepdims=True)), counts.vocabulary)
+    frequencies = unigram(counts).matrix
+    others = frequencies[np.delete(meeting.targets, target)]
+    pair = OwnPair(own[0], own[1], others, Compute(memory=options.memory))
+    posts = _own_posts(crowd, options, str(meeting.people[meeting.pairs[:, 0] == source][0]), counts)
+    tried = [words_to_avoid(pair, counts.vocabulary)]
+    deletion = posts_to_delete(pair, posts)
+    tried.append(deletion[0] if deletion else None)
+    return evidence, tuple(advice for advice in tried if advice is not None)
+
+
+def _own_posts(crowd: Crowd, options: LinkabilityOptions, user: str, counts: Any) -> Any:
+    """Count the words of each of the person's own posts in the source community."""
+    import scipy.sparse as sp
+
+    from incrowd.text import tokenise
+
+    texts = crowd.posts(community=options.source, user=user).collect()["text"].to_list()
+    column = {word: place for place, word in enumerate(counts.vocabulary)}
+    cells = [
+        (post, column[token])
+        for post, text in enumerate(texts)
+        for token in tokenise(text, options.text)
+        if token in column
+    ]
+    post, word = np.array(cells, np.int64).reshape(-1, 2).T
+    shape = (len(texts), len(column))
+    return sp.coo_matrix((np.ones(len(cells)), (post, word)), shape=shape).tocsr()
+
+
+def _under_determined(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assessment:
+    attack = determined.prepare(crowd, options)
+    found = np.flatnonzero(attack.people == user)
+    if not found.size:
+        raise NotInCrowd("this person has no profile with enough posts in both communities")
+    sources = attack.pairs[:, 0]
+    certainty = np.zeros(len(sources))
+    for rows, scores in attack.resemblance.blocks():
+        inside = np.flatnonzero((sources >= rows.start) & (sources < rows.stop))
+        chances = attack.model.given_match(attack.model.utilities(scores))
+        certainty[inside] = chances[sources[inside] - rows.start, attack.pairs[inside, 1]]
+    place = int(found[0])
+    source, target = (int(x) for x in attack.pairs[place])
+    own = attack.resemblance.scores(slice(source, source + 1))[0, target]
+    evidence = tuple(
+        Evidence(what=VIEW_NAMES[view], contribution=float(weight * score))
+        for view, weight, score in zip(attack.model.views, attack.model.weights, own, strict=True)
+    )
+    sure, targets = float(certainty[place]), len(attack.targets)
+    return Assessment(
+        measure="linkability",
+        subject=_subject(options),
+        value=sure,
+        unit="probability",
+        direction=Direction.LOWER_IS_SAFER,
+        meaning=(
+            f"Somebody determined, who starts from your profile in {options.source}, would be {sure:.0%} sure that "
+            f"your profile in {options.target} is the same person; a guess would be {1 / targets:.1%}."
+        ),
+        standing=Standing.HEURISTIC,
+        assumptions=_assumptions(crowd, options, practice=attack.practice),
+        baseline=1 / targets,
+        crowd_rank=int((certainty > sure).sum()) + 1,
+        crowd_size=len(certainty),
+        threats=(Threat.LINKABILITY,),
+        evidence=evidence,
+        explained=sum(part.contribution for part in evidence),
+    )
+
+
+def _subject(options: LinkabilityOptions) -> str:
+    return f"you in {options.source} and {options.target}"
+
+
+def _meaning(options: LinkabilityOptions, crowd_size: int, targets: int, chosen: float) -> str:
+    if crowd_size == 1:
+        found = (
+            f"your profile in {options.target} is the nearest of {targets:,}: there is no crowd to hide in"
+        )
+    else:
+        found = (
+            f"{crowd_size - 1:,} other{'s' if crowd_size > 2 else ''} of {targets:,} in {options.target} would "
+            "have to be considered before, or together with, you"
+        )
+    return (
+        f"For somebody who compares words and starts from your profile in {options.source}, {found}; picking by "
+        f"distance they would take yours with probability {chosen:.1%}."
+    )
+
+
+def _assumptions(crowd: Crowd, options: LinkabilityOptions, **more: Any) -> Assumptions:
+    return Assumptions(
+        adversary=ADVERSARIES[options.adversary],
+        parameters=options.parameters() | more,
+        seed=options.seed,
+        data_hash=crowd.data_hash,
+    )

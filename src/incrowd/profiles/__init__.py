@@ -1,0 +1,8 @@
+"""What the adversary sees: words, presence, rarity, habits; one sparse row an identity."""
+
+from __future__ import annotations
+
+from incrowd.profiles.models import MODELS, build, from_matrix, indicator, tfidf, unigram
+from incrowd.profiles.profiles import Profiles
+
+__all__ = ["MODELS", "Profiles", "build", "from_matrix", "indicator", "tfidf", "unigram"]
