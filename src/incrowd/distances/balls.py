@@ -65,10 +65,13 @@ class Histogram:
     """How many pairs have a distance in each bin; in a symmetric plan every two people count once."""
 
     edges: Floats
-    """Sorted, without repeats. Bin i holds edges[i] < d <= edges[i+1]; the first also holds edges[0]."""
+    """Sorted, without repeats. Bin i holds edges[i] < d <= edges[i+1]."""
     include_self: bool
 
-    bytes_per_row = 0
+    @property
+    def bytes_per_row(self) -> int:
+        """Counted by row first."""
+        return 4 * (len(self.edges) + 1)
 
     def doubtful(self, tile: Tile, side: int, distances: Array, tolerance: float) -> Pairs:
         """Pairs close to an edge."""
@@ -76,12 +79,17 @@ class Histogram:
 
     def look(self, tile: Tile, *distances: Array) -> Piece:
         """Count the pairs of the tile in each bin."""
-        values = distances[0]
+        bins = np.searchsorted(self.edges, distances[0], side="left")
+        return self.piece(tile, _count_rows(bins, len(self.edges)))
+
+    def piece(self, tile: Tile, by_row: Array) -> Piece:
+        """Pack the counts of one tile: (rows, edges + 1), self pairs included."""
+        counts = by_row.sum(axis=0, dtype=np.int64)
         if tile.diagonal:
-            values = values[np.triu_indices(len(values), k=0 if self.include_self else 1)]
-        bins = np.searchsorted(self.edges, values, side="left")
-        bins[values == self.edges[0]] = 1
-        return {"counts": np.bincount(bins.ravel(), minlength=len(self.edges) + 1)}
+            selves = np.zeros_like(counts)
+            selves[np.searchsorted(self.edges, 0.0, side="left")] = len(by_row)
+            counts = (counts - selves) // 2 + selves * self.include_self
+        return {"counts": counts}
 
     def empty(self) -> Piece:
         """No pair counted yet."""

@@ -167,6 +167,7 @@ def histogram(
     wanted = _finite(edges, "edges")
     if len(wanted) < 2 or (np.diff(wanted) <= 0).any():
         raise InputError(f"edges: expected at least two rising numbers; got {len(wanted)}.")
+    wanted[0] = np.nextafter(wanted[0], -np.inf)  # the first bin holds its lower edge, too
     counts: Ints = _solve(Histogram(wanted, include_self), (_side(X, Y, metric),), metric, compute)
     return counts
 
@@ -255,7 +256,7 @@ def _pairs(pairs: npt.ArrayLike, side: Side) -> tuple[Ints, Ints]:
 
 
 def _finite(values: npt.ArrayLike, name: str) -> Floats:
-    numbers = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    numbers = np.atleast_1d(np.array(values, dtype=np.float64))
     if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
         raise InputError(f"{name}: expected a list of finite numbers; got shape {numbers.shape}.")
     return numbers

@@ -117,9 +117,11 @@ def plan_tiles(
             f"distances: one tile of a single pair needs about {a + b} bytes for each of {workers} workers; "
             f"the memory budget is {memory} bytes. Raise memory, or ask for fewer radii at once."
         )
-    parallel = math.ceil(math.sqrt(rows * columns / (4 * workers))) if workers > 1 else max(rows, columns)
-    side = max(1, min(fits, largest, max(parallel, 64)))
-    height, width = (side, side) if symmetric else (min(side, max(rows, 1)), min(side, max(columns, 1)))
+    # n workers share n strips evenly: of a triangle of two strips, one worker takes the square off the
+    # diagonal, the other the two half squares on it.
+    side = max(1, min(fits, largest))
+    height = min(side, max(64, math.ceil(rows / workers)))
+    width = height if symmetric else min(side, max(columns, 1))
     return TilePlan(rows=rows, columns=columns, symmetric=symmetric, height=height, width=width)
 
 
