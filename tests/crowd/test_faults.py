@@ -103,7 +103,7 @@ def check_recovery(path: Path, files: list[Path], before: str, after: str) -> No
     found.ingest(files[1])
     assert found.data_hash == after
     assert texts(found) == ["new", "new", "old"]
-    assert found.state.rows("quarantine") == 2
+    assert found.state.tables["quarantine"].rows == 2
     assert sorted(p.name for p in (path / "parts").iterdir()) == sorted(found.state.files)
     assert not list((path / "staging").iterdir())
 

@@ -176,8 +176,8 @@ def test_many_small_imports_are_gathered_into_few_parts(
     for number in range(5):
         rows = [post("ann", f"post {number}", time=number), post("[deleted]", "x")]
         crowd.ingest(write_jsonl(tmp_path / f"{number}.jsonl", rows))
-    assert len(crowd.state.tables["posts"]) <= 3
-    assert len(crowd.state.tables["quarantine"]) <= 3
+    assert len(crowd.state.tables["posts"].parts) <= 3
+    assert len(crowd.state.tables["quarantine"].parts) <= 3
     assert crowd.posts().collect().height == 5
     assert crowd.info().quarantined == 5
     at_once = new_crowd(tmp_path / "at once")
@@ -233,7 +233,9 @@ def test_neither_the_order_of_files_nor_the_size_of_batches_matters(
     for order, budget in ((paths, 2**20), (shuffled, batch)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                Budget, "of", classmethod(lambda cls, memory, size=budget: cls(database=2**28, batch=size))
+                Budget,
+                "of",
+                classmethod(lambda cls, memory, size=budget: cls(database=2**28, batch=size, bucket=size)),
             )
             crowd = new_crowd(folder / f"crowd {len(outcomes)}")
             try:

@@ -14,6 +14,8 @@ DATABASE_SHARE = 0.45
 """DuckDB may exceed its limit by a part of it, so it gets less than half of the rest."""
 BATCHES_AT_ONCE = 48
 """Parsing, checking, hashing and writing a batch hold it in several forms at once."""
+BUCKETS_AT_ONCE = 12
+"""A bucket is held unsorted, sorted and being written."""
 LEAST_BATCH, MOST_BATCH = 1 * MIB, 32 * MIB
 
 
@@ -25,6 +27,8 @@ class Budget:
     """The memory limit of DuckDB."""
     batch: int
     """How much of a source is read at a time."""
+    bucket: int
+    """How much is sorted at a time."""
 
     @classmethod
     def of(cls, memory: int) -> Budget:
@@ -35,4 +39,4 @@ class Budget:
             )
         free = memory - LIBRARIES
         batch = min(MOST_BATCH, max(LEAST_BATCH, free // BATCHES_AT_ONCE))
-        return cls(database=int(free * DATABASE_SHARE), batch=batch)
+        return cls(database=int(free * DATABASE_SHARE), batch=batch, bucket=free // BUCKETS_AT_ONCE)

@@ -31,10 +31,11 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
     )
 
 
-def parquet_sql(paths: Iterable[Path], *, filename: bool = False) -> str:
-    """Return the SQL that scans Parquet files; their names are taken literally."""
+def parquet_sql(paths: Iterable[Path], *, numbered: bool = False) -> str:
+    """Return the SQL that scans Parquet files, with `filename` and `file_row_number` if asked."""
     names = ", ".join(quote(_literal(str(path))) for path in paths)
-    return f"read_parquet([{names}], filename = {str(filename).lower()}, hive_partitioning = false)"
+    numbers = ", filename = true, file_row_number = true" if numbered else ""
+    return f"read_parquet([{names}], hive_partitioning = false{numbers})"
 
 
 def quote(text: str) -> str:

@@ -87,7 +87,7 @@ def describe(crowd: Crowd) -> CrowdInfo:
     finally:
         connection.close()
     return CrowdInfo(
-        posts=state.rows("posts"),
+        posts=state.tables["posts"].rows,
         users=users,
         communities=posts[0],
         identities=identities,
@@ -97,15 +97,15 @@ def describe(crowd: Crowd) -> CrowdInfo:
         last_post=posts[2],
         undated_posts=posts[3],
         items=items,
-        item_rows=state.rows("items"),
+        item_rows=state.tables["items"].rows,
         attributes=attributes,
-        attribute_rows=state.rows("attributes"),
-        quarantined=state.rows("quarantine"),
+        attribute_rows=state.tables["attributes"].rows,
+        quarantined=state.tables["quarantine"].rows,
         quarantine=dict(reasons),
         set_aside=dict(sorted(sum((Counter(s.reasons) for s in state.imports), Counter()).items())),
         imports=len(state.imports),
         incomplete=sum(source.incomplete for source in state.imports),
-        bytes=sum(part.bytes for parts in state.tables.values() for part in parts),
+        bytes=sum(part.bytes for part in state.parts),
         names=crowd.names,
         data_hash=crowd.data_hash,
     )

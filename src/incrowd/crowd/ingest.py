@@ -117,10 +117,6 @@ class Import:
             connection.close()
 
     @property
-    def _run_number(self) -> int:
-        return self.manifest.generation + 1
-
-    @property
     def _staging(self) -> Path:
         return self.folder / STAGING_FOLDER
 
@@ -151,7 +147,13 @@ class Import:
         manifest = self.manifest
         records: tuple[SourceRecord, ...] = ()
         if staged:
-            merger = Merger(connection=connection, folder=self.folder, disk=self.disk, run=self._run_number)
+            merger = Merger(
+                connection=connection,
+                folder=self.folder,
+                disk=self.disk,
+                run=manifest.generation + 1,
+                bucket_bytes=self.budget.bucket,
+            )
             manifest, records = self._merge(staged, merger)
             self.progress(1, 1, "committing")
             save(manifest, self.folder, self.disk)
@@ -181,7 +183,7 @@ class Import:
                 continue
             self.progress(0, None, f"merging {kind}")
             merged = merger.merge(kind, group, tables[kind])
-            tables[kind] = merged.parts
+            tables[kind] = merged.table
             records += [_settled(s.record, aside) for s, aside in zip(group, merged.set_aside, strict=True)]
         tables["quarantine"] = merger.quarantine(staged, tables["quarantine"])
         return self.manifest.next(tables, tuple(records)), tuple(records)

@@ -17,7 +17,6 @@ MANIFEST_NAME = "manifest.json"
 FORMAT = "incrowd crowd"
 SCHEMA_VERSION = 1
 TABLES = (*KINDS, "quarantine")
-HALF = 2**64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +28,22 @@ class Part:
     rows: int
     bytes: int
     blake2b: str
-    row_hashes: tuple[int, int] = (0, 0)
-    """The sums (modulo 2**64) of the two halves of its rows' hashes: independent of their order."""
-    run: int = 0
+    run: int
     """Parts of one run are sorted among themselves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One table: its parts, and a hash of its rows that no order of them changes."""
+
+    parts: tuple[Part, ...] = ()
+    row_hashes: tuple[int, int] = (0, 0)
+    """The sums, modulo 2**64, of the two halves of the rows' hashes."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return sum(part.rows for part in self.parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,28 +83,29 @@ class Manifest:
     key_id: str = ""
     """Fingerprint of the key; empty with plain names."""
     generation: int = 0
-    tables: Mapping[str, tuple[Part, ...]] = field(default_factory=lambda: dict.fromkeys(TABLES, ()))
+    tables: Mapping[str, Table] = field(default_factory=lambda: dict.fromkeys(TABLES, Table()))
     imports: tuple[SourceRecord, ...] = ()
 
-    def rows(self, table: str) -> int:
-        """Return how many rows a table has."""
-        return sum(part.rows for part in self.tables[table])
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All parts of all tables."""
+        return tuple(part for table in self.tables.values() for part in table.parts)
 
     @property
     def files(self) -> set[str]:
         """Names of all parts."""
-        return {part.file for parts in self.tables.values() for part in parts}
+        return {part.file for part in self.parts}
 
     @property
     def data_hash(self) -> str:
         """A name for the data: the same rows give the same hash, in whatever order they came."""
         digest = blake2b(FORMAT.encode(), digest_size=16)
         for kind in KINDS:
-            sums = [sum(part.row_hashes[half] for part in self.tables[kind]) % HALF for half in (0, 1)]
-            digest.update(f"{kind} {self.rows(kind)} {sums[0]} {sums[1]}\n".encode())
+            table = self.tables[kind]
+            digest.update(f"{kind} {table.rows} {table.row_hashes[0]} {table.row_hashes[1]}\n".encode())
         return digest.hexdigest()
 
-    def next(self, tables: Mapping[str, tuple[Part, ...]], imports: tuple[SourceRecord, ...]) -> Manifest:
+    def next(self, tables: Mapping[str, Table], imports: tuple[SourceRecord, ...]) -> Manifest:
         """Return the state after an import."""
         log = (*self.imports, *imports)
         return replace(self, generation=self.generation + 1, tables=dict(tables), imports=log)
@@ -133,13 +145,14 @@ def _parse(plain: Any, path: Path) -> Manifest:
         return Manifest(
             **{
                 **plain,
-                "tables": {name: tuple(map(_part, plain["tables"][name])) for name in TABLES},
+                "tables": {name: _table(plain["tables"][name]) for name in TABLES},
                 "imports": tuple(SourceRecord(**record) for record in plain["imports"]),
             }
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise CrowdDamaged(f"{path}: fields are missing or unknown. Restore it from a backup.") from error
 
 
-def _part(plain: Mapping[str, Any]) -> Part:
-    return Part(**{**plain, "row_hashes": tuple(plain["row_hashes"])})
+def _table(plain: Mapping[str, Any]) -> Table:
+    hi, lo = plain["row_hashes"]
+    return Table(parts=tuple(Part(**part) for part in plain["parts"]), row_hashes=(hi, lo))

@@ -1,6 +1,7 @@
 """Merging: staged rows meet the crowd's own, duplicates fall away, sorted parts come out.
 
-DuckDB does it within a memory limit, spilling to a folder inside the crowd. Three rules decide:
+DuckDB decides on keys and hashes, within a memory limit, spilling to a folder inside the crowd; texts never
+pass through it. Three rules decide:
 
 - A row with an id wins over later rows with the same id. If they differ, they are `conflicting_id`.
 - Posts without an id are the same if all their columns are, and if they are the n-th such post of their
@@ -16,31 +17,35 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from incrowd.crowd.arrange import PLACE_BITS, Numbers, Places, arrange
 from incrowd.crowd.database import parquet_sql
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.manifest import Part
-from incrowd.crowd.parts import PARTS_FOLDER, write_parts
-from incrowd.crowd.rowhash import HASHES, content_sql, halves, identity_sql
+from incrowd.crowd.manifest import Part, Table
+from incrowd.crowd.parts import PARTS_FOLDER, parquet_sink, write_parts
+from incrowd.crowd.rowhash import HASHES, halves, hashed_schema, identity_sql
 from incrowd.crowd.schema import COLUMNS, Kind, Reason
-from incrowd.crowd.staging import Staged
+from incrowd.crowd.staging import STAGING_FOLDER, Staged
 
 MOST_RUNS = 8
 """A table of this many sorted runs is rewritten as one by the next import."""
-VECTOR_ROWS = 2048
+VECTOR_ROWS = 65_536
 """Rows DuckDB hands over at a time."""
+ROW_BYTES = 128
+"""About what a row takes in memory beside its text."""
 
-ORDER: dict[Kind, str] = {
+ORDER: dict[Kind, tuple[str, ...]] = {
     # One community, and one user in it, lie together: measures read them that way.
-    "posts": 'community, "user", "time" NULLS FIRST, content_hi, content_lo, occurrence',
-    "items": '"user", item',
-    "attributes": '"user", attribute, value',
+    "posts": ("community", "user", "time", "content_hi", "content_lo"),
+    "items": ("user", "item"),
+    "attributes": ("user", "attribute", "value"),
 }
 KEPT: dict[Kind, tuple[str, ...]] = {
     # Items and attributes are identified by their visible columns; posts need their hashes next time.
-    "posts": (*HASHES, "occurrence"),
+    "posts": ("bytes", *HASHES, "occurrence"),
     "items": (),
     "attributes": (),
 }
@@ -51,7 +56,7 @@ KEY = "coalesce(id_hi, content_hi) AS hi, coalesce(id_lo, content_lo) AS lo"
 class Merged:
     """A table after the merge."""
 
-    parts: tuple[Part, ...]
+    table: Table
     set_aside: tuple[Counter[str], ...]
     """By source: how many rows were duplicates or conflicts."""
 
@@ -64,93 +69,92 @@ class Merger:
     folder: Path
     disk: Disk
     run: int
+    bucket_bytes: int
 
-    def merge(self, kind: Kind, staged: Sequence[Staged], old: tuple[Part, ...]) -> Merged:
-        """Add staged sources, in order of precedence, to a table made of `old` parts."""
-        self._view("staged", [source.rows for source in staged], staged)
-        self.connection.execute(f"CREATE OR REPLACE VIEW existing AS {self._existing(kind, old)}")
+    def merge(self, kind: Kind, staged: Sequence[Staged], old: Table) -> Merged:
+        """Add staged sources, in order of precedence, to a table."""
+        files = [source.rows for source in staged]
+        self._view("staged", files, [source.record.name for source in staged])
+        self._existing(kind, old.parts)
         self._judge(kind)
         self._note_conflicts()
-        kept, rewritten = _kept_and_rewritten(old)
-        return Merged(parts=(*kept, *self._write(kind, rewritten)), set_aside=self._set_aside(len(staged)))
+        kept, rewritten = _kept_and_rewritten(old.parts)
+        new = self._write(kind, files, self._paths(rewritten))
+        table = Table(parts=(*kept, *new), row_hashes=self._row_hashes(old))
+        return Merged(table, self._set_aside(len(staged)))
 
-    def quarantine(self, staged: Sequence[Staged], old: tuple[Part, ...]) -> tuple[Part, ...]:
+    def quarantine(self, staged: Sequence[Staged], old: Table) -> Table:
         """List the rows that were set aside; call it after the tables are merged."""
-        self._view("rejects", [source.rejects for source in staged], staged)
-        self._conflicts_table()
-        kept, rewritten = _kept_and_rewritten(old)
+        names = [source.record.name for source in staged]
+        self._view("rejects", [source.rejects for source in staged], names)
+        kept, rewritten = _kept_and_rewritten(old.parts)
         rows = """
             SELECT file, "row", reason FROM rejects UNION ALL SELECT file, "row", reason FROM conflicts
             """
         if rewritten:
-            rows += f' UNION ALL SELECT file, "row", reason FROM {self._scan(rewritten)}'
+            rows += f' UNION ALL SELECT file, "row", reason FROM {parquet_sql(self._paths(rewritten))}'
         reader = self.connection.sql(f"{rows} ORDER BY ALL").to_arrow_reader(VECTOR_ROWS)
         new = write_parts("quarantine", reader, reader.schema, self.folder, self.disk, run=self.run)
-        return (*kept, *new)
+        return Table(parts=(*kept, *new))
 
-    def _view(self, name: str, paths: Sequence[Path], staged: Sequence[Staged]) -> None:
-        """Show the staged files of one sort as one table, with each row's source."""
-        files = pl.DataFrame(
-            {"filename": map(str, paths), "file": [source.record.name for source in staged]}
-        ).with_row_index("source")
+    def _paths(self, parts: Sequence[Part]) -> list[Path]:
+        return [self.folder / PARTS_FOLDER / part.file for part in parts]
+
+    def _view(self, name: str, paths: Sequence[Path], labels: Sequence[str], first: int = 0) -> None:
+        """Show files as one table, with each row's place: the number of its file, and its own in it."""
+        files = pl.DataFrame({"filename": map(str, paths), "file": labels})
+        files = files.with_row_index("source", offset=first)
         self.connection.register("files", files.to_arrow())
         self.connection.execute(f"CREATE OR REPLACE TABLE {name}_files AS SELECT * FROM files")
         self.connection.unregister("files")
         self.connection.execute(
             f"""
             CREATE OR REPLACE VIEW {name} AS
-            SELECT s.* EXCLUDE (filename), f.source, f.file
-            FROM {parquet_sql(paths, filename=True)} AS s JOIN {name}_files AS f USING (filename)
+            SELECT s.* EXCLUDE (filename, file_row_number), f.source, f.file,
+                   (f.source::UBIGINT << {PLACE_BITS}) + s.file_row_number::UBIGINT AS place
+            FROM {parquet_sql(paths, numbered=True)} AS s JOIN {name}_files AS f USING (filename)
             """
         )
 
-    def _existing(self, kind: Kind, old: tuple[Part, ...]) -> str:
-        """Return SQL for what identifies the rows the crowd already has."""
+    def _existing(self, kind: Kind, old: Sequence[Part]) -> None:
+        """Show what identifies the rows the crowd already has."""
         if not old:
-            return "SELECT 0::UBIGINT AS hi, 0::UBIGINT AS lo, 0 AS occurrence, 0::UBIGINT AS content LIMIT 0"
-        return f"SELECT {KEY}, occurrence, content_lo AS content FROM ({self._stored(kind, old)})"
-
-    def _stored(self, kind: Kind, parts: tuple[Part, ...]) -> str:
-        """Return SQL for the rows of parts, their hashes computed anew where they were not kept."""
-        scan = self._scan(parts)
-        columns = ", ".join(f'"{name}"' for name in COLUMNS[kind])
-        if KEPT[kind]:
-            return f"SELECT {columns}, {', '.join(KEPT[kind])} FROM {scan}"
-        return f"""
-            SELECT {columns}, {halves("content", "content")}, {halves("identity", "id")},
-                   0::UINTEGER AS occurrence
-            FROM (SELECT *, sha256({content_sql(kind)}) AS content, sha256({identity_sql(kind)}) AS identity
-                  FROM {scan})
-            """
-
-    def _scan(self, parts: tuple[Part, ...]) -> str:
-        return parquet_sql(self.folder / PARTS_FOLDER / part.file for part in parts)
+            rows = "SELECT 0::UBIGINT AS hi, 0::UBIGINT AS lo, 0 AS occurrence, 0::UBIGINT AS content LIMIT 0"
+        elif kind == "posts":
+            rows = f"SELECT {KEY}, occurrence, content_lo AS content FROM {parquet_sql(self._paths(old))}"
+        else:
+            rows = f"""
+                SELECT id_hi AS hi, id_lo AS lo, 0 AS occurrence, 0::UBIGINT AS content
+                FROM (SELECT {halves("identity", "id")} FROM (
+                      SELECT sha256({identity_sql(kind)}) AS identity FROM {parquet_sql(self._paths(old))}))
+                """
+        self.connection.execute(f"CREATE OR REPLACE VIEW existing AS {rows}")
 
     def _judge(self, kind: Kind) -> None:
         """Note every row that is no newcomer, and every newcomer that repeats an earlier one."""
         # Only posts can lack an id, and only a post's id can conflict: a second rating is a repetition.
         posts = kind == "posts"
-        occurrence = "row_number() OVER (PARTITION BY source, named, hi, lo ORDER BY ordinal)"
+        occurrence = "row_number() OVER (PARTITION BY source, named, hi, lo ORDER BY place)"
         conflict = "named AND content <> coalesce(old_content, first_content)"
         self.connection.execute(
             f"""
             CREATE OR REPLACE TABLE exceptions AS
             WITH fresh AS (
-                SELECT source, ordinal, {KEY}, id_hi IS NOT NULL AS named, content_lo AS content
+                SELECT source, place, {KEY}, id_hi IS NOT NULL AS named, content_lo AS content
                 FROM staged
             ), numbered AS (
                 SELECT *, CASE WHEN named THEN 0 ELSE {occurrence if posts else 1} END AS occurrence
                 FROM fresh
             ), ranked AS (
-                SELECT *, row_number() OVER same AS place, first_value(content) OVER same AS first_content
+                SELECT *, row_number() OVER same AS turn, first_value(content) OVER same AS first_content
                 FROM numbered
-                WINDOW same AS (PARTITION BY hi, lo, occurrence ORDER BY source, ordinal)
+                WINDOW same AS (PARTITION BY hi, lo, occurrence ORDER BY place)
             ), met AS (
                 SELECT ranked.*, existing.hi IS NOT NULL AS known, existing.content AS old_content
                 FROM ranked LEFT JOIN existing USING (hi, lo, occurrence)
             ), judged AS (
-                SELECT source, ordinal, occurrence, CASE
-                    WHEN place = 1 AND NOT known THEN 'added'
+                SELECT source, place, occurrence, CASE
+                    WHEN turn = 1 AND NOT known THEN 'added'
                     WHEN {conflict if posts else False} THEN '{Reason.CONFLICTING_ID}'
                     ELSE '{Reason.DUPLICATE}' END AS verdict
                 FROM met
@@ -158,22 +162,63 @@ class Merger:
             SELECT * FROM judged WHERE verdict <> 'added' OR occurrence > 1
             """
         )
-
-    def _write(self, kind: Kind, rewritten: tuple[Part, ...]) -> tuple[Part, ...]:
-        columns = ", ".join(f's."{name}"' for name in (*COLUMNS[kind], *HASHES))
-        rows = f"""
-            SELECT {columns},
-                   coalesce(e.occurrence, CASE WHEN s.id_hi IS NULL THEN 1 ELSE 0 END)::UINTEGER AS occurrence
-            FROM staged AS s LEFT JOIN exceptions AS e ON s.source = e.source AND s.ordinal = e.ordinal
+        self.connection.execute(
+            """
+            CREATE OR REPLACE VIEW newcomers AS
+            SELECT s.*, coalesce(e.occurrence, CASE WHEN s.id_hi IS NULL THEN 1 ELSE 0 END) AS occurrence
+            FROM staged AS s LEFT JOIN exceptions AS e USING (place)
             WHERE e.verdict IS NULL OR e.verdict = 'added'
             """
+        )
+
+    def _write(self, kind: Kind, staged: list[Path], rewritten: list[Path]) -> tuple[Part, ...]:
+        """Write newcomers, and the rows of parts to be rewritten, as one sorted run."""
+        columns = _names(("place", "occurrence", "bytes", *ORDER[kind]))
+        keys = f"SELECT {columns} FROM newcomers"
         if rewritten:
-            rows += f" UNION ALL BY NAME {self._stored(kind, rewritten)}"
-        ordered = self.connection.sql(f"SELECT * FROM ({rows}) ORDER BY {ORDER[kind]}")
-        reader = ordered.to_arrow_reader(VECTOR_ROWS)
-        visible = (*COLUMNS[kind], *KEPT[kind])
-        schema = pa.schema([field for field in reader.schema if field.name in visible])
-        return write_parts(kind, reader, schema, self.folder, self.disk, run=self.run)
+            self._view("rewritten", rewritten, [path.name for path in rewritten], first=len(staged))
+            unkept = "" if KEPT[kind] else ", 0 AS bytes, 0 AS occurrence"
+            keys += f" UNION ALL SELECT {columns} FROM (SELECT *{unkept} FROM rewritten)"
+        order = self.folder / STAGING_FOLDER / "order.parquet"
+        ends = self._sort(keys, kind, order)
+        places = self.connection.sql(
+            f"""
+            SELECT place, file_row_number::UBIGINT AS rank, occurrence
+            FROM {parquet_sql([order], numbered=True)} ORDER BY place
+            """
+        ).to_arrow_reader(VECTOR_ROWS)
+        schema = _schema(kind)
+        stored = [name for name in schema.names if name != "occurrence"]
+        spill = order.with_name("rows.spill")
+        rows = arrange([*staged, *rewritten], Places(places), ends, stored, spill, self.disk)
+        return write_parts(kind, rows, schema, self.folder, self.disk, run=self.run)
+
+    def _sort(self, keys: str, kind: Kind, path: Path) -> Numbers:
+        """Write the places of rows in their final order; return the ranks at which buckets end."""
+        order = ", ".join(f'"{name}" NULLS FIRST' for name in (*ORDER[kind], "occurrence", "place"))
+        reader = self.connection.sql(
+            f"SELECT place, occurrence::UINTEGER AS occurrence, bytes FROM ({keys}) ORDER BY {order}"
+        ).to_arrow_reader(VECTOR_ROWS)
+        schema = pa.schema([("place", pa.uint64()), ("occurrence", pa.uint32())])
+        ends: list[Numbers] = []
+        filled = 0
+        with parquet_sink(path, schema, self.disk, compression="lz4") as sink:
+            for batch in reader:
+                sizes = batch.column("bytes").to_numpy().astype(np.uint64) + np.uint64(ROW_BYTES)
+                totals = np.cumsum(np.concatenate(([np.uint64(filled)], sizes)), dtype=np.uint64)
+                starts = np.flatnonzero(np.diff(totals // np.uint64(self.bucket_bytes)))
+                ends.append((starts + sink.rows).astype(np.uint64))
+                filled = int(totals[-1])
+                sink.add(batch)
+            sink.finish()
+        inner = np.concatenate(ends) if ends else np.empty(0, np.uint64)
+        return np.append(inner[inner > 0], np.uint64(sink.rows))
+
+    def _row_hashes(self, old: Table) -> tuple[int, int]:
+        """Return the table's sums of row hashes, newcomers included."""
+        sums = "coalesce(sum(content_hi), 0)::HUGEINT, coalesce(sum(content_lo), 0)::HUGEINT"
+        ((hi, lo),) = self.connection.sql(f"SELECT {sums} FROM newcomers").fetchall()
+        return (old.row_hashes[0] + hi) % 2**64, (old.row_hashes[1] + lo) % 2**64
 
     def _set_aside(self, sources: int) -> tuple[Counter[str], ...]:
         found = self.connection.sql(
@@ -184,20 +229,28 @@ class Merger:
             counts[source][verdict] = count
         return counts
 
-    def _conflicts_table(self) -> None:
+    def _note_conflicts(self) -> None:
         self.connection.execute(
             'CREATE TABLE IF NOT EXISTS conflicts (file VARCHAR, "row" UBIGINT, reason VARCHAR)'
         )
-
-    def _note_conflicts(self) -> None:
-        self._conflicts_table()
         self.connection.execute(
             f"""
             INSERT INTO conflicts
-            SELECT file, "row", verdict FROM staged JOIN exceptions USING (source, ordinal)
+            SELECT file, "row", verdict FROM staged JOIN exceptions USING (place)
             WHERE verdict = '{Reason.CONFLICTING_ID}'
             """
         )
+
+
+def _names(columns: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+def _schema(kind: Kind) -> pa.Schema:
+    """Return the columns of a table's parts."""
+    fields = {field.name: field for field in hashed_schema(kind)}
+    fields["occurrence"] = pa.field("occurrence", pa.uint32())
+    return pa.schema([fields[name] for name in (*COLUMNS[kind], *KEPT[kind])])
 
 
 def _kept_and_rewritten(old: tuple[Part, ...]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.manifest import HALF, Part
+from incrowd.crowd.manifest import Part
 
 PARTS_FOLDER = "parts"
 ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 16 * 2**20
 PART_BYTES = 2**30
 """About how many bytes of rows, before compression, go into one part."""
-UNIQUE = {"text", "ordinal", "content_hi", "content_lo", "id_hi", "id_lo"}
+UNIQUE = {"text", "content_hi", "content_lo", "id_hi", "id_lo"}
 """Columns whose values hardly ever repeat: neither dictionaries nor statistics pay."""
-CONTENT = ("content_hi", "content_lo")
-"""The two halves of a row's hash over its visible columns."""
 
 
 class ParquetSink:
@@ -147,30 +144,13 @@ def _write_part(
     run: int,
 ) -> Part:
     draft = folder / PARTS_FOLDER / f"{table}.tmp"
-    sums = np.zeros(2, dtype=np.uint64)
     with parquet_sink(draft, schema, disk) as sink:
         batch: pa.RecordBatch | None = first
         while batch is not None:
             sink.add(batch)
-            sums += _row_hashes(batch)
             batch = next(remaining, None) if sink.taken_bytes < PART_BYTES else None
         digest = sink.finish()
     # The hash in the name lets a repeated import write the same file again without harm.
     name = f"{table}-{run:05d}-{digest}.parquet"
     disk.rename(draft, folder / PARTS_FOLDER / name)
-    return Part(
-        file=name,
-        rows=sink.rows,
-        bytes=sink.size,
-        blake2b=digest,
-        row_hashes=(int(sums[0]) % HALF, int(sums[1]) % HALF),
-        run=run,
-    )
-
-
-def _row_hashes(batch: pa.RecordBatch) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Return the sums of both halves of the rows' hashes, modulo 2**64."""
-    if CONTENT[0] not in batch.schema.names:
-        return np.zeros(2, dtype=np.uint64)
-    halves: Sequence[Any] = [batch.column(name).to_numpy(zero_copy_only=False) for name in CONTENT]
-    return np.array([half.sum(dtype=np.uint64) for half in halves], dtype=np.uint64)
+    return Part(file=name, rows=sink.rows, bytes=sink.size, blake2b=digest, run=run)

@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from incrowd.crowd.schema import COLUMNS, Kind
 
+SIZE: dict[Kind, str] = {"posts": "strlen(text)::UINTEGER", "items": "0", "attributes": "0"}
+"""SQL for the bytes of what may be long in a row."""
 HASHES = ("content_hi", "content_lo", "id_hi", "id_lo")
 
 _IDENTITY = {
@@ -28,8 +30,8 @@ _ARROW = {pl.String(): pa.string(), pl.Int64(): pa.int64(), pl.Float64(): pa.flo
 def hashed_schema(kind: Kind) -> pa.Schema:
     """Return the columns :func:`add_hashes` gives."""
     visible = [(name, _ARROW[dtype]) for name, dtype in COLUMNS[kind].items()]
-    numbers = [(name, pa.uint64()) for name in ("ordinal", "row", *HASHES)]
-    return pa.schema([*numbers[:2], *visible, *numbers[2:]])
+    numbers = [(name, pa.uint64()) for name in ("row", *HASHES)]
+    return pa.schema([numbers[0], *visible, ("bytes", pa.uint32()), *numbers[1:]])
 
 
 def content_sql(kind: Kind) -> str:
@@ -50,13 +52,14 @@ def halves(digest: str, name: str) -> str:
 
 
 def add_hashes(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, kind: Kind) -> pa.Table:
-    """Return the rows with the columns of :data:`HASHES` in place of the source's id."""
-    columns = ", ".join(f'"{name}"' for name in ("ordinal", "row", *COLUMNS[kind]))
+    """Return the rows with `bytes` and :data:`HASHES` in place of the source's id."""
+    columns = ", ".join(f'"{name}"' for name in ("row", *COLUMNS[kind]))
     connection.register("batch", rows.to_arrow())
     try:
         return connection.sql(
             f"""
-            SELECT {columns}, {halves("content", "content")}, {halves("identity", "id")}
+            SELECT {columns}, {SIZE[kind]} AS bytes,
+                   {halves("content", "content")}, {halves("identity", "id")}
             FROM (SELECT *, sha256({content_sql(kind)}) AS content, sha256({identity_sql(kind)}) AS identity
                   FROM batch)
             """

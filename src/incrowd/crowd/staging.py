@@ -135,7 +135,7 @@ class Stager:
             parquet_sink(folder / REJECTS_NAME, REJECTS, self.disk, compression="lz4") as bad,
         ):
             for batch in chain([first], batches):
-                rows, checked = self._prepare(batch.rows, tally, source)
+                rows, checked = self._prepare(batch.rows, tally.kind, source)
                 tally.add(batch, checked)
                 good.add(rows)
                 bad.add(pl.concat([batch.rejects, checked.rejects]).sort("row").to_arrow())
@@ -144,13 +144,12 @@ class Stager:
             bad.finish()
         return tally
 
-    def _prepare(self, rows: pl.DataFrame, before: Tally, source: Source) -> tuple[pa.Table, Checked]:
-        """Check, pseudonymise and hash a batch; what came `before` it gives its rows their place."""
-        numbered = rows.with_row_index("ordinal", offset=before.rows).cast({"ordinal": pl.UInt64})
+    def _prepare(self, rows: pl.DataFrame, kind: Kind, source: Source) -> tuple[pa.Table, Checked]:
+        """Check, pseudonymise and hash a batch."""
         own_export = source.options.user is not None
-        checked = check(numbered, before.kind, now=self.now, allow_bots=own_export)
+        checked = check(rows, kind, now=self.now, allow_bots=own_export)
         named = checked.rows.with_columns(self.pseudonyms.replace(checked.rows["user"]).alias("user"))
-        return add_hashes(self.connection, named, before.kind), checked
+        return add_hashes(self.connection, named, kind), checked
 
 
 def _folder_name(record: SourceRecord) -> str:

@@ -36,6 +36,7 @@ FOLDERS = (PARTS_FOLDER, STAGING_FOLDER, CACHE_FOLDER)
 OWN_NAMES = {*FOLDERS, LOCK_NAME, pseudonyms.KEY_NAME, manifest.MANIFEST_NAME}
 QUARANTINE_COLUMNS: dict[str, pl.DataType] = {"file": pl.String(), "row": pl.UInt64(), "reason": pl.String()}
 DEFAULT_MEMORY = 2**30
+RESTORE = "Restore the crowd from a backup, or import its sources into a new one."
 
 
 class Crowd:
@@ -52,7 +53,7 @@ class Crowd:
         self._check_parts()
 
     def __repr__(self) -> str:
-        rows = ", ".join(f"{self._manifest.rows(kind):,} {kind}" for kind in KINDS)
+        rows = ", ".join(f"{self._manifest.tables[kind].rows:,} {kind}" for kind in KINDS)
         return f"Crowd({str(self.path)!r}: {rows})"
 
     @classmethod
@@ -280,7 +281,7 @@ class Crowd:
         return folder
 
     def _part_paths(self, table: str) -> list[Path]:
-        return [self.path / PARTS_FOLDER / part.file for part in self._manifest.tables[table]]
+        return [self.path / PARTS_FOLDER / part.file for part in self._manifest.tables[table].parts]
 
     def _scan(self, table: str) -> pl.LazyFrame:
         paths, columns = self._part_paths(table), _TABLES[table]
@@ -297,29 +298,21 @@ class Crowd:
 
     def _check_parts(self) -> None:
         """Notice missing or cut parts at once; :meth:`verify` also reads them."""
-        for parts in self._manifest.tables.values():
-            for part in parts:
-                path = self.path / PARTS_FOLDER / part.file
-                size = path.stat().st_size if path.exists() else None
-                if size != part.bytes:
-                    found = "it is missing" if size is None else f"it has {size:,}"
-                    raise CrowdDamaged(
-                        f"{path}: expected {part.bytes:,} bytes, but {found}. "
-                        "Restore the crowd from a backup, or import its sources into a new one."
-                    )
+        for part in self._manifest.parts:
+            path = self.path / PARTS_FOLDER / part.file
+            size = path.stat().st_size if path.exists() else None
+            if size != part.bytes:
+                found = "it is missing" if size is None else f"it has {size:,}"
+                raise CrowdDamaged(f"{path}: expected {part.bytes:,} bytes, but {found}. {RESTORE}")
 
     def verify(self) -> None:
         """Read every part and compare it with the hash in the manifest."""
-        for parts in self._manifest.tables.values():
-            for part in parts:
-                path = self.path / PARTS_FOLDER / part.file
-                with path.open("rb") as file:
-                    digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
-                if digest != part.blake2b:
-                    raise CrowdDamaged(
-                        f"{path}: its contents differ from what was imported. "
-                        "Restore the crowd from a backup, or import its sources into a new one."
-                    )
+        for part in self._manifest.parts:
+            path = self.path / PARTS_FOLDER / part.file
+            with path.open("rb") as file:
+                digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+            if digest != part.blake2b:
+                raise CrowdDamaged(f"{path}: its contents differ from what was imported. {RESTORE}")
 
 
 def _is_crowd(path: Path) -> bool:
