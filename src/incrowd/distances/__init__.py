@@ -33,6 +33,7 @@ from incrowd.distances.questions import (
 )
 from incrowd.distances.reference import METRICS, Metric, RowKind, register
 from incrowd.distances.summary import DistanceSummary
+from incrowd.distances.update import replace_row, update_ball_sizes
 
 __all__ = [
     "KERNELS",
@@ -52,5 +53,7 @@ __all__ = [
     "pairwise",
     "ranks",
     "register",
+    "replace_row",
+    "update_ball_sizes",
     "within_both",
 ]

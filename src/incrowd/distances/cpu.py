@@ -282,7 +282,7 @@ def _vocabulary(sides: list[sparse.csr_matrix], rule: Rule) -> Vocabulary:
 
     words = sides[0].shape[1]
     people = sum(side.shape[0] for side in sides)
-    users = sum(np.bincount(side.indices, minlength=words) for side in sides)
+    users = np.sum([np.bincount(side.indices, minlength=words) for side in sides], axis=0)
     ranking = np.argsort(-users, kind="stable")
     share = users[ranking] / max(people, 1)
     dense = int((share >= FREQUENT).sum())

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numba as nb
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -35,13 +35,13 @@ Array = npt.NDArray[Any]
 
 def _jit(function: F) -> F:
     """Compile. Sums may use fused multiply-add but are never reordered: tiles must not change results."""
-    compiled: F = nb.njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")(function)
-    return compiled
+    compiled: Any = nb.njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")(function)
+    return compiled  # type: ignore[no-any-return]
 
 
 def _inline(function: F) -> F:
-    compiled: F = nb.njit(inline="always", fastmath={"contract"}, error_model="numpy")(function)
-    return compiled
+    compiled: Any = nb.njit(inline="always", fastmath={"contract"}, error_model="numpy")(function)
+    return compiled  # type: ignore[no-any-return]
 
 
 def _bitcast(source: Any, target: Any, width: Any) -> Any:
@@ -318,7 +318,7 @@ def first_guesses(radii: Array) -> Array:
 
 
 @_inline
-def _reach(radii: Array, guesses: Array, d: float) -> int:
+def _reach(radii: Array, guesses: Array, d: float) -> Any:
     """Return the number of the smallest radius >= d."""
     at = guesses[int(d * CELLS)]
     while at < len(radii) and radii[at] < d:
