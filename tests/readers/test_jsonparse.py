@@ -9,7 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from incrowd.crowd.readers.jsonparse import SMALL, parse_json_lines, parse_slowly
+from incrowd.crowd.readers.jsonparse import SMALL, parse_json_lines
+from incrowd.crowd.readers.jsonslow import parse_slowly
+from incrowd.crowd.readers.lines import Lines
 from incrowd.crowd.readers.shape import ROW, Parsed
 
 NAMES = ("author", "t", "text")
@@ -65,7 +67,7 @@ def slowly(lines: list[bytes]) -> tuple[object, ...]:
 @example([b'{"t": 1}'])
 @example([b'{"author":"a"}', b'{"author":"a","author":"b"}', b"{}"])
 def test_the_fast_path_agrees_with_the_reference(lines: list[bytes]) -> None:
-    assert plain(parse_json_lines(b"\n".join(lines) + b"\n", 1, NAMES, ["t"])) == slowly(lines)
+    assert plain(parse_json_lines(Lines.of(b"\n".join(lines) + b"\n"), NAMES, ["t"])) == slowly(lines)
 
 
 @given(raw_lines)
@@ -74,7 +76,7 @@ def test_a_line_means_the_same_among_many(line: bytes) -> None:
     """Alone in a large block, a line takes another way through the code."""
     sound = b'{"author":"a","t":1,"text":"x"}'
     lines = [sound] * 3 + [line] + [sound] * SMALL
-    assert plain(parse_json_lines(b"\n".join(lines) + b"\n", 1, NAMES, ["t"])) == slowly(lines)
+    assert plain(parse_json_lines(Lines.of(b"\n".join(lines) + b"\n"), NAMES, ["t"])) == slowly(lines)
 
 
 @given(
@@ -83,7 +85,7 @@ def test_a_line_means_the_same_among_many(line: bytes) -> None:
 @settings(max_examples=50, deadline=None)
 def test_sound_records_come_back(records: list[dict[str, str | None]]) -> None:
     data = b"".join(json.dumps(record).encode() + b"\n" for record in records)
-    parsed = parse_json_lines(data, 1, STRICT)
+    parsed = parse_json_lines(Lines.of(data), STRICT)
     expected = [
         {
             name: value and value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
@@ -121,7 +123,7 @@ def test_sound_records_come_back(records: list[dict[str, str | None]]) -> None:
 )
 def test_each_fault_has_its_reason(line: bytes, reason: str) -> None:
     sound = b'{"author": "a", "text": "x"}\n'
-    parsed = parse_json_lines(sound + line + b"\n" + sound, 1, NAMES, ["t"])
+    parsed = parse_json_lines(Lines.of(sound + line + b"\n" + sound), NAMES, ["t"])
     assert parsed.rejects == [(2, reason)]
     assert parsed.rows[ROW].to_list() == [1, 3]
 
@@ -147,14 +149,14 @@ def test_each_fault_has_its_reason(line: bytes, reason: str) -> None:
     ],
 )
 def test_values_become_text(value: bytes, text: str | None) -> None:
-    parsed = parse_json_lines(b'{"text": ' + value + b"}\n", 1, ["text"])
+    parsed = parse_json_lines(Lines.of(b'{"text": ' + value + b"}\n"), ["text"])
     assert parsed.rows["text"].to_list() == [text]
     assert parsed.replaced == 0
 
 
 @pytest.mark.parametrize("value", [b'"a\\ud800b"', b'"a\\u0000b"', b'"a\xffb"', b'"a\x00b"', b'"a\\udc00b"'])
 def test_what_cannot_be_stored_is_replaced_and_counted(value: bytes) -> None:
-    parsed = parse_json_lines(b'{"text": "x"}\n{"text": ' + value + b"}\n", 1, ["text"])
+    parsed = parse_json_lines(Lines.of(b'{"text": "x"}\n{"text": ' + value + b"}\n"), ["text"])
     assert parsed.rows["text"].to_list() == ["x", "a\ufffdb"]
     assert parsed.replaced == 1
 
@@ -170,17 +172,17 @@ def test_deep_nesting_means_the_same_however_deep_the_caller_is() -> None:
 
 
 def test_blank_lines_are_no_rows_but_count() -> None:
-    parsed = parse_json_lines(b'\n{"text": "a"}\n  \n\r\n{"text": "b"}\n', 10, ["text"])
+    parsed = parse_json_lines(Lines.of(b'\n{"text": "a"}\n  \n\r\n{"text": "b"}\n', 10), ["text"])
     assert parsed.rows.rows() == [(11, "a"), (14, "b")]
 
 
 def test_a_key_that_is_also_a_value_or_nested_is_no_duplicate() -> None:
     data = b'{"text": "text", "more": {"text": 1}}\n{"x": ["text"], "text": "a"}\n'
-    parsed = parse_json_lines(data, 1, ["text"])
+    parsed = parse_json_lines(Lines.of(data), ["text"])
     assert parsed.rows["text"].to_list() == ["text", "a"]
     assert not parsed.rejects
 
 
 def test_names_beyond_ascii_are_found_however_they_are_written() -> None:
     data = '{"текст": "a"}\n{"\\u0442\\u0435\\u043a\\u0441\\u0442": "b"}\n'.encode()
-    assert parse_json_lines(data, 1, ["текст"]).rows["текст"].to_list() == ["a", "b"]
+    assert parse_json_lines(Lines.of(data), ["текст"]).rows["текст"].to_list() == ["a", "b"]

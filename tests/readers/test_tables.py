@@ -40,7 +40,7 @@ def parsed(
     ends = [0, *sorted({cut % (len(lines) + 1) for cut in cuts}), len(lines)]
     for start, end in pairwise(ends):
         piece = b"".join(line + b"\n" for line in lines[start:end])
-        part = parse_records(splitter.split(Lines(start + 1, piece, ())), columns, wanted, ",")
+        part = parse_records(splitter.split(Lines.of(piece, start + 1)), columns, wanted, ",")
         found += part.rows.rows()
         bad += [(row, str(reason)) for row, reason in part.rejects]
     splitter.finish(incomplete=False)

@@ -41,12 +41,12 @@ class JsonLines:
             )
         layout = layout_of(keys, options, str(path))
         for lines in read_lines(path, options):
-            parsed = parse_json_lines(lines.data, lines.first_row, layout.sources, layout.numbers)
+            parsed = parse_json_lines(lines, layout.sources, layout.numbers)
             yield batch_of(parsed, layout, options, lines)
 
 
 def sample_keys(data: bytes) -> list[str]:
-    """Return the keys of the objects in the first lines, in order of appearance; no table takes half a pair."""
+    """Return the keys of the objects in the first lines, in order of appearance, if a table can have them."""
     keys = dict.fromkeys(key for record in sample_records(data) for key in record)
     return [key for key in keys if storable(key) == key]
 

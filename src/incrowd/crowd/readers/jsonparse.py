@@ -1,25 +1,15 @@
-"""JSON lines to columns of text: a fast path for sound lines, a readable one for the rest.
+"""JSON lines to columns of text, many at a time.
 
-:func:`parse_slowly` is the reference: what it says of a line is what a line means.
-
-- A line that is no JSON, holds NaN or Infinity, or names a wanted field twice is ``bad_json``; JSON that is
-  no object is ``not_an_object``; a wanted field that is a boolean, list or object is ``wrong_type``.
-- Numbers become their shortest decimal text. An absent field and null are the same.
-- Invalid UTF-8, NUL and half surrogate pairs become U+FFFD, and the row counts as replaced.
-
-The fast path hands a block of lines to Polars and sends back to the reference every line on which the two
-could differ: Polars turns lists and booleans into text, half pairs into NUL, and keeps the first of two equal
-keys.
+:mod:`~incrowd.crowd.readers.jsonslow` says what a line means. Here a block of lines goes to Polars, and every
+line on which the two could differ goes back to the reference: Polars turns lists and booleans into text, half
+surrogate pairs into NUL, and keeps the first of two equal keys. A block with a faulty line is parted until
+the fault is in a small one.
 """
 
 from __future__ import annotations
 
-import io
-import json
-import math
 import re
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from functools import reduce
 from operator import or_
 
@@ -27,138 +17,29 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from incrowd.crowd.readers.jsonslow import parse_slowly, read_ndjson, text_frame
+from incrowd.crowd.readers.lines import Lines
 from incrowd.crowd.readers.shape import ROW, Parsed
-from incrowd.crowd.readers.unicode import decoded, storable
-from incrowd.crowd.schema import Reason
 
 Rows = npt.NDArray[np.uint64]
 
 SMALL = 256
-NO_NUMBER = "?"
-"""What a list, object or boolean becomes where a number is read later: something that is none."""
 FAN_OUT = 16
 _PLAIN_NAME = re.compile(r"[ !#-\[\]-~]+")
 _DELETED = ["[deleted]", "[removed]"]
 
 
-class _Pairs(list[tuple[str, object]]):
-    """A JSON object before duplicate keys are merged."""
-
-
-class _Integer(str):
-    """An integer's digits, unread: a million of them cost nothing."""
-
-
-class _Float(str):
-    """A fraction's digits."""
-
-
-def _refuse(constant: str) -> object:
-    raise ValueError("JSON has no " + constant)
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_Pairs, parse_int=_Integer, parse_float=_Float, parse_constant=_refuse
-)
-
-
-class _FaultError(Exception):
-    def __init__(self, reason: Reason) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-def parse_json_lines(
-    data: bytes, first_row: int, names: Sequence[str], numbers: Iterable[str] = ()
-) -> Parsed:
+def parse_json_lines(lines: Lines, names: Sequence[str], numbers: Iterable[str] = ()) -> Parsed:
     """Read the fields `names` of every line; blank lines are no rows, but count.
 
     `numbers` are the fields read as numbers later: whatever they hold is passed on as text.
     """
-    lines = data.count(b"\n") + (not data.endswith(b"\n"))
-    rows = np.arange(first_row, first_row + lines, dtype=np.uint64)
+    rows = np.arange(lines.first_row, lines.first_row + lines.count, dtype=np.uint64)
     strict = [name for name in names if name not in set(numbers)]
     parts: list[Parsed] = []
     fast = all(_PLAIN_NAME.fullmatch(name) for name in names)
-    _parse(data, rows, names, strict, parts, fast=fast)
+    _parse(lines.data, rows, names, strict, parts, fast=fast)
     return _merged(parts, names)
-
-
-def parse_slowly(
-    lines: Sequence[bytes], rows: Sequence[int], names: Sequence[str], strict: Sequence[str]
-) -> Parsed:
-    """Read lines one by one: the reference."""
-    kept: list[tuple[int, list[str | None]]] = []
-    rejects: list[tuple[int, Reason]] = []
-    replaced = 0
-    for row, line in zip(rows, lines, strict=True):
-        if not line.strip():
-            continue
-        try:
-            values, touched = _line(line, names, set(strict))
-        except _FaultError as fault:
-            rejects.append((int(row), fault.reason))
-        else:
-            kept.append((int(row), values))
-            replaced += touched
-    columns = {name: [values[i] for _, values in kept] for i, name in enumerate(names)}
-    return Parsed(_frame([row for row, _ in kept], columns, names), rejects, replaced)
-
-
-def _line(line: bytes, names: Sequence[str], strict: set[str]) -> tuple[list[str | None], bool]:
-    text, touched = decoded(line)
-    found = _fields(text, line, names)
-    values = [_text(found.get(name), name in strict) for name in names]
-    clean = [None if value is None else storable(value) for value in values]
-    return clean, touched or clean != values
-
-
-def _fields(text: str, line: bytes, names: Sequence[str]) -> dict[str, object]:
-    try:
-        record = _DECODER.decode(text)
-    except RecursionError:
-        return _deep_fields(line, names)
-    except ValueError:
-        raise _FaultError(Reason.BAD_JSON) from None
-    if not isinstance(record, _Pairs):
-        raise _FaultError(Reason.NOT_AN_OBJECT)
-    wanted = set(names)
-    pairs = [pair for pair in record if pair[0] in wanted]
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _FaultError(Reason.BAD_JSON)
-    return found
-
-
-def _deep_fields(line: bytes, names: Sequence[str]) -> dict[str, object]:
-    """Ask the parser without recursion: how deep Python can go depends on who called it."""
-    frame = _polars(line, names)
-    if frame is None or frame.height != 1 or any(line.count(json.dumps(name).encode()) > 1 for name in names):
-        raise _FaultError(Reason.BAD_JSON)
-    values = frame.row(0, named=True)
-    return {name: [] if value and value[0] in "[{" else value for name, value in values.items()}
-
-
-def _text(value: object, strict: bool) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, _Integer):
-        return "0" if value == "-0" else str(value)
-    if isinstance(value, _Float):
-        return _shortest(float(value))
-    if isinstance(value, str):
-        return value
-    if strict:
-        raise _FaultError(Reason.WRONG_TYPE)
-    return NO_NUMBER
-
-
-def _shortest(number: float) -> str:
-    """Return the fewest decimals that give the number back, without an exponent."""
-    if not math.isfinite(number):
-        return str(number)
-    text = format(Decimal(repr(number)), "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _parse(
@@ -170,7 +51,7 @@ def _parse(
     *,
     fast: bool,
 ) -> None:
-    frame = _polars(data, names) if fast and len(rows) else None
+    frame = read_ndjson(data, names) if fast and len(rows) else None
     if frame is not None and frame.height == len(rows):
         parts.append(_checked(frame, data, rows, names, strict))
         return
@@ -189,13 +70,6 @@ def _parse(
         _parse(block, rows[start : start + step], names, strict, parts, fast=fast)
 
 
-def _polars(data: bytes, names: Sequence[str]) -> pl.DataFrame | None:
-    try:
-        return pl.read_ndjson(io.BytesIO(data), schema=dict.fromkeys(names, pl.String()))
-    except pl.exceptions.PolarsError:
-        return None
-
-
 def _checked(
     frame: pl.DataFrame, data: bytes, rows: Rows, names: Sequence[str], strict: Sequence[str]
 ) -> Parsed:
@@ -205,18 +79,34 @@ def _checked(
     if not doubtful:
         return Parsed(frame)
     chosen = sorted(doubtful)
-    lines = data.split(b"\n")
-    again = parse_slowly([lines[i] for i in chosen], rows[chosen].tolist(), names, strict)
+    again = parse_slowly(_lines(data, chosen), rows[chosen].tolist(), names, strict)
     keep = np.ones(len(rows), dtype=bool)
     keep[chosen] = False
     merged = pl.concat([frame.filter(pl.Series(keep)), again.rows]).sort(ROW)
     return Parsed(merged, again.rejects, again.replaced)
 
 
+def _lines(data: bytes, chosen: Sequence[int]) -> list[bytes]:
+    """Return a few of many lines without making objects of the rest."""
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
+    starts = np.concatenate([[0], ends + 1])
+    ends = np.append(ends, len(data))
+    return [data[starts[i] : ends[i]] for i in chosen]
+
+
 def _doubtful_values(frame: pl.DataFrame) -> set[int]:
     """Find rows with text that Polars may have made from a list, an object, a boolean or half a pair."""
-    doubts = pl.any_horizontal(_may_be_coerced(pl.col(name)) for name in frame.columns)
-    return set(frame.select(doubts.fill_null(False).arg_true()).to_series().to_list())
+    columns = [pl.col(name) for name in frame.columns]
+    first = pl.any_horizontal(_begins_doubtfully(text) for text in columns)
+    some = frame.with_row_index(ROW).filter(first)
+    doubts = pl.any_horizontal(_may_be_coerced(text) for text in columns)
+    return set(some.filter(doubts)[ROW].to_list())
+
+
+def _begins_doubtfully(text: pl.Expr) -> pl.Expr:
+    """Mark the few values worth a closer look, at little cost for the many."""
+    beginnings = reduce(or_, (text.str.starts_with(start) for start in ("[", "{", "true", "false")))
+    return beginnings | text.str.contains("\x00", literal=True)
 
 
 def _may_be_coerced(text: pl.Expr) -> pl.Expr:
@@ -247,14 +137,9 @@ def _letter_codes(names: Sequence[str]) -> list[str]:
     return sorted(codes | {code.upper() for code in codes})
 
 
-def _frame(rows: Sequence[int], columns: dict[str, list[str | None]], names: Sequence[str]) -> pl.DataFrame:
-    schema = {ROW: pl.UInt64(), **dict.fromkeys(names, pl.String())}
-    return pl.DataFrame({ROW: rows, **columns}, schema=schema)
-
-
 def _merged(parts: list[Parsed], names: Sequence[str]) -> Parsed:
     if len(parts) == 1:
         return parts[0]
-    frames = [part.rows for part in parts] or [_frame([], {name: [] for name in names}, names)]
+    frames = [part.rows for part in parts] or [text_frame([], {name: [] for name in names}, names)]
     rejects = [reject for part in parts for reject in part.rejects]
     return Parsed(pl.concat(frames), rejects, sum(part.replaced for part in parts))

@@ -22,13 +22,15 @@ class Lines:
 
     first_row: int
     data: bytes
-    too_long: tuple[int, ...]
+    """Every line ends with a line end, the last one too."""
+    count: int
+    too_long: tuple[int, ...] = ()
     incomplete: bool = False
 
-    @property
-    def count(self) -> int:
-        """Return how many lines there are."""
-        return self.data.count(b"\n")
+    @classmethod
+    def of(cls, data: bytes, first_row: int = 1) -> Lines:
+        """Return whole lines."""
+        return cls(first_row, data, data.count(b"\n"))
 
 
 class _Collector:
@@ -57,7 +59,7 @@ class _Collector:
             self._close(b"")
 
     def take(self) -> Lines:
-        lines = Lines(self._rows_before + 1, b"".join(self._whole), tuple(self._too_long))
+        lines = Lines(self._rows_before + 1, b"".join(self._whole), self._rows, tuple(self._too_long))
         self._rows_before += self._rows
         self._whole, self._too_long, self._rows, self.size = [], [], 0, 0
         return lines

@@ -44,7 +44,7 @@ class RedditDump:
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""
         for lines in read_lines(path, options):
-            parsed = parse_json_lines(lines.data, lines.first_row, FIELDS, {"created_utc"})
+            parsed = parse_json_lines(lines, FIELDS, {"created_utc"})
             rows = parsed.rows.with_columns(text(), fullname())
             yield batch_of(replace(parsed, rows=rows), LAYOUT, options, lines)
 

@@ -158,11 +158,10 @@ def _column(raw: pl.DataFrame, layout: Layout, ours: str) -> pl.Series:
 
 def _name(raw: pl.DataFrame, layout: Layout, ours: str, otherwise: str | None = None) -> pl.Series:
     """Return a column of names; a blank one is no name, and takes what the caller said of every row."""
-    column = _column(raw, layout, ours)
-    named = pl.when(column != "").then(column)
-    return (
-        pl.select(named if otherwise is None else named.otherwise(pl.lit(otherwise))).to_series().alias(ours)
-    )
+    column = _column(raw, layout, ours).alias(ours)
+    if (column == "").any():
+        column = column.set(column == "", None)
+    return column if otherwise is None else column.fill_null(otherwise)
 
 
 def _joined(raw: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:

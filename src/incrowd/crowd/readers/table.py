@@ -118,7 +118,7 @@ def _check_header(header: _Header, place: str) -> None:
 def _check_shape(sample: bytes, header: _Header, options: ReadOptions, place: str) -> None:
     """Refuse a file whose first records mostly do not fit its header."""
     splitter = RecordSplitter(header.delimiter.encode(), options.max_line_bytes, place)
-    records = splitter.split(Lines(1, sample, ()))
+    records = splitter.split(Lines.of(sample))
     each = sample.split(b"\n")[:-1] if records.data is not None else records.each
     texts = [text for record in each[1 : SAMPLED_RECORDS + 1] if (text := decoded(record)[0].strip("\r"))]
     ragged = sum(len(fields) != len(header.names) for fields in split_records(texts, header.delimiter))
