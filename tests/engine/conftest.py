@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from incrowd.engine import connect
+
 
 @pytest.fixture(scope="session")
 def people():
@@ -11,3 +13,10 @@ def people():
     rows[10] = rows[3]
     rows[20:22] = np.eye(40)[:2]
     return rows
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Two worker processes on this machine."""
+    with connect("dask:2") as engine:
+        yield engine

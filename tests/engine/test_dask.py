@@ -27,12 +27,6 @@ RADII = np.linspace(0, 1, 11)
 PAIRS = [[0, 5], [3, 10], [20, 21]]
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with connect("dask:2") as engine:
-        yield engine
-
-
 def here(**options):
     return Compute(kernel="reference", tile=20, **options)
 

@@ -1,0 +1,250 @@
+"""Counting many dump files at once: each worker reads files and counts words, the counts merge as Parquet.
+
+Every file becomes two Parquet parts, written whole or not at all under a name made from its bytes and the
+options; running the job again skips the files that have their parts. Files and `out` must lie where all
+workers see them. Rows are judged as an import judges them; repeated posts are the import's business, so
+give files that do not overlap.
+
+::
+
+    out/parts/<fingerprint>.words.parquet         user, community, word, count
+    out/parts/<fingerprint>.identities.parquet    user, community, posts
+    out/words.parquet, out/identities.parquet     all files together
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+from uuid import uuid4
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incrowd.crowd import readers
+from incrowd.crowd.database import connect, explained, parquet_sql, quote
+from incrowd.crowd.pseudonyms import Pseudonyms
+from incrowd.crowd.readers.base import Batch, ReadOptions
+from incrowd.crowd.sources import require_files
+from incrowd.crowd.validate import check
+from incrowd.engine.face import Engine, Piece, Progress
+from incrowd.engine.local import Local
+from incrowd.engine.resume import fingerprint
+from incrowd.errors import SchemaError
+from incrowd.text.fast import Tokeniser
+from incrowd.text.options import TextOptions
+
+IDENTITY = ["user", "community"]
+IDENTITIES = pa.schema([("user", pa.string()), ("community", pa.string()), ("posts", pa.int64())])
+WORDS = pa.schema(
+    [("user", pa.string()), ("community", pa.string()), ("word", pa.string()), ("count", pa.int64())]
+)
+NOBODY = pl.DataFrame(schema={"user": pl.String(), "community": pl.String(), "posts": pl.Int64()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountReport:
+    """What came of counting some files."""
+
+    files: int
+    posts: int
+    """Posts counted."""
+    set_aside: int
+    """Rows that are nobody's words: deleted, empty, bots, broken."""
+    identities: int
+    words: int
+    """Distinct (identity, word) pairs."""
+    words_path: Path
+    identities_path: Path
+
+
+@dataclass(frozen=True)
+class FileTask:
+    """One file to read."""
+
+    number: int
+    path: Path
+    size: int
+    changed: int
+
+    @property
+    def pairs(self) -> int:
+        """Its size in bytes, for the progress bar."""
+        return self.size
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """All files of a job."""
+
+    tasks: tuple[FileTask, ...]
+
+    def __iter__(self) -> Iterator[FileTask]:
+        return iter(self.tasks)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @property
+    def pairs(self) -> int:
+        """Their size in bytes."""
+        return sum(task.size for task in self.tasks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountJob:
+    """How files are counted; opened once a process."""
+
+    folder: Path
+    text: TextOptions
+    format: str
+    read: ReadOptions
+    key: bytes | None = field(repr=False)
+    now: int
+    allow_bots: bool
+
+    def open(self) -> FileCounter:
+        """Nothing to prepare: every file has its own vocabulary."""
+        return FileCounter(self)
+
+    def parts(self, task: FileTask) -> tuple[Path, Path]:
+        """Return where a file's words and identities go; another file or recipe has other names."""
+        secret = fingerprint(self.key)  # the key itself must not be guessable from names
+        recipe = (self.text.hash, self.format, self.read, secret, self.allow_bots)
+        name = fingerprint(*recipe, str(task.path), task.size, task.changed)
+        return self.folder / f"{name}.words.parquet", self.folder / f"{name}.identities.parquet"
+
+
+@dataclass(frozen=True)
+class FileCounter:
+    """Counts one file after another."""
+
+    job: CountJob
+    threads: ClassVar[int | None] = None
+
+    def __call__(self, task: FileTask) -> Piece:
+        """Write the file's parts, unless they are there; return how many rows were taken and set aside."""
+        words, identities = self.job.parts(task)
+        if not (words.exists() and identities.exists()):
+            self._count(task, words, identities)
+        metadata = pq.read_schema(identities).metadata
+        return {name: np.array([int(metadata[name.encode()])]) for name in ("posts", "set_aside")}
+
+    def _count(self, task: FileTask, words: Path, identities: Path) -> None:
+        tokeniser, people, set_aside = Tokeniser(self.job.text), [NOBODY], 0
+        with appearing(words, WORDS) as write:
+            for batch in readers.detect(task.path, self.job.format).read(task.path, self.job.read):
+                rows, rejected = self._judged(batch)
+                set_aside += rejected
+                people.append(rows.group_by(IDENTITY).agg(pl.len().cast(pl.Int64).alias("posts")))
+                write(word_counts(rows, tokeniser))
+        found = pl.concat(people).group_by(IDENTITY).agg(pl.col("posts").sum())
+        metadata = {"posts": str(found["posts"].sum()), "set_aside": str(set_aside)}
+        with appearing(identities, IDENTITIES.with_metadata(metadata)) as write:
+            write(found)
+
+    def _judged(self, batch: Batch) -> tuple[pl.DataFrame, int]:
+        if batch.kind != "posts":
+            raise SchemaError(f"counting: expected files of posts, got {batch.kind}. Leave the others out.")
+        checked = check(batch.rows, "posts", now=self.job.now, allow_bots=self.job.allow_bots)
+        users = Pseudonyms(self.job.key).replace(checked.rows["user"])
+        return checked.rows.with_columns(users.alias("user")), len(checked.rejects) + len(batch.rejects)
+
+
+def count_files(
+    files: Sequence[Path | str],
+    out: Path | str,
+    *,
+    text: TextOptions | None = None,
+    format: str = "auto",
+    read: ReadOptions | None = None,
+    key: bytes | None = None,
+    allow_bots: bool = False,
+    engine: Engine | None = None,
+    memory: int = 2**30,
+    progress: Progress | None = None,
+) -> CountReport:
+    """Count the words of every identity in many files, on all workers of an engine.
+
+    `key` turns names into the ids of a crowd with that key; without it names stay as they are.
+    """
+    out = Path(out)
+    (out / "parts").mkdir(parents=True, exist_ok=True)
+    plan = FilePlan(tuple(_task(n, path) for n, path in enumerate(sorted(require_files(files)))))
+    job = CountJob(
+        folder=(out / "parts").absolute(),
+        text=text or TextOptions(),
+        format=format,
+        read=read or ReadOptions(),
+        key=key,
+        now=int(time.time()),
+        allow_bots=allow_bots,
+    )
+    totals = {"posts": 0, "set_aside": 0}
+
+    def absorb(piece: Piece) -> None:
+        for name in totals:
+            totals[name] += int(piece[name][0])
+
+    (engine or Local()).run(job, plan, absorb, progress)
+    words, identities = zip(*(job.parts(task) for task in plan), strict=True)
+    return CountReport(
+        files=len(plan),
+        words=_add_up(words, out / "words.parquet", [*IDENTITY, "word"], "count", memory),
+        identities=_add_up(identities, out / "identities.parquet", IDENTITY, "posts", memory),
+        words_path=out / "words.parquet",
+        identities_path=out / "identities.parquet",
+        **totals,
+    )
+
+
+def word_counts(rows: pl.DataFrame, tokeniser: Tokeniser) -> pl.DataFrame:
+    """Return user, community, word, count for some posts."""
+    tokens = tokeniser.numbers(rows["text"])
+    post = np.repeat(np.arange(rows.height), tokens.lengths)
+    said = rows.select(IDENTITY)[post].with_columns(pl.Series("number", tokens.numbers, dtype=pl.Int32))
+    counted = said.group_by([*IDENTITY, "number"]).agg(pl.len().cast(pl.Int64).alias("count"))
+    word = tokeniser.vocabulary().gather(counted["number"]).alias("word")
+    return counted.with_columns(word).select(*IDENTITY, "word", "count")
+
+
+@contextmanager
+def appearing(path: Path, schema: pa.Schema) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """Write a Parquet file frame by frame; it appears under its name once it is whole."""
+    beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
+    try:
+        with pq.ParquetWriter(beside, schema, compression="zstd") as writer:
+            yield lambda frame: writer.write_table(frame.to_arrow().cast(schema))
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _task(number: int, path: Path) -> FileTask:
+    status = path.stat()
+    return FileTask(number, path.absolute(), status.st_size, status.st_mtime_ns)
+
+
+def _add_up(parts: Iterable[Path], path: Path, keys: list[str], value: str, memory: int) -> int:
+    """Add up `value` over equal keys of all parts, spilling to disk beyond `memory`; return the rows left."""
+    beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
+    columns = ", ".join(f'"{key}"' for key in keys)
+    query = (
+        f'SELECT {columns}, sum("{value}")::BIGINT AS "{value}" FROM {parquet_sql(parts)} '
+        f"GROUP BY {columns} ORDER BY {columns}"
+    )
+    try:
+        with explained(), connect(memory, path.parent / ".spill") as database:
+            database.execute(f"COPY ({query}) TO {quote(str(beside))} (FORMAT parquet, COMPRESSION zstd)")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    rows: int = pq.read_metadata(path).num_rows
+    return rows
