@@ -69,12 +69,12 @@ def score_meaning(score: Score) -> str:
         return "The statistics have no scale to compare you on."
     groups = score.statistics.groups
     people = groups[score.group].people
-    place = (
-        "the riskiest" if score.group == 0 else "the safest" if score.group == len(groups) - 1 else "a middle"
-    )
+    if len(groups) == 1:
+        return f"Your {score.items} items put you in the one group, of about {people:,} people."
+    ends = {0: "the riskiest", len(groups) - 1: "the safest"}
+    place = ends.get(score.group, f"number {score.group + 1} from the riskiest")
     return (
-        f"Your {score.items} items put you in {place} of {len(groups)} groups "
-        f"(number {score.group + 1} from the riskiest), together with about {people:,} people."
+        f"Your {score.items} items put you in {place} of {len(groups)} groups, with about {people:,} people."
     )
 
 

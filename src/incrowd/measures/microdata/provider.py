@@ -124,10 +124,11 @@ def score_everybody(
     end = min(outliers, (len(raw) - 1) // 2)
     ordered = np.sort(raw)
     low, high = float(ordered[end]), float(ordered[-1 - end])
-    scores = np.clip(privacy_score(raw, low, high), 0.0, 1.0)
+    free = privacy_score(raw, low, high)
     # With one raw value for all there is one group, and no scale.
-    found = Groups(np.array([0.5]), np.array([len(raw)])) if not high > low else find_groups(scores, groups)
-    return Scored(raw, scores, low, high, found)
+    found = find_groups(free, groups) if high > low else Groups(np.array([0.5]), np.array([len(raw)]))
+    inside = Groups(np.clip(found.centres, 0.0, 1.0), found.members)
+    return Scored(raw, np.clip(free, 0.0, 1.0), low, high, inside)
 
 
 def publish(

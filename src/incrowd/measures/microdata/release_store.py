@@ -46,7 +46,7 @@ def load_state(folder: str | Path) -> ReleaseState:
         return ReleaseState.fresh()
     try:
         record = json.loads(record_path.read_text(encoding="utf-8"))
-        items = pl.read_parquet(record_path.parent / record["items"]).select(STATE_SCHEMA)
+        items = pl.read_parquet(record_path.parent / record["items"]).select(list(STATE_SCHEMA))
         return ReleaseState(bytes.fromhex(record["secret"]), int(record["number"]), items)
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise CrowdDamaged(

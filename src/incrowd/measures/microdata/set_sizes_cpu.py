@@ -104,7 +104,8 @@ def _members(words, who, fitting, most):
 def _walk(shares, who, table, items, start, depth0, least, most, leaf, tail, budget, found):
     """Walk all samples that extend a branch at `depth0` by items from `start` on; False if out of budget.
 
-    Once 64 people or fewer are left, one word says who still fits: the walk goes on over a narrow table.
+    Once 64 people or fewer are left, the walk goes on in :func:`_narrow`; not by calling itself, since
+    Numba's cache does not survive recursion.
     """
     width = table.shape[1]
     fits = np.empty((most + 2, width), dtype=np.uint64)
@@ -140,13 +141,46 @@ def _walk(shares, who, table, items, start, depth0, least, most, leaf, tail, bud
             few = fitting[:count].copy()
             narrow = _by_item(shares, few, items)
             budget[0] -= items * count // 16
-            # A walk over 64 people never hands over again, so this goes one call deep.
-            if not _walk(
+            if not _narrow(
                 shares, few, narrow, items, item + 1, depth + 1, least, most, leaf, tail, budget, found
             ):
                 return False
         else:
             depth += 1
+            next_item[depth] = item + 1
+    return True
+
+
+@nb.njit(cache=True)
+def _narrow(shares, who, table, items, start, depth0, least, most, leaf, tail, budget, found):
+    """The same walk for at most 64 people: one word says who still fits."""
+    fits = np.empty(most + 2, dtype=np.uint64)
+    fits[depth0] = ~np.uint64(0) if len(who) == 64 else (np.uint64(1) << np.uint64(len(who))) - np.uint64(1)
+    next_item = np.empty(most + 2, dtype=np.int64)
+    next_item[depth0] = start
+    fitting = np.empty(64, dtype=np.int64)
+    word = np.empty(1, dtype=np.uint64)
+    depth = depth0
+    while depth >= depth0:
+        item = next_item[depth]
+        if item >= items or depth >= most or depth + items - item < least:
+            depth -= 1
+            continue
+        next_item[depth] = item + 1
+        budget[0] -= 1
+        if budget[0] < 0:
+            return False
+        word[0] = fits[depth] & table[item, 0]
+        count = np.int64(_ones(word[0]))
+        found[count] += leaf[depth + 1]
+        if depth + 1 == most:
+            continue
+        if count <= 2:
+            _members(word, who, fitting, 2)
+            _settle(shares, fitting, count, depth + 1, item + 1, items, tail, found)
+        else:
+            depth += 1
+            fits[depth] = word[0]
             next_item[depth] = item + 1
     return True
 
