@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from incrowd.crowd.schema import COLUMNS
@@ -23,7 +24,7 @@ class SyntheticAttributes(SyntheticTable):
     Examples
     --------
     >>> people = SyntheticAttributes(users=3, missing=0)
-    >>> people.to_frame().height == 3 * len(people.network.nodes)
+    >>> people.to_frame().height == 3 * len(people.truth.nodes)
     True
     """
 
@@ -51,7 +52,8 @@ class SyntheticAttributes(SyntheticTable):
     @property
     def rows(self) -> int:
         """How many values are given."""
-        return sum(frame.height for frame in self.frames())
+        everybody = np.arange(self.users)
+        return sum(int((~self._silent(node.name, everybody)).sum()) for node in self.truth.nodes)
 
     @cached_property
     def user_names(self) -> pl.Series:
@@ -87,9 +89,11 @@ class SyntheticAttributes(SyntheticTable):
             yield long.sort("person", maintain_order=True).drop_nulls("value").select(order)
 
     def _given(self, name: str, codes: Ints, person: Ints) -> pl.Series:
-        """Return the values as text, null where the person keeps silent; the cast gives all."""
-        share = self.missing.get(name, 0.0) if isinstance(self.missing, Mapping) else self.missing
-        silent = uniform(stream(self.seed, f"silent {name}"), person) < share
-        silent &= person >= len(self.cast)
+        """Return the values as text, null where the person keeps silent; the cast never does."""
         values = pl.Series(name, self.truth.by_name[name].values, dtype=pl.String).gather(codes)
-        return values.set(pl.Series(silent), None)
+        return values.set(pl.Series(self._silent(name, person)), None)
+
+    def _silent(self, name: str, person: Ints) -> npt.NDArray[np.bool_]:
+        share = self.missing.get(name, 0.0) if isinstance(self.missing, Mapping) else self.missing
+        draws = uniform(stream(self.seed, f"silent {name}"), person)
+        return np.asarray((draws < share) & (person >= len(self.cast)))

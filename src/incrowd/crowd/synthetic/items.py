@@ -61,10 +61,14 @@ class SyntheticItems(SyntheticTable):
     def __post_init__(self) -> None:
         require(self.users >= 1, "users", "at least 1", self.users)
         require(self.items >= 1, "items", "at least 1", self.items)
-        require(1 <= self.clusters <= self.items, "clusters", f"1 to {self.items}", self.clusters)
+        require(self.clusters >= 1, "clusters", "at least 1", self.clusters)
         require(0 <= self.taste <= 1, "taste", "a share from 0 to 1", self.taste)
-        least, largest = self.users * self.fewest, self.users * self._most
-        require(least <= self.rows <= largest, "entries", f"{least} to {largest}", self.rows)
+        known = [size for _, size in self.cast]
+        others, entries = self.users - len(known), self.rows - sum(known)
+        require(others >= 1, "users", f"more than the cast of {len(known)}", self.users)
+        require(max(known, default=0) <= self.items, "cast", f"at most {self.items} items each", known)
+        least, largest = others * self.fewest, others * self._most
+        require(least <= entries <= largest, "entries", f"{least} to {largest} beside the cast's", entries)
 
     @property
     def _most(self) -> int:
@@ -86,7 +90,7 @@ class SyntheticItems(SyntheticTable):
             most=self._most,
             size_tail=self.size_tail,
             popularity_tail=self.popularity_tail,
-            clusters=self.clusters,
+            clusters=min(self.clusters, self.items),
             taste=self.taste,
             known_sizes=tuple(size for _, size in self.cast),
             seed=self.seed,

@@ -89,27 +89,44 @@ class SyntheticPosts(SyntheticTable):
     def __post_init__(self) -> None:
         require(self.users >= 1, "users", "at least 1", self.users)
         require(self.communities >= 1, "communities", "at least 1", self.communities)
+        require(self.weeks >= 1, "weeks", "at least 1", self.weeks)
+        require(self.subjects >= 1, "subjects", "at least 1", self.subjects)
+        require(self.vocabulary >= 100, "vocabulary", "at least 100 words", self.vocabulary)
         require(0 <= self.linkability <= 1, "linkability", "a number from 0 to 1", self.linkability)
         require(0 <= self.individuality < 0.5, "individuality", "a share from 0 to 0.5", self.individuality)
         require(0 <= self.occasional < 0.2, "occasional", "a share from 0 to 0.2", self.occasional)
-        require(len(self.topics) >= 1, "topics", "at least one topic", "none")
+        self._check_topics()
+        self._check_counts()
+
+    def _check_topics(self) -> None:
+        worded = self.topics and all(topic.words for topic in self.topics.values())
+        require(bool(worded), "topics", "at least one topic, each with words", list(self.topics))
         require(set(self.states) <= set(style.STATES), "states", f"some of {style.STATES}", set(self.states))
         require(sum(self.states.values()) <= 1, "states", "shares adding up to at most 1", dict(self.states))
-        require(self.vocabulary >= 100, "vocabulary", "at least 100 words", self.vocabulary)
-        places = self.users * self.communities
-        require(
-            self.users <= self.identity_count <= places,
-            "identities",
-            f"{self.users} to {places}",
-            self.identities,
-        )
-        least = self.identity_count * self.fewest_posts
-        require(self.rows >= least, "posts", f"at least {least} (fewest_posts for each identity)", self.posts)
+        for who in self.cast:
+            require(who.topic in self.topics, "cast", f"a topic out of {list(self.topics)}", who.topic)
+            require(who.state in style.STATES, "cast", f"a state out of {style.STATES}", who.state)
+            require(any(who.posts), "cast", "posts in some community", who.posts)
+            require(len(who.posts) <= self.communities, "cast", f"{self.communities} communities", who.posts)
+
+    def _check_counts(self) -> None:
+        cast = draw_cast(self.cast)
+        users, identities = self.users - len(self.cast), self.identity_count - len(cast.user)
+        low, high = max(users, self.communities), users * self.communities
+        require(users >= 1, "users", f"more than the cast of {len(self.cast)}", self.users)
+        require(low <= identities <= high, "identities", f"{low} to {high} beside the cast's", identities)
+        least, posts = identities * self.fewest_posts, self.rows - int(cast.posts.sum())
+        largest = identities * self._most_posts
+        require(least <= posts <= largest, "posts", f"{least} to {largest} beside the cast's", posts)
+
+    @property
+    def _most_posts(self) -> int:
+        return self.rows if self.most_posts is None else self.most_posts
 
     @property
     def identity_count(self) -> int:
         """How many identities there are."""
-        usual = self.users * min(2, self.communities)
+        usual = max(self.users * min(2, self.communities), self.communities)
         return usual if self.identities is None else self.identities
 
     @property
@@ -150,7 +167,7 @@ class SyntheticPosts(SyntheticTable):
             identities=self.identity_count - len(cast.user),
             posts=self.rows - placed,
             fewest=self.fewest_posts,
-            most=self.rows if self.most_posts is None else self.most_posts,
+            most=self._most_posts,
             tail=self.activity_tail,
             seed=self.seed,
         )

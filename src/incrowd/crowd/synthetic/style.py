@@ -23,7 +23,7 @@ HABITS = ("capitals", "exclamation", "ellipsis", "bare", "comma", "smiley", "whi
 
 LASTING, PASSING, PROFESSIONAL, NONE = "lasting", "passing", "professional", "none"
 STATES = (LASTING, PASSING, PROFESSIONAL, NONE)
-TOPICAL_SHARE, TOPICAL_LEAST = 0.12, 8
+TOPICAL_SHARE, TOPICAL_LEAST, TOPICAL_CEILING = 0.12, 8, 0.6
 STRONG, WEAK = 0.45, 0.06
 
 
@@ -117,4 +117,5 @@ def topical_posts(posts: Ints, state: Ints, width: Ints) -> Ints:
     """Return how many posts show the stake: as many on each sibling for a professional, two for none."""
     some = np.maximum(np.ceil(posts * TOPICAL_SHARE), TOPICAL_LEAST)
     broad = some * np.where(state == STATES.index(PROFESSIONAL), width, 1)
-    return np.minimum(np.where(state == STATES.index(NONE), 2, broad), posts).astype(np.int64)
+    shown = np.where(state == STATES.index(NONE), 2, broad)
+    return np.asarray(np.minimum(shown, np.ceil(posts * TOPICAL_CEILING)), dtype=np.int64)

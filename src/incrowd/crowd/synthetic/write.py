@@ -80,7 +80,8 @@ def _text(lines_of: Callable[[SyntheticTable], Lines]) -> Layout:
 
     def layout(table: SyntheticTable, path: Path, packing: str) -> None:
         with _opened(path, packing) as out:
-            out.writelines(lines_of(table))
+            for lines in lines_of(table):
+                out.write(lines)
 
     return layout
 
