@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
+from incrowd.text.counts import Counts, count_tokens, counts
 from incrowd.text.options import TextOptions
 from incrowd.text.reference import tokenise
 
-__all__ = ["TextOptions", "tokenise"]
+__all__ = ["Counts", "TextOptions", "count_tokens", "counts", "tokenise"]

@@ -11,16 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from incrowd.text import alphabet
 from incrowd.text.options import TextOptions
 from incrowd.text.reference import MAX_RUN, chunk_tokens, plain_text
+from incrowd.text.strings import Bytes, Ints, Longs, StringTable, utf8
 
-Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 SLICE_BYTES = 4 * 2**20
 FORGET_CHUNKS_BYTES = 32 * 2**20
 _SUSPICIOUS = np.isin(np.arange(256), np.frombuffer(b"\n&`]|\\", np.uint8)).astype(np.uint8)
@@ -57,9 +54,9 @@ class Tokeniser:
         self._kernels = kernels
         self._kinds, self._lower = alphabet.tables(options)
         self._max_run = MAX_RUN if options.tokens == "full" else np.iinfo(np.int64).max
-        self._tokens = _StringTable()
-        self._stop_words = len(self._tokens.numbers_of(options.stop_word_list))
-        self._chunks = _StringTable()
+        self._tokens = StringTable()
+        self._stop_words = len(self._tokens.numbers_of(pl.Series(options.stop_word_list, dtype=pl.String)))
+        self._chunks = StringTable()
         self._meaning_starts: Longs = np.zeros(1, np.int64)
         self._meanings: Ints = np.empty(0, np.int32)
 
@@ -99,7 +96,7 @@ class Tokeniser:
 
     def _without_markup(self, texts: pl.Series) -> pl.Series:
         """Run steps 0 to 2 where they might do more than lower-case."""
-        data, offsets = _utf8(texts)
+        data, offsets = utf8(texts)
         flags = np.zeros(len(texts), np.uint8)
         if self.options.tokens == "full":
             self._kernels.may_hold_markup(data, offsets, _SUSPICIOUS, not self.options.compat_gt, flags)
@@ -114,7 +111,7 @@ class Tokeniser:
         return texts.clone().scatter(rows, pl.Series(plain, dtype=pl.String))
 
     def _split(self, texts: pl.Series) -> _Strings:
-        data, offsets = _utf8(texts)
+        data, offsets = utf8(texts)
         size = int(offsets[-1] - offsets[0])
         clean = np.empty(2 * size, np.uint8)
         ends, hard = np.empty(size // 2 + len(texts), np.int64), np.empty(size // 2 + len(texts), np.uint8)
@@ -127,14 +124,15 @@ class Tokeniser:
         """Ask the reference about the chunks that are new."""
         known = len(self._meaning_starts) - 1
         meanings = [chunk_tokens(chunk.lower(), self.options) for chunk in self._chunks.strings(known)]
-        numbers = self._tokens.numbers_of([token for meaning in meanings for token in meaning])
+        tokens = [token for meaning in meanings for token in meaning]
+        numbers = self._tokens.numbers_of(pl.Series(tokens, dtype=pl.String))
         ends = self._meaning_starts[-1] + np.cumsum([len(meaning) for meaning in meanings], dtype=np.int64)
         self._meanings = np.concatenate([self._meanings, numbers])
         self._meaning_starts = np.concatenate([self._meaning_starts, ends])
 
     def _forget_chunks(self) -> None:
         """Forget what the reference said; it can be asked again, and memory stays bounded."""
-        self._chunks = _StringTable()
+        self._chunks = StringTable()
         self._meaning_starts = np.zeros(1, np.int64)
         self._meanings = np.empty(0, np.int32)
 
@@ -149,52 +147,6 @@ class _Strings:
     post_ends: Longs
 
 
-class _StringTable:
-    """Distinct strings, numbered in order of arrival; grows as needed."""
-
-    def __init__(self) -> None:
-        from incrowd.text import kernels
-
-        self._kernels = kernels
-        self._slots = np.zeros(2**15, np.uint64)
-        self._starts = np.zeros(2**14, np.int64)
-        self._arena = np.empty(2**17, np.uint8)
-        self._used = np.zeros(2, np.int64)
-
-    @property
-    def nbytes(self) -> int:
-        return self._slots.nbytes + self._starts.nbytes + self._arena.nbytes
-
-    def strings(self, first: int = 0) -> pl.Series:
-        """Return the strings from number `first` on."""
-        size, end = self._used.tolist()
-        return _series(self._arena[:end], self._starts[first : size + 1])
-
-    def numbers_of(self, strings: list[str] | tuple[str, ...]) -> Ints:
-        """Return the strings' numbers, giving new ones to new strings."""
-        data, offsets = _utf8(pl.Series(strings, dtype=pl.String))
-        numbers = np.empty(len(strings), np.int32)
-        # Copies, because Numba would compile the kernel once more for arrays that cannot be written to.
-        self.number(data.copy(), offsets[1:].copy(), np.zeros(len(strings), np.uint8), 0, numbers)
-        return numbers
-
-    def number(self, data: Bytes, ends: Longs, hard: Bytes, wanted: int, numbers: Ints) -> None:
-        """Number the wanted strings, doubling the table whenever the kernel asks for room."""
-        done = 0
-        while done < len(ends):
-            table = self._slots, self._starts, self._arena, self._used
-            done = self._kernels.number_strings(*table, data, ends, hard, wanted, done, numbers)
-            if done < len(ends):
-                self._double()
-
-    def _double(self) -> None:
-        slots = np.zeros(2 * len(self._slots), np.uint64)
-        self._kernels.rehash(self._slots, slots)
-        self._slots = slots
-        self._starts = np.concatenate([self._starts, np.zeros_like(self._starts)])
-        self._arena = np.concatenate([self._arena, np.empty_like(self._arena)])
-
-
 def _slices(texts: pl.Series) -> Iterator[pl.Series]:
     """Cut a column into pieces of about :data:`SLICE_BYTES`, at least one post each."""
     ends = texts.str.len_bytes().cast(pl.Int64).cum_sum().to_numpy()
@@ -204,21 +156,3 @@ def _slices(texts: pl.Series) -> Iterator[pl.Series]:
         stop = max(start + 1, int(np.searchsorted(ends, before + SLICE_BYTES, side="right")))
         yield texts.slice(start, stop - start)
         start = stop
-
-
-def _utf8(texts: pl.Series) -> tuple[Bytes, Longs]:
-    """Return a column's bytes and where each string begins, the last end included."""
-    import pyarrow as pa
-
-    array = texts.to_arrow().cast(pa.large_string())
-    _, offsets, data = array.buffers()
-    starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    return np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8), starts
-
-
-def _series(data: Bytes, starts: Longs) -> pl.Series:
-    """Return the strings that lie end to end in `data`."""
-    import pyarrow as pa
-
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(starts)), pa.py_buffer(np.ascontiguousarray(data))]
-    return pl.Series(pa.Array.from_buffers(pa.large_string(), len(starts) - 1, buffers), dtype=pl.String)
