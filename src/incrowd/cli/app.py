@@ -8,10 +8,13 @@ from typing import Annotated
 
 import typer
 
+from incrowd.cli.anonymity import anonymity
 from incrowd.cli.console import complain
 from incrowd.cli.info import info
 from incrowd.cli.ingest import ingest
+from incrowd.cli.linkability import linkability
 from incrowd.cli.microdata import app as microdata
+from incrowd.cli.study import app as study
 
 app = typer.Typer(
     name="incrowd",
@@ -41,7 +44,10 @@ def _root(
 
 app.command()(ingest)
 app.command()(info)
+app.command()(anonymity)
+app.command()(linkability)
 app.add_typer(microdata, name="microdata")
+app.add_typer(study, name="study")
 
 
 def main() -> None:

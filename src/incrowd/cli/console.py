@@ -28,7 +28,9 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of every random step; sa
 class Progress(Protocol):
     """Called with work done so far and, where known, the total, and a word on what is going on."""
 
-    def __call__(self, done: float, total: float | None, what: str) -> None: ...
+    def __call__(self, done: float, total: float | None, what: str) -> None:
+        """Show how far the work is."""
+        ...
 
 
 def show(renderable: RenderableType) -> None:

@@ -11,7 +11,7 @@ from incrowd.distances.choice import choice_probabilities
 from incrowd.errors import NotInCrowd
 from incrowd.measures.linkability import by_distance, determined
 from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, word_evidence, words_to_avoid
-from incrowd.measures.linkability.meeting import Meeting, meet
+from incrowd.measures.linkability.meeting import Meeting
 from incrowd.measures.linkability.rates import LinkRates
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
@@ -33,7 +33,7 @@ def link_rates(crowd: Crowd, options: LinkabilityOptions) -> LinkRates:
     """Measure how well the adversary links everybody who is in both communities."""
     if options.adversary == "determined":
         return determined.measure(determined.prepare(crowd, options), options, crowd.data_hash)
-    attack = by_distance.prepare(meet(crowd, options), options)
+    attack = by_distance.prepare(crowd, options)
     return by_distance.measure(attack, options, crowd.data_hash)
 
 
@@ -45,8 +45,8 @@ def assess_person(crowd: Crowd, options: LinkabilityOptions, user: str) -> Asses
 
 
 def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assessment:
-    meeting = meet(crowd, options)
-    attack = by_distance.prepare(meeting, options)
+    attack = by_distance.prepare(crowd, options)
+    meeting = attack.meeting
     place = meeting.place_of(user)
     source, target = (int(x) for x in meeting.pairs[place])
     sets = within_both(
@@ -151,8 +151,8 @@ def _under_determined(crowd: Crowd, options: LinkabilityOptions, user: str) -> A
         unit="probability",
         direction=Direction.LOWER_IS_SAFER,
         meaning=(
-            f"Somebody determined, who starts from your profile in {options.source}, would be {sure:.0%} sure that "
-            f"your profile in {options.target} is the same person; a guess would be {1 / targets:.1%}."
+            f"Somebody determined, starting from your profile in {options.source}, would be {sure:.0%} "
+            f"sure that your profile in {options.target} is the same person; a guess gives {1 / targets:.1%}."
         ),
         standing=Standing.HEURISTIC,
         assumptions=_assumptions(crowd, options, practice=attack.practice),
@@ -176,12 +176,12 @@ def _meaning(options: LinkabilityOptions, crowd_size: int, targets: int, chosen:
         )
     else:
         found = (
-            f"{crowd_size - 1:,} other{'s' if crowd_size > 2 else ''} of {targets:,} in {options.target} would "
-            "have to be considered before, or together with, you"
+            f"{crowd_size - 1:,} other{'s' if crowd_size > 2 else ''} of {targets:,} in {options.target} "
+            "would have to be considered before, or together with, you"
         )
     return (
-        f"For somebody who compares words and starts from your profile in {options.source}, {found}; picking by "
-        f"distance they would take yours with probability {chosen:.1%}."
+        f"For somebody who compares words and starts from your profile in {options.source}, {found}; "
+        f"picking by distance they would take yours with probability {chosen:.1%}."
     )
 
 

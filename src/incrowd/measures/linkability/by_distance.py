@@ -16,13 +16,15 @@ from incrowd.measures.linkability.definition import (
     shuffled_pairs,
     spearman,
 )
-from incrowd.measures.linkability.meeting import Meeting
+from incrowd.measures.linkability.meeting import Meeting, meet
+from incrowd.measures.linkability.models import model_rows
 from incrowd.measures.linkability.ranking import consistent_ranking
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
+    from incrowd.crowd import Crowd
     from incrowd.measures.linkability.spec import LinkabilityOptions
 
 SMALL_LABELLED_SET = 20
@@ -46,11 +48,10 @@ class Attack:
         return self.meeting.pairs
 
 
-def prepare(meeting: Meeting, options: LinkabilityOptions) -> Attack:
+def prepare(crowd: Crowd, options: LinkabilityOptions) -> Attack:
     """Build the chosen model's rows for both communities."""
-    from incrowd.measures.linkability.models import model_rows
-
-    x, y = model_rows(meeting, options)
+    meeting = meet(crowd, options)
+    x, y = model_rows(crowd, meeting, options)
     return Attack(meeting, x, y, options.distance, Compute(memory=options.memory))
 
 
@@ -158,20 +159,20 @@ def _rational(match: Any, inside: Any, seed: int) -> dict[str, Any] | None:
 
 
 def _relative(attack: Attack) -> dict[str, Any]:
-    """Rank targets by how small their anonymity sets are, and ask how well that predicts matching sets."""
+    """Rank targets by how small their anonymity sets are, and ask how well that predicts matching sets.
+
+    Matching sets are taken at one threshold for everybody, the median distance of a true pair.
+    """
     known: dict[str, Any] = {"metric": attack.metric, "compute": attack.compute}
     ranking = relative_ranking(attack)
-    match = pair_distances(attack.x, attack.y, attack.pairs, **known)
-    if not len(match):
-        return {"relative": {"method": ranking.method, "spearman": float("nan")}}
-    matching = within_both(attack.x, attack.y, attack.pairs, **known).matching
-    return {
-        "relative": {
-            "method": ranking.method,
-            "agreement": ranking.agreement,
-            "spearman": spearman(ranking.ranks[attack.pairs[:, 1]], matching),
-        }
-    }
+    found = {"method": ranking.method, "agreement": ranking.agreement}
+    source, target = attack.pairs.T
+    if not len(source):
+        return {"relative": found | {"threshold": float("nan"), "spearman": float("nan")}}
+    threshold = float(np.median(pair_distances(attack.x, attack.y, attack.pairs, **known)))
+    matching = ball_sizes(attack.x[source], attack.y, radii=[threshold], **known)[:, 0]
+    correlation = spearman(ranking.ranks[target], matching)
+    return {"relative": found | {"threshold": threshold, "spearman": correlation}}
 
 
 def relative_ranking(attack: Attack) -> Any:

@@ -1,0 +1,107 @@
+"""incrowd anonymity: how many people in a community are as like you as d."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.console import (
+    AsJson,
+    FailAbove,
+    Memory,
+    exit_for_risk,
+    parse_memory,
+    progress_bar,
+    show,
+    show_json,
+)
+from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
+
+if TYPE_CHECKING:
+    from incrowd.measures.anonymity.assess import CommunityAnonymity
+
+
+def anonymity(
+    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    community: Annotated[
+        str, typer.Option("--community", help="The community to look at.", show_default=False)
+    ],
+    user: Annotated[
+        str | None, typer.Option("--user", help="One member, by name: their crowd in words.")
+    ] = None,
+    radius: Annotated[
+        float,
+        typer.Option("--radius", help="How far apart two members may be and still count as alike, 0 to 1."),
+    ] = 0.8,
+    wanted: Annotated[int, typer.Option("--wanted", help="The crowd a member would like to hide in.")] = 10,
+    min_posts: Annotated[int, typer.Option("--min-posts", help="Leave out members with fewer posts.")] = 1,
+    model: Annotated[str, typer.Option("--model", help="unigram, indicator or tfidf.")] = "unigram",
+    distance: Annotated[
+        str, typer.Option("--distance", help="jensen-shannon, cosine, total-variation or hellinger.")
+    ] = "jensen-shannon",
+    rule: Annotated[
+        str, typer.Option("--rule", help="How the adversary chooses: inverse, normalised or softmax.")
+    ] = "inverse",
+    tokens: TokenRule = "full",
+    keep_stopwords: KeepStopwords = False,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", help="Write the crowd sizes over the radius as an SVG picture."),
+    ] = None,
+    memory: Memory = "1GiB",
+    fail_above: FailAbove = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count, for every member of a community, the people who write alike.
+
+    The risk for --fail-above is the share of members whose crowd is smaller than --wanted or, with --user,
+    one in the size of that person's crowd.
+    """
+    from incrowd.crowd import Crowd
+    from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
+    from incrowd.measures.anonymity.spec import AnonymityOptions
+
+    options = AnonymityOptions(
+        community=community,
+        radius=radius,
+        wanted=wanted,
+        min_posts=min_posts,
+        model=model,  # type: ignore[arg-type]  # the value checks itself
+        distance=distance,  # type: ignore[arg-type]
+        rule=rule,  # type: ignore[arg-type]
+        text=text_options(tokens, keep_stopwords),
+        memory=parse_memory(memory),
+    )
+    opened = Crowd(crowd)
+    person = opened.user(user) if user else None
+    with progress_bar("comparing members") as progress:
+        result = community_anonymity(opened, options, progress=progress)
+    if picture is not None:
+        _draw(result, picture)
+    if person is not None:
+        assessment = member_anonymity(result, person)
+        show_json(assessment.to_dict()) if as_json else show(assessment)
+        exit_for_risk(1 / assessment.value, fail_above)
+        return
+    show_json(result.to_dict()) if as_json else _show(result)
+    exit_for_risk(float((result.sizes < wanted).mean()), fail_above)
+
+
+def _show(result: CommunityAnonymity) -> None:
+    from rich.table import Table
+
+    show(result.sentence())
+    table = Table("members", "crowd of at most", "radius for the wanted crowd", title="From the most exposed")
+    frame = result.to_frame()
+    for share in (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9):
+        row = frame.row(max(0, round(share * frame.height) - 1), named=True)
+        table.add_row(f"{share:.0%}", f"{row['crowd']:,}", f"{row['radius_needed']:.3f}")
+    show(table)
+
+
+def _draw(result: CommunityAnonymity, picture: Path) -> None:
+    from incrowd.report.anonymity import crowd_picture
+
+    picture.write_text(crowd_picture(result), encoding="utf-8")

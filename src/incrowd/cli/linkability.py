@@ -1,0 +1,108 @@
+"""incrowd linkability: can two pseudonyms be linked?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.console import (
+    AsJson,
+    FailAbove,
+    Memory,
+    Seed,
+    exit_for_risk,
+    parse_memory,
+    progress_bar,
+    show,
+    show_json,
+)
+from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
+
+if TYPE_CHECKING:
+    from incrowd.measures.linkability.rates import LinkRates
+
+
+def linkability(
+    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    source: Annotated[
+        str, typer.Option("--source", help="The community the adversary starts from.", show_default=False)
+    ],
+    target: Annotated[
+        str, typer.Option("--target", help="The community they search for a match.", show_default=False)
+    ],
+    user: Annotated[
+        str | None, typer.Option("--user", help="One person, by name: their own two profiles.")
+    ] = None,
+    adversary: Annotated[
+        str, typer.Option("--adversary", help="unigram (the papers'), or determined (the strongest we know).")
+    ] = "unigram",
+    min_posts: Annotated[int, typer.Option("--min-posts", help="Leave out profiles with fewer posts.")] = 10,
+    model: Annotated[str, typer.Option("--model", help="unigram, indicator, tfidf or topics.")] = "unigram",
+    distance: Annotated[str, typer.Option("--distance", help="jensen-shannon or cosine.")] = "jensen-shannon",
+    rule: Annotated[
+        str,
+        typer.Option("--rule", help="How a distance becomes a probability: inverse, normalised, softmax."),
+    ] = "inverse",
+    tokens: TokenRule = "full",
+    keep_stopwords: KeepStopwords = False,
+    seed: Seed = 0,
+    memory: Memory = "1GiB",
+    fail_above: FailAbove = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how well an adversary links the people who are in both communities.
+
+    Other people never appear: results are rates or, with --user, that person's own. The risk for --fail-above
+    is the share of people whose match comes first or, with --user, how probably they are found.
+    """
+    from incrowd.crowd import Crowd
+    from incrowd.measures.linkability.assess import assess_person, link_rates
+    from incrowd.measures.linkability.spec import LinkabilityOptions
+
+    options = LinkabilityOptions(
+        source=source,
+        target=target,
+        min_posts=min_posts,
+        adversary=adversary,  # type: ignore[arg-type]  # the value checks itself
+        model=model,  # type: ignore[arg-type]
+        distance=distance,  # type: ignore[arg-type]
+        rule=rule,  # type: ignore[arg-type]
+        text=text_options(tokens, keep_stopwords),
+        seed=seed,
+        memory=parse_memory(memory),
+    )
+    opened = Crowd(crowd)
+    with progress_bar("comparing profiles"):
+        if user is not None:
+            assessment = assess_person(opened, options, opened.user(user))
+        else:
+            rates = link_rates(opened, options)
+    if user is not None:
+        show_json(assessment.to_dict()) if as_json else show(assessment)
+        likely = assessment.value if adversary == "determined" else 1 / assessment.value
+        exit_for_risk(likely, fail_above)
+        return
+    show_json(rates.to_dict()) if as_json else _show(rates)
+    exit_for_risk(rates.hit_rates[0].hit.mean, fail_above)
+
+
+def _show(rates: LinkRates) -> None:
+    from rich.table import Table
+
+    show(rates.sentence())
+    table = Table(
+        "true match among the first", "share of people", "95 % interval", "guessing", "shuffled pairs"
+    )
+    for rate in rates.hit_rates:
+        table.add_row(
+            str(rate.k),
+            f"{rate.hit.mean:.1%}",
+            f"{rate.hit.low:.1%} to {rate.hit.high:.1%}",
+            f"{rate.guess:.1%}",
+            f"{rate.shuffled:.1%}",
+        )
+    show(table)
+    for note in rates.notes:
+        show(f"[dim]{note}[/dim]")
