@@ -44,7 +44,7 @@ def word_evidence(p: Array, q: Array, vocabulary: Sequence[str]) -> tuple[Eviden
     shares = resemblance_by_word(p, q)
     order = np.argsort(-shares, kind="stable")
     return tuple(
-        Evidence(what=f"the word “{vocabulary[w]}”", contribution=float(shares[w]))
+        Evidence(what=f"the word “{vocabulary[int(w)]}”", contribution=float(shares[w]))
         for w in order[: int((shares > 0).sum())]
     )
 
@@ -90,7 +90,7 @@ def words_to_avoid(pair: OwnPair, vocabulary: Sequence[str], wanted: int = WANTE
     if found is None:
         return None
     before, trial = found
-    named = ", ".join(f"“{vocabulary[w]}”" for w in order[: min(trial.removed, 8)])
+    named = ", ".join(f"“{vocabulary[int(w)]}”" for w in order[: min(trial.removed, 8)])
     more = f" and {trial.removed - 8} more" if trial.removed > 8 else ""
     return Advice(
         action=f"Avoid {trial.removed} words in both profiles: {named}{more}",
