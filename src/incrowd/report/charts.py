@@ -20,6 +20,15 @@ MOST_POINTS = 1500
 DASHES = ("", "6 3", "2 3", "9 3 2 3", "1 4")
 SHAPES = 5
 COLOURS = 8
+_PALETTE = ("#1d4ed8", "#b45309", "#047857", "#be185d", "#6d28d9", "#0e7490", "#a16207", "#4b5563")
+_STYLE = (
+    "svg{background:#fff;font:13px system-ui,sans-serif}.grid{stroke:#d7d7de}.axis{stroke:#55555e}"
+    ".rule{stroke:#1b1b1f;stroke-dasharray:5 4}.tick{fill:#55555e}"
+    + "".join(f".s{k}{{fill:{colour};stroke:{colour}}}" for k, colour in enumerate(_PALETTE))
+    + ".line{fill:none;stroke-width:2}.mark{fill-opacity:.75}.mark:not(.open){stroke:none}"
+    + ".open{fill:none;stroke-width:1.6}.bar{stroke:none}"
+)
+"""The page's own style sheet (page.css) says the same, light and dark."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +51,22 @@ class _Axis:
 
     def ticks(self) -> list[float]:
         if self.log:
-            powers = range(
-                math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9) + 1
-            )
-            ticks = [10.0**power for power in powers]
-            return ticks if len(ticks) >= 2 else sorted({self.low, *ticks, self.high})
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            wide = math.log10(self.high / self.low) > 2.5
+            ticks = [m * 10.0**power for power in powers for m in ((1,) if wide else (1, 2, 5))]
+            return [tick for tick in ticks if self.low * 0.999 <= tick <= self.high * 1.001]
         step = _nice_step(self.high - self.low)
         first = math.ceil(self.low / step - 1e-9)
         return [k * step for k in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
 
+def picture(chart: Chart) -> str:
+    """Return the chart as a stand-alone SVG file, with its own (light) style."""
+    return draw(chart).replace("<title>", f"<style>{_STYLE}</style><title>", 1)
+
+
 def draw(chart: Chart) -> str:
-    """Return the chart as an SVG element."""
+    """Return the chart as an SVG element for a page that brings the style sheet; see :func:`picture`."""
     x, y = _axes(chart)
     painters: dict[str, Callable[[Chart, _Axis, _Axis], str]] = {
         "lines": _lines,

@@ -6,32 +6,20 @@ Letters, words and lengths say the same as the colours, so that the label reads 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from incrowd.measures.microdata.scale import bar_of, bar_words, split_upper
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from incrowd.measures.microdata.client import Score
 
-WORDS = {
-    1: ("everybody alike",),
-    2: ("safe", "not safe"),
-    3: ("safe", "medium risk", "not safe"),
-    4: ("very safe", "safe", "medium risk", "not safe"),
-    5: ("very safe", "safe", "medium safe", "medium risk", "not safe"),
-    6: ("very safe", "safe", "medium safe", "medium risk", "high risk", "not safe"),
-    7: ("very safe", "safe", "rather safe", "medium safe", "medium risk", "high risk", "not safe"),
-}
-"""Best first."""
 COLOURS = ("#00682f", "#3a9d23", "#a8c916", "#ffe000", "#f9a602", "#e85d0c", "#c1121f")
 """Dark green to red; picked evenly for fewer bars."""
 MOST_BARS = 12
-MOST_SPLIT = 5
-"""Crowds of up to so many groups have their upper groups halved."""
 WIDTH, BAR, GAP, TOP = 460, 34, 8, 56
 SHORTEST, LONGEST = 150, 320
 
@@ -98,31 +86,11 @@ class Label:
 def microdata_label(score: Score, title: str = "Hiding in the crowd") -> Label:
     """Return the label of a client's score, upper groups halved as in the paper's figure 8."""
     borders = split_upper([float(border) for border in score.statistics.borders])
-    count = len(borders) + 1
-    words = bar_words(count)
+    words = bar_words(len(borders) + 1)
     caption = f"by the statistics of {score.statistics.date}, {score.statistics.users:,} people"
     if score.group is None:
         return Label(title, words, None, caption)
-    safer_than = sum(border < score.score for border in borders)
-    return Label(title, words, count - 1 - safer_than, caption)
-
-
-def split_upper(borders: Sequence[float]) -> list[float]:
-    """Halve the two safest groups (never the riskiest), unless there are many groups already."""
-    groups = len(borders) + 1
-    if groups == 1 or groups > MOST_SPLIT:
-        return list(borders)
-    edges = [*borders, 1.0]
-    halved = min(2, groups - 1)
-    middles = [(low + high) / 2 for low, high in list(pairwise(edges))[-halved:]]
-    return sorted([*borders, *middles])
-
-
-def bar_words(count: int) -> tuple[str, ...]:
-    """Return the words of that many bars, best first; beyond seven they repeat, and the letters differ."""
-    if count in WORDS:
-        return WORDS[count]
-    return tuple(WORDS[7][round(k * 6 / (count - 1))] for k in range(count))
+    return Label(title, words, bar_of(score.score, borders), caption)
 
 
 def _letter(number: int) -> str:

@@ -272,16 +272,16 @@
     const label = labelOf(result, statistics);
     out.append(element("h2", {}, label.you === null ? "Cannot tell" : `You are: ${label.words[label.you]}`));
     out.append(drawLabel(label));
-    out.append(element("p", {}, `Of ${statistics.users.toLocaleString("en")} people, ${say(result.others)} what ` +
-      `${given.adversary} knows. ${result.rare} of your ${result.items} items are rare; ` +
+    out.append(element("p", {}, `For ${given.adversary}, ${say(result.others)} as well as you, out of ` +
+      `${statistics.users.toLocaleString("en")}. ${result.rare} of your ${result.items} items are rare; ` +
       `${result.unknown} are so rare that the statistics do not list them.`));
     if (result.clamped)
       out.append(element("p", { class: "note" }, "Your list lies outside what the provider has seen; the score was cut to its end."));
     if (!result.hurting.length) return;
     const table = element("table"), body = element("tbody"), head = element("tr");
     table.append(element("caption", {}, "What gives you away most, and where you would be without it"));
-    for (const name of ["item", "people who have it", "score without", "others who fit without"])
-      head.append(element("th", { scope: "col" }, name));
+    ["item", "people who have it", "score without", "others who fit without"].forEach((name, k) =>
+      head.append(element("th", k ? { scope: "col", class: "number" } : { scope: "col" }, name)));
     const header = element("thead");
     header.append(head);
     const rows = result.hurting.map((one) => [one.item, one.people === null ? "very few" : `about ${Math.round(one.people)}`,

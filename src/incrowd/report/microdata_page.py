@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Template
 
-from incrowd.report.label import COLOURS, MOST_SPLIT, WORDS, ink_on
+from incrowd.measures.microdata.scale import MOST_SPLIT, WORDS
+from incrowd.report.label import COLOURS, ink_on
 from incrowd.report.page import asset, page
 
 if TYPE_CHECKING:

@@ -98,7 +98,11 @@ def chart_html(chart: Chart) -> str:
 
 def table_html(table: Table) -> str:
     """Return a table with its title; numbers are right-aligned."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns)
+    numeric = [any(isinstance(row[k], int | float) for row in table.rows) for k in range(len(table.columns))]
+    head = "".join(
+        f'<th scope="col"{" class=number" if right else ""}>{escape(name)}</th>'
+        for name, right in zip(table.columns, numeric, strict=True)
+    )
     rows = "".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in table.rows)
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,8 +25,8 @@ class Series:
             raise ValueError(f"series '{self.name}': {len(self.x)} x values but {len(self.y)} y values")
 
     @classmethod
-    def of(cls, name: str, x: Sequence[float], y: Sequence[float]) -> Series:
-        """Make a series from any sequences of numbers (lists, arrays, columns)."""
+    def of(cls, name: str, x: Iterable[float], y: Iterable[float]) -> Series:
+        """Make a series from any numbers (lists, arrays, columns)."""
         return cls(name, tuple(float(v) for v in x), tuple(float(v) for v in y))
 
 

@@ -18,7 +18,7 @@ from incrowd.measures.microdata.definition import Floats
 from incrowd.measures.microdata.overlaps import Progress, clean, in_threads, shares_of
 from incrowd.measures.microdata.set_sizes import bernstein_reach
 from incrowd.measures.microdata.spec import Adversary, Knowledge
-from incrowd.measures.microdata.table import ItemTable
+from incrowd.measures.microdata.table import ItemTable, entries_of
 
 
 def others_against(
@@ -41,7 +41,7 @@ def others_against(
         raise InputError(
             f"adversary '{adversary.name}': the crowd holds no {adversary.matching.words}; choose another"
         )
-    known = Marks(marks[:, _entries(table.matrix, rows)], marks, within)
+    known = Marks(marks[:, entries_of(table.matrix, rows)], marks, within)
     return expected_others(
         profiles, table.matrix, adversary.knowledge, marks=known, memory=memory, progress=progress
     )
@@ -152,10 +152,3 @@ def _marks(table: ItemTable, attack: ScoringAttack) -> tuple[NDArray[np.float32]
     used = [(values, scale) for values, scale, use in all_marks if use]
     rows = np.array([values for values, _ in used], dtype=np.float32).reshape(len(used), table.matrix.nnz)
     return rows, np.array([scale for _, scale in used], dtype=np.float64)
-
-
-def _entries(matrix: sparse.csr_matrix, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of the given rows' entries in the table."""
-    starts, sizes = matrix.indptr[rows], np.diff(matrix.indptr)[rows]
-    first = np.repeat(starts - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
-    return np.asarray(first + np.arange(int(sizes.sum())), dtype=np.int64)

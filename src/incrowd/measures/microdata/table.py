@@ -98,6 +98,24 @@ def item_table(
     return ItemTable(matrix, users, items, ratings.to_numpy(), days.to_numpy(), data_hash)
 
 
+def restrict(table: ItemTable, rows: NDArray[np.int64]) -> ItemTable:
+    """Return the table of some of the people; items nobody of them has are gone."""
+    part = table.matrix[rows]
+    used = np.unique(part.indices)
+    entries = entries_of(table.matrix, rows)
+    columns = np.searchsorted(used, part.indices).astype(np.int32)
+    matrix = sparse.csr_matrix((part.data, columns, part.indptr), shape=(len(rows), len(used)))
+    names = table.users.gather(rows.tolist()), table.items.gather(used.tolist())
+    return ItemTable(matrix, *names, table.ratings[entries], table.days[entries], table.data_hash)
+
+
+def entries_of(matrix: sparse.csr_matrix, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of the given rows' entries in the table."""
+    starts, sizes = matrix.indptr[rows], np.diff(matrix.indptr)[rows]
+    first = np.repeat(starts - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+    return np.asarray(first + np.arange(int(sizes.sum())), dtype=np.int64)
+
+
 def _rows(source: Crowd | pl.DataFrame | pl.LazyFrame) -> tuple[pl.DataFrame, str | None]:
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         frame, data_hash = source.lazy(), None

@@ -1,0 +1,126 @@
+"""`incrowd study`: a paper's tables and figures on a crowd, one subcommand a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar, show, show_json
+
+if TYPE_CHECKING:
+    from incrowd.study.figures import Study
+
+app = typer.Typer(no_args_is_help=True, help="Run a paper's experiments on a crowd.")
+
+CrowdFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The crowd to study.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Where to write the report (one offline HTML file).")]
+
+
+def finish(study: Study, out: Path | None, as_json: bool) -> None:
+    """Write the report if asked, and say what came out."""
+    if out is not None:
+        from incrowd.report.page import study_page, write
+
+        write(out, study_page(study))
+    if as_json:
+        show_json(study.to_dict() | {"report": None if out is None else str(out)})
+        return
+    show(
+        f"{study.summary}\n" + (f"Report: {out}" if out else "Give --out report.html for tables and figures.")
+    )
+
+
+@app.command()
+def microdata(
+    crowd: CrowdFolder,
+    out: Out = None,
+    sample: Annotated[int, typer.Option("--sample", help="People in the simulated parts.")] = 200,
+    fewest: Annotated[int, typer.Option("--min-items", help="Leave out profiles with fewer items.")] = 8,
+    most: Annotated[int, typer.Option("--max-items", help="Leave out profiles with more items.")] = 5000,
+    memory: Memory = "1GiB",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """How well do people hide in a table of items, and does their own score tell them (paper 002)?"""
+    from incrowd.crowd import Crowd
+    from incrowd.measures.microdata.spec import ProfileFilter
+    from incrowd.measures.microdata.table import item_table
+    from incrowd.study.microdata import StudyOptions, microdata_study
+
+    options = StudyOptions(sample=sample, seed=seed, memory=parse_memory(memory))
+    with progress_bar("reading items") as progress:
+        table = item_table(Crowd(crowd), ProfileFilter(fewest=fewest, most=most))
+        study = microdata_study(table, options, progress)
+    finish(study, out, as_json)
+
+
+MinPosts = Annotated[int, typer.Option("--min-posts", help="Leave out profiles with fewer posts.")]
+MinProfiles = Annotated[
+    int, typer.Option("--min-profiles", help="Leave out communities with fewer profiles of any length.")
+]
+MinPairs = Annotated[
+    int, typer.Option("--min-pairs", help="Leave out pairs of communities that share fewer people.")
+]
+DropLargest = Annotated[int, typer.Option("--drop-largest", help="Leave out the largest communities.")]
+
+
+@app.command()
+def anonymity(
+    crowd: CrowdFolder,
+    out: Out = None,
+    min_posts: MinPosts = 20,
+    min_profiles: MinProfiles = 10,
+    min_pairs: MinPairs = 5,
+    drop_largest: DropLargest = 0,
+    memory: Memory = "1GiB",
+    as_json: AsJson = False,
+) -> None:
+    """How well do people hide in their communities (paper 000, table 1, figures 2 and 3)?"""
+    from incrowd.crowd import Crowd
+    from incrowd.study.anonymity import anonymity_study
+    from incrowd.study.matched import PairStudyOptions
+
+    options = PairStudyOptions(
+        min_posts=min_posts,
+        min_profiles=min_profiles,
+        min_pairs=min_pairs,
+        drop_largest=drop_largest,
+        memory=parse_memory(memory),
+    )
+    with progress_bar("counting words") as progress:
+        study = anonymity_study(Crowd(crowd), options, progress)
+    finish(study, out, as_json)
+
+
+@app.command()
+def linkability(
+    crowd: CrowdFolder,
+    out: Out = None,
+    source: Annotated[
+        str | None, typer.Option("--source", help="First community of the pair shown in detail.")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--target", help="Second community of that pair.")] = None,
+    min_posts: MinPosts = 20,
+    min_profiles: MinProfiles = 10,
+    min_pairs: MinPairs = 5,
+    drop_largest: DropLargest = 0,
+    memory: Memory = "1GiB",
+    as_json: AsJson = False,
+) -> None:
+    """Who can be linked despite a crowd (paper 003, figures 5 to 12)?"""
+    from incrowd.crowd import Crowd
+    from incrowd.study.linkability import linkability_study
+    from incrowd.study.matched import PairStudyOptions
+
+    options = PairStudyOptions(
+        min_posts=min_posts,
+        min_profiles=min_profiles,
+        min_pairs=min_pairs,
+        drop_largest=drop_largest,
+        memory=parse_memory(memory),
+    )
+    with progress_bar("counting words") as progress:
+        study = linkability_study(Crowd(crowd), options, source=source, target=target, progress=progress)
+    finish(study, out, as_json)

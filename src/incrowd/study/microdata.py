@@ -1,0 +1,203 @@
+"""Paper 002 on any table of items: its two tables, its figures, and the questions it leaves open.
+
+:func:`microdata_study` returns plain tables and charts; nothing here draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.measures.microdata.evaluation import Evaluation, evaluate
+from incrowd.measures.microdata.overlaps import Progress
+from incrowd.measures.microdata.provider import Scored
+from incrowd.measures.microdata.scale import bar_of, bar_words, split_upper
+from incrowd.measures.microdata.spec import ScoreSpec
+from incrowd.measures.microdata.table import ItemTable
+from incrowd.study.figures import Chart, Section, Series, Study, Table
+from incrowd.study.microdata_questions import (
+    StudyOptions,
+    adversary_section,
+    early_section,
+    found_section,
+    knowledge_section,
+    release_section,
+    sample_section,
+    threshold_section,
+)
+
+__all__ = ["StudyOptions", "microdata_study"]
+
+DRAWN = 120
+"""Points of a curve; more would not be seen."""
+
+
+def microdata_study(
+    table: ItemTable, options: StudyOptions | None = None, progress: Progress | None = None
+) -> Study:
+    """Run every experiment on one table."""
+    options = options or StudyOptions()
+    base = evaluate(table, memory=options.memory)
+    parts: list[Callable[[], Section]] = [
+        lambda: data_section(table),
+        lambda: agreement_section(base),
+        lambda: groups_section(base),
+        lambda: knowledge_section(base, options),
+        lambda: threshold_section(base),
+        lambda: release_section(base),
+        lambda: sample_section(table, options),
+        lambda: early_section(table, options),
+        lambda: adversary_section(table, options),
+        lambda: found_section(base, options),
+    ]
+    sections = []
+    for number, part in enumerate(parts, start=1):
+        sections.append(part())
+        if progress:
+            progress(number, len(parts), sections[-1].heading)
+    return Study(
+        name="microdata",
+        title="Hiding in a table of items",
+        summary=_summary(base),
+        sections=tuple(sections),
+        facts=_facts(base, options),
+    )
+
+
+def _summary(base: Evaluation) -> str:
+    crowd = 1 + base.others
+    paper = base.agreements["paper"].spearman
+    return (
+        f"{base.table.matrix.shape[0]:,} people and {base.table.matrix.shape[1]:,} items. "
+        f"For {base.knowledge.words}, half of the people hide among {np.median(crowd):.1f} people or fewer, "
+        f"and {np.mean(crowd < 2):.0%} among fewer than two. The score people can compute themselves orders "
+        f"them like the truth with a rank correlation of {paper:.2f}."
+    )
+
+
+def _facts(base: Evaluation, options: StudyOptions) -> dict[str, Any]:
+    from incrowd import __version__
+
+    return {
+        "paper": "Boukoros and Katzenbeisser 2017, doi:10.1145/3098954.3098977",
+        "adversary": base.knowledge.words,
+        "knowledge": base.knowledge.to_dict(),
+        "rare below": ScoreSpec().rare_below,
+        "log base": "e",
+        "sample": options.sample,
+        "seed": options.seed,
+        "data hash": base.table.data_hash or "not from a crowd",
+        "incrowd": __version__,
+    }
+
+
+def data_section(table: ItemTable) -> Section:
+    """Table 1 and figures 2 and 3: how large, and how long the tails."""
+    people, items = table.matrix.shape
+    entries = int(table.matrix.nnz)
+    row = (people, entries, items, entries / people, entries / people / items)
+    columns = ("people", "entries", "items", "items a person", "share of all items")
+    size = Table(title="Table 1: the data", columns=columns, rows=(row,))
+    return Section(
+        heading="The data",
+        text="A few people have very much, and a few items are had by very many: both curves fall steeply.",
+        parts=(
+            size,
+            _ranked("Figure 2: items in each profile", table.sizes, "person, by rank", "items"),
+            _ranked("Figure 3: people who have each item", table.popularity, "item, by rank", "people"),
+        ),
+    )
+
+
+def _ranked(title: str, counts: NDArray[np.int64], x_label: str, y_label: str) -> Chart:
+    ordered = np.sort(counts)[::-1]
+    ranks = np.unique(np.geomspace(1, len(ordered), DRAWN).astype(np.int64))
+    half = int(np.median(ordered))
+    return Chart(
+        kind="lines",
+        title=title,
+        sentence=f"Largest {int(ordered[0]):,}, half have {half:,} or fewer.",
+        x_label=x_label,
+        y_label=y_label,
+        series=(Series.of(y_label, ranks, ordered[ranks - 1]),),
+        x_log=True,
+        y_log=True,
+    )
+
+
+def agreement_section(base: Evaluation) -> Section:
+    """Table 2: does the score a client computes order people like the truth?"""
+    crowd = np.log1p(base.others)
+    rows = []
+    for name, one in base.agreements.items():
+        off = np.nan if name == "paper" else float(np.median(np.abs(np.log1p(base.estimates[name]) - crowd)))
+        rows.append((name, one.spearman, one.kendall, np.exp(off)))
+    return Section(
+        heading="Does the score tell the truth?",
+        text="Truth is the exact average number of people who fit (E|AS|), which only the holder of all data "
+        "can compute. The paper's score and the expected crowd need published counts alone. 1 means the same "
+        "order.",
+        parts=(
+            Table(
+                title="Table 2: rank correlation with the exact crowd",
+                columns=("score", "Spearman", "Kendall", "typical factor off"),
+                rows=tuple(rows),
+                note="'independent' is the expected crowd from exact counts without activity classes. The "
+                "factor is between the estimated and the exact number of people; the paper's score has no such "
+                "reading.",
+            ),
+        ),
+    )
+
+
+def _label_table(scored: Scored) -> Table:
+    """Figure 8: what a person is shown; the two safest groups are halved."""
+    borders = split_upper([float(border) for border in scored.groups.borders])
+    words = bar_words(len(borders) + 1)
+    bar = np.array([bar_of(float(score), borders) for score in scored.scores])
+    edges = [0.0, *borders, 1.0]
+    rows = tuple(
+        (word, edges[-2 - k], edges[-1 - k], float(np.mean(bar == k))) for k, word in enumerate(words)
+    )
+    return Table(
+        title="Figure 8: the bars of the label, best first",
+        columns=("bar", "score from", "to", "share of people"),
+        rows=rows,
+    )
+
+
+def groups_section(base: Evaluation) -> Section:
+    """Figures 4 to 6 and 8: groups of like score, and the crowds in them."""
+    scored, crowd = base.scored, 1 + base.others
+    label = scored.groups.of(scored.scores)
+    series, rows = [], []
+    for group in range(len(scored.groups.centres)):
+        inside = label == group
+        low, high = np.percentile(crowd[inside], [5, 95]) if inside.any() else (np.nan, np.nan)
+        scores = scored.scores[inside]
+        series.append(Series.of(f"group {group + 1}", crowd[inside], scores))
+        rows.append(
+            (group + 1, int(inside.sum()), float(scores.min()), float(scores.max()), float(low), float(high))
+        )
+    columns = ("group (1 = riskiest)", "people", "score from", "to", "crowd from (5 %)", "to (95 %)")
+    return Section(
+        heading="Groups of like risk",
+        text="Each point is a person without a name: to the right more people fit, upwards the score is better.",
+        parts=(
+            Chart(
+                kind="scatter",
+                title="Figures 4–6: score and exact crowd",
+                sentence="The score is worth its name if the cloud rises from left to right.",
+                x_label="people who fit on average, exact",
+                y_label="score",
+                series=tuple(series),
+                x_log=True,
+                lines=tuple(float(border) for border in scored.groups.borders),
+            ),
+            Table(title="The groups", columns=columns, rows=tuple(rows)),
+            _label_table(scored),
+        ),
+    )
