@@ -10,6 +10,7 @@ import typer
 
 from incrowd.cli.anonymity import anonymity
 from incrowd.cli.console import complain
+from incrowd.cli.demo import demo
 from incrowd.cli.info import info
 from incrowd.cli.ingest import ingest
 from incrowd.cli.linkability import linkability
@@ -42,6 +43,7 @@ def _root(
     """Measure how well a person hides in a crowd, and what would help."""
 
 
+app.command()(demo)
 app.command()(ingest)
 app.command()(info)
 app.command()(anonymity)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.measures.anonymity.assess import CURVE, CommunityAnonymity
-from incrowd.report.charts import draw
+from incrowd.report.charts import picture
 from incrowd.study.figures import Chart, Series
 
 
@@ -34,4 +34,4 @@ def crowd_chart(result: CommunityAnonymity) -> Chart:
 
 def crowd_picture(result: CommunityAnonymity) -> str:
     """Return the chart as a stand-alone SVG file."""
-    return draw(crowd_chart(result))
+    return picture(crowd_chart(result))

@@ -49,10 +49,8 @@ def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assess
     meeting = attack.meeting
     place = meeting.place_of(user)
     source, target = (int(x) for x in meeting.pairs[place])
-    sets = within_both(
-        attack.x, attack.y, meeting.pairs[[place]], metric=attack.metric, compute=attack.compute
-    )
-    crowd_size, distance = int(sets.matching[0]), float(sets.distances[0])
+    sets = within_both(attack.x, attack.y, meeting.pairs, metric=attack.metric, compute=attack.compute)
+    crowd_size, distance = int(sets.matching[place]), float(sets.distances[place])
     row = pairwise(attack.x[[source]], attack.y, metric=attack.metric, compute=attack.compute)[0]
     chosen = float(choice_probabilities(row, options.rule)[target])
     ranking = by_distance.relative_ranking(attack)
@@ -70,14 +68,16 @@ def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assess
             crowd,
             options,
             distance=distance,
-            local_matching_set=int(sets.both[0]),
-            anonymity_set=int(sets.anonymity[0]),
+            local_matching_set=int(sets.both[place]),
+            anonymity_set=int(sets.anonymity[place]),
             chosen_with_probability=chosen,
-            ranking=ranking.method,
+            relative_rank=int(ranking.ranks[target]),
+            relative_rank_of=int(attack.y.shape[0]),
+            relative_rank_method=ranking.method,
         ),
         baseline=float(attack.y.shape[0]),
-        crowd_rank=int(ranking.ranks[target]),
-        crowd_size=int(attack.y.shape[0]),
+        crowd_rank=int((sets.matching < crowd_size).sum()) + 1,
+        crowd_size=len(meeting.pairs),
         threats=(Threat.LINKABILITY,),
         evidence=evidence,
         explained=1 - distance**2 if explainable else None,
