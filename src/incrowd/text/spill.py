@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ class DiskArray:
     def __init__(self, dtype: npt.DTypeLike, folder: Path | None = None) -> None:
         self.dtype = np.dtype(dtype)
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the array lives
+        weakref.finalize(self, self._file.close)
         self._length = 0
 
     def __len__(self) -> int:

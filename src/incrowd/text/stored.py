@@ -18,6 +18,7 @@ from incrowd.text.options import TextOptions
 
 LAYOUT = 1
 """Raised when the files below change, so that old ones are not read."""
+SUMMARY = "summary.json"
 _MATRIX = ("data", "indices", "indptr")
 
 
@@ -55,12 +56,20 @@ def save(counts: Counts, place: Path) -> None:
 
 
 def load(place: Path, memory: int) -> Counts | None:
-    """Read counts back, or None if they are not there. A large matrix is paged in on demand."""
+    """Read counts back, or None if they are not there or damaged. A large matrix is paged in on demand."""
+    if not (place / SUMMARY).exists():
+        return None
+    try:
+        return _read(place, memory)
+    except (OSError, EOFError, ValueError, KeyError, pl.exceptions.PolarsError):
+        shutil.rmtree(place, ignore_errors=True)
+        return None
+
+
+def _read(place: Path, memory: int) -> Counts:
     import scipy.sparse as sp
 
-    if not (place / "summary.json").exists():
-        return None
-    summary = json.loads((place / "summary.json").read_text())
+    summary = json.loads((place / SUMMARY).read_text())
     files = [place / f"{part}.npy" for part in _MATRIX]
     is_large = sum(map(os.path.getsize, files)) > memory // 4
     data, indices, indptr = (np.load(file, mmap_mode="r" if is_large else None) for file in files)
@@ -80,4 +89,4 @@ def _write(counts: Counts, folder: Path) -> None:
     counts.vocabulary.to_frame().write_parquet(folder / "vocabulary.parquet")
     counts.dropped.write_parquet(folder / "dropped.parquet")
     summary = {"shape": counts.matrix.shape, "options_hash": counts.options_hash}
-    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / SUMMARY).write_text(json.dumps(summary))
