@@ -33,7 +33,7 @@ import numpy as np
 from scipy import sparse
 
 from incrowd.distances.balls import BallSizes, Histogram
-from incrowd.distances.question import Array, Floats, Ints, Piece, Question
+from incrowd.distances.question import Array, Floats, Ints, Piece, Question, rounded
 from incrowd.distances.reference import Metric
 from incrowd.distances.tiles import Tile
 
@@ -185,7 +185,7 @@ class Standing:
             self.columns.order[b] + self.tile.columns.start,
         )
         x, y = self.state.x.arrays, self.state.y.arrays
-        exact = exact_pairs(x, y, rows, columns, self.state.rule.metric)
+        exact = rounded(exact_pairs(x, y, rows, columns, self.state.rule.metric))
         self.distances[a, b] = exact
         if triangle:
             self.distances[b, a] = exact

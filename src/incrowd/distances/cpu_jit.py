@@ -39,6 +39,12 @@ def _jit(function: F) -> F:
     return compiled  # type: ignore[no-any-return]
 
 
+def _jit_plain(function: F) -> F:
+    """Compile without contraction, so that formulas symmetric on paper are symmetric to the bit."""
+    compiled: Any = nb.njit(nogil=True, cache=True, error_model="numpy")(function)
+    return compiled  # type: ignore[no-any-return]
+
+
 def _inline(function: F) -> F:
     compiled: Any = nb.njit(inline="always", fastmath={"contract"}, error_model="numpy")(function)
     return compiled  # type: ignore[no-any-return]
@@ -84,7 +90,7 @@ def log2_units(s: Any) -> Any:
 def _entropy(p: Any, p_aux: Any, q: Any, q_aux: Any) -> Any:
     """(p+q) log2(p+q) − p log2 p − q log2 q, with x log2 x at hand as auxiliary numbers. 0 if q is 0."""
     s = p + q
-    return s * log2_units(s) - q_aux - p_aux
+    return s * log2_units(s) - (p_aux + q_aux)  # p and q may change places without changing a bit
 
 
 @_inline
@@ -371,7 +377,7 @@ def count_within(distances: Array, radii: Array, guesses: Array, triangle: bool)
 JENSEN_SHANNON, TOTAL_VARIATION, HELLINGER, ANGULAR = 0, 1, 2, 3
 
 
-@_jit
+@_jit_plain
 def exact_pairs(x: Any, y: Any, rows: Array, columns: Array, metric: int) -> Array:
     """Compute listed pairs in double precision by formulas without cancellation, symmetric to the bit."""
     x_indptr, x_indices, x_data, x_factors = x

@@ -60,6 +60,10 @@ class Question(Protocol):
         ...
 
 
+DECIMALS = 12
+"""Distances and thresholds are compared after rounding to so many decimals. Digits behind them only tell in
+which order words were added up, and would break ties that are none."""
+
 NO_PAIRS: Pairs = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -71,6 +75,11 @@ def start_of(piece: Piece, name: str) -> int:
 def starts(*numbers: int) -> Ints:
     """Pack where strips begin."""
     return np.array(numbers, dtype=np.int64)
+
+
+def rounded(distances: Array) -> Floats:
+    """Return distances as they are compared."""
+    return np.round(np.asarray(distances, dtype=np.float64), DECIMALS)
 
 
 def around(values: Floats, distances: Array, tolerance: float) -> Pairs:

@@ -3,7 +3,8 @@
 
 X and Y hold one profile a row (sparse, dense, or `Profiles`). Without Y, X is compared with itself, each
 half once, and `include_self` says whether a person counts as their own neighbour. Thresholds are inclusive
-and decided in double precision, so that every kernel, tile size and engine returns the same counts.
+and decided in double precision, to twelve decimals, so that every kernel, tile size and engine returns the
+same counts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from incrowd.distances.neighbours import (
     TrueRanks,
     WithinBoth,
 )
-from incrowd.distances.question import Floats, Ints, Question
+from incrowd.distances.question import Floats, Ints, Question, rounded
 from incrowd.distances.reference import metric_named
 from incrowd.distances.rows import as_rows, check_pair, check_rows
 from incrowd.distances.solve import Engine, Job, Progress, Side, Threads
@@ -193,7 +194,7 @@ def pair_distances(
     side = _side(X, Y, metric)
     source, target = _pairs(pairs, side)
     kernel = choose(metric_named(metric), len(source), compute.kernel).kernel
-    return kernel.exact(kernel.prepare(*side, metric_named(metric)), source, target)
+    return rounded(kernel.exact(kernel.prepare(*side, metric_named(metric)), source, target))
 
 
 def _solve(question: Question, sides: tuple[Side, ...], metric: str, compute: Compute) -> Any:
@@ -259,4 +260,4 @@ def _finite(values: npt.ArrayLike, name: str) -> Floats:
     numbers = np.atleast_1d(np.array(values, dtype=np.float64))
     if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
         raise InputError(f"{name}: expected a list of finite numbers; got shape {numbers.shape}.")
-    return numbers
+    return rounded(numbers)

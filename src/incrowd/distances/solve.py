@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from incrowd.distances.kernel import Kernel
-from incrowd.distances.question import Array, Piece, Question
+from incrowd.distances.question import Array, Piece, Question, rounded
 from incrowd.distances.reference import metric_named
 from incrowd.distances.tiles import Tile, TilePlan
 
@@ -65,13 +65,12 @@ class Worker:
     def _settled(self, side: int, tile: Tile) -> Array:
         distances = self.kernel.tile(self.states[side], tile)
         if self.kernel.tolerance == 0:
-            return distances
+            return rounded(distances)
         i, j = self.question.doubtful(tile, side, distances, self.kernel.tolerance)
         if len(i):
             distances = distances.astype(np.float64)
-            distances[i, j] = self.kernel.exact(
-                self.states[side], i + tile.rows.start, j + tile.columns.start
-            )
+            rows, columns = i + tile.rows.start, j + tile.columns.start
+            distances[i, j] = rounded(self.kernel.exact(self.states[side], rows, columns))
             if tile.diagonal:
                 np.fill_diagonal(distances, 0.0)
         return distances
