@@ -181,6 +181,7 @@ def test_topics_can_be_read_from_a_file(tmp_path):
         ({"states": {"eternal": 0.1}}, "states"),
         ({"topics": {}}, "topics"),
         ({"vocabulary": 3}, "vocabulary"),
+        ({"start": 1_000}, "start"),
     ],
 )
 def test_options_that_cannot_be_met_are_refused_with_the_place(options, place):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from incrowd.crowd.synthetic.truth import PostsTruth
 
 DAY = 86_400
+MONDAY = 4 * DAY  # 1970 began on a Thursday
 SUBJECTS_PER_COMMUNITY = np.array([0.6, 0.9, 1.0])
 HOUR_SPREAD = 2.5
 
@@ -77,7 +78,7 @@ class SyntheticPosts(SyntheticTable):
     activity_tail: float = 0.8
     """Spread of the logarithm of posts per identity."""
     start: int = 1_388_966_400
-    """UTC seconds; the default is Monday, 6 January 2014."""
+    """UTC seconds of a Monday's midnight; the default is 6 January 2014."""
     weeks: int = 26
     warts: bool = False
     """Markdown, links, entities, quotes and emoji, as in real text."""
@@ -90,6 +91,7 @@ class SyntheticPosts(SyntheticTable):
         require(self.users >= 1, "users", "at least 1", self.users)
         require(self.communities >= 1, "communities", "at least 1", self.communities)
         require(self.weeks >= 1, "weeks", "at least 1", self.weeks)
+        require((self.start - MONDAY) % (7 * DAY) == 0, "start", "midnight UTC of a Monday", self.start)
         require(self.subjects >= 1, "subjects", "at least 1", self.subjects)
         require(self.vocabulary >= 100, "vocabulary", "at least 100 words", self.vocabulary)
         require(0 <= self.linkability <= 1, "linkability", "a number from 0 to 1", self.linkability)
@@ -195,16 +197,13 @@ class SyntheticPosts(SyntheticTable):
     @cached_property
     def stakes(self) -> style.Stakes:
         """What every user has a stake in."""
+        names, known = list(self.topics), slice(0, len(self.cast))
+        topic, state = style.draw_stakes(self.users, self.states, len(names), self.seed)
+        topic[known] = [names.index(character.topic) for character in self.cast]
+        state[known] = [style.STATES.index(character.state) for character in self.cast]
         widths = np.array([len(siblings) for siblings in self.lexicon.siblings])
-        drawn = style.draw_stakes(self.members, dict(self.states), len(self.topics), widths, self.seed)
-        known = slice(0, len(self.cast))
-        names = list(self.topics)
-        drawn.topic[known] = [names.index(character.topic) for character in self.cast]
-        drawn.state[known] = [style.STATES.index(character.state) for character in self.cast]
         posts = self.members.posts[self.members.home]
-        return style.Stakes(
-            drawn.topic, drawn.state, style.topical_posts(posts, drawn.state, widths[drawn.topic])
-        )
+        return style.Stakes(topic, state, style.topical_posts(posts, state, widths[topic]))
 
     @cached_property
     def _writer(self) -> Writer:

@@ -5,12 +5,13 @@ One rule makes two profiles of a person alike: see :func:`shared_draws`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.crowd.synthetic.chance import Floats, Ints, stream, uniform, zipf
+from incrowd.crowd.synthetic.chance import Floats, Ints, integers, stream, uniform, zipf
 from incrowd.crowd.synthetic.members import Members
 
 FAVOURITES = 28
@@ -104,13 +105,12 @@ class Stakes:
     posts: Ints
 
 
-def draw_stakes(members: Members, shares: dict[str, float], topics: int, widths: Ints, seed: int) -> Stakes:
-    """Give every user one topic and one state; `widths` is the number of siblings of each topic."""
-    users = np.arange(len(members.home))
+def draw_stakes(users: int, shares: Mapping[str, float], topics: int, seed: int) -> tuple[Ints, Ints]:
+    """Give every user one topic and one state, both as numbers."""
+    everybody = np.arange(users)
     borders = np.cumsum([shares.get(state, 0.0) for state in STATES[:-1]])
-    state = np.searchsorted(borders, uniform(stream(seed, "state"), users), side="right")
-    topic = np.minimum(uniform(stream(seed, "topic"), users) * topics, topics - 1).astype(np.int64)
-    return Stakes(topic, state, topical_posts(members.posts[members.home], state, widths[topic]))
+    state = np.searchsorted(borders, uniform(stream(seed, "state"), everybody), side="right")
+    return integers(stream(seed, "topic"), everybody, topics), state
 
 
 def topical_posts(posts: Ints, state: Ints, width: Ints) -> Ints:
