@@ -38,7 +38,9 @@ def test_a_row_by_hand() -> None:
 
 
 @given(distances, st.floats(0, 1), st.floats(0, 1))
-def test_a_crowd_never_shrinks_with_distance_or_members(others: list[float], d: float, newcomer: float) -> None:
+def test_a_crowd_never_shrinks_with_distance_or_members(
+    others: list[float], d: float, newcomer: float
+) -> None:
     row = [0.0, *others]
     assert crowd_size(row, d) <= crowd_size(row, d + 0.1)
     assert crowd_size(row, d) <= crowd_size([*row, newcomer], d)  # corollary 3

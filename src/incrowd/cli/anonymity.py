@@ -39,7 +39,7 @@ def anonymity(
     min_posts: Annotated[int, typer.Option("--min-posts", help="Leave out members with fewer posts.")] = 1,
     model: Annotated[str, typer.Option("--model", help="unigram, indicator or tfidf.")] = "unigram",
     distance: Annotated[
-        str, typer.Option("--distance", help="jensen-shannon, cosine, total-variation or hellinger.")
+        str, typer.Option("--distance", help="jensen-shannon, angular-cosine, total-variation or hellinger.")
     ] = "jensen-shannon",
     rule: Annotated[
         str, typer.Option("--rule", help="How the adversary chooses: inverse, normalised or softmax.")

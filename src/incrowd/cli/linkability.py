@@ -40,7 +40,9 @@ def linkability(
     ] = "unigram",
     min_posts: Annotated[int, typer.Option("--min-posts", help="Leave out profiles with fewer posts.")] = 10,
     model: Annotated[str, typer.Option("--model", help="unigram, indicator, tfidf or topics.")] = "unigram",
-    distance: Annotated[str, typer.Option("--distance", help="jensen-shannon or cosine.")] = "jensen-shannon",
+    distance: Annotated[
+        str, typer.Option("--distance", help="jensen-shannon or angular-cosine.")
+    ] = "jensen-shannon",
     rule: Annotated[
         str,
         typer.Option("--rule", help="How a distance becomes a probability: inverse, normalised, softmax."),

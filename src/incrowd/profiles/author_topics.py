@@ -59,7 +59,7 @@ def author_topics(
     from incrowd.profiles.author_topics_kernel import sample
 
     chosen = options or AuthorTopicOptions()
-    people = int(authors.max(initial=-1)) + 1
+    people = int(authors.max()) + 1 if authors.size else 0
     if not words.size:
         return np.full((people, chosen.author_topics), 1 / chosen.author_topics)
     mixtures: Any = sample(

@@ -32,7 +32,8 @@ def stand_out(profiles: Profiles, row: int) -> tuple[tuple[Evidence, ...], float
     used = np.flatnonzero(p > 0)
     order = used[np.argsort(-terms[used], kind="stable")]
     evidence = [
-        Evidence(what=f"the word “{profiles.vocabulary[int(w)]}”", contribution=float(terms[w])) for w in order
+        Evidence(what=f"the word “{profiles.vocabulary[int(w)]}”", contribution=float(terms[w]))
+        for w in order
     ]
     rest = float(terms[p == 0].sum())
     evidence.append(Evidence(what="words others use and you do not", contribution=rest))

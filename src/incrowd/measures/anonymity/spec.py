@@ -10,7 +10,7 @@ from incrowd.errors import InputError
 from incrowd.text.options import TextOptions
 
 Model = Literal["unigram", "indicator", "tfidf"]
-Distance = Literal["jensen-shannon", "cosine", "total-variation", "hellinger"]
+Distance = Literal["jensen-shannon", "angular-cosine", "total-variation", "hellinger"]
 
 ADVERSARY = "someone who has read the whole community and compares which words people use"
 

@@ -10,7 +10,7 @@ from incrowd.errors import InputError
 from incrowd.text.options import TextOptions
 
 Model = Literal["unigram", "indicator", "tfidf", "topics"]
-Distance = Literal["jensen-shannon", "cosine"]
+Distance = Literal["jensen-shannon", "angular-cosine"]
 AdversaryName = Literal["unigram", "determined"]
 
 ADVERSARIES: dict[str, str] = {

@@ -1,0 +1,14 @@
+"""A tiny public crowd, made once a worker, that tests read and never change."""
+
+from __future__ import annotations
+
+import pytest
+
+from incrowd.crowd import Crowd
+from incrowd.synthetic import demo_person
+
+
+@pytest.fixture(scope="session")
+def tiny_crowd(tmp_path_factory: pytest.TempPathFactory) -> Crowd:
+    """Sixty made-up people, alex among them: posts in four communities, ratings, attributes."""
+    return demo_person(users=60, seed=5).crowd(tmp_path_factory.mktemp("tiny") / "crowd")
