@@ -12,9 +12,9 @@ LIBRARIES = 160 * MIB
 LEAST = 512 * MIB
 DATABASE_SHARE = 0.45
 """DuckDB may exceed its limit by a part of it, so it gets less than half of the rest."""
-BATCHES_AT_ONCE = 48
+BATCHES_AT_ONCE = 72
 """Parsing, checking, hashing and writing a batch hold it in several forms at once."""
-BUCKETS_AT_ONCE = 12
+BUCKETS_AT_ONCE = 16
 """A bucket is held unsorted, sorted and being written."""
 LEAST_BATCH, MOST_BATCH = 1 * MIB, 32 * MIB
 

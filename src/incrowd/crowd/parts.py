@@ -16,7 +16,7 @@ from incrowd.crowd.manifest import Part
 
 PARTS_FOLDER = "parts"
 ROW_GROUP_ROWS = 32_768
-ROW_GROUP_BYTES = 16 * 2**20
+ROW_GROUP_BYTES = 8 * 2**20
 PART_BYTES = 2**30
 """About how many bytes of rows, before compression, go into one part."""
 UNIQUE = {"text", "content_hi", "content_lo", "id_hi", "id_lo"}
