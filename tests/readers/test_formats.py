@@ -99,6 +99,11 @@ def test_every_format_has_an_example() -> None:
     assert {example.format for example in EXAMPLES} == set(FORMATS)
 
 
+def test_the_documentation_describes_every_format() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "formats.md").read_text("utf-8")
+    assert all(f"| `{name}` |" in page for name in FORMATS)
+
+
 def test_an_unknown_format_name_lists_the_known(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Known: reddit, "):
         detect(tmp_path / "x", "excel")

@@ -55,10 +55,13 @@ def detect(path: Path | str, format: str = "auto") -> Reader:
     path = Path(path)
     head = first_bytes(path)
     # The second look skips lines that are too long: a file may begin with one.
-    for start in (head, first_lines(path)):
-        for reader in FORMATS.values():
-            if reader.recognises(path, start):
-                return reader
+    reader = _recognised(path, head) or _recognised(path, first_lines(path))
+    if reader is not None:
+        return reader
     raise UnreadableSource(
         f"{path}: {what_it_is(head)}. Known formats: {', '.join(FORMATS)}. Force one with --format."
     )
+
+
+def _recognised(path: Path, head: bytes) -> Reader | None:
+    return next((reader for reader in FORMATS.values() if reader.recognises(path, head)), None)

@@ -60,8 +60,8 @@ WHOLE = Whole()
 
 
 def make_batch(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> Batch:
-    """Turn rows of text that are whole and sound, numbered in `row`, into a batch."""
-    return batch_of(Parsed(raw.rename({"row": ROW})), layout, options)
+    """Turn rows of text that are whole and sound, numbered in :data:`ROW` or `row`, into a batch."""
+    return batch_of(Parsed(raw if ROW in raw.columns else raw.rename({"row": ROW})), layout, options)
 
 
 def batch_of(parsed: Parsed, layout: Layout, options: ReadOptions, extent: Extent = WHOLE) -> Batch:
