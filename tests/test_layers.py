@@ -28,7 +28,7 @@ LAYERS = [
     "web",
     "cli",
 ]
-BARE_ARRAY_LAYERS = {"numpy", "scipy", "numba", "cupy", "cupyx"}
+BARE_ARRAY_LAYERS = {"numpy", "scipy", "numba", "llvmlite", "cupy", "cupyx"}  # llvmlite comes with Numba
 
 
 def _modules() -> list[tuple[str, ast.Module]]:

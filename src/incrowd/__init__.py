@@ -13,7 +13,7 @@ from incrowd.errors import IncrowdError
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
 
 if TYPE_CHECKING:
-    from incrowd import synthetic
+    import incrowd.synthetic as synthetic
     from incrowd.crowd import Crowd
     from incrowd.measures import microdata
 

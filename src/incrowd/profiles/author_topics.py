@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int32]
+Ints = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)

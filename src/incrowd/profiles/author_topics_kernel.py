@@ -75,7 +75,8 @@ def sample(
                 word = (by_word[w, n_author + t] + beta) / (topic_total[n_author + t] + vocabulary * beta)
                 total += share * (by_post[d, t] + alpha) * word
                 cumulative[n_author + t] = total
-            t = min(np.searchsorted(cumulative, np.random.random() * total, side="right"), n_topics - 1)
+            t = int(np.searchsorted(cumulative, np.random.random() * total, side="right"))
+            t = min(t, n_topics - 1)
 
             topics[i] = t
             by_word[w, t] += 1

@@ -113,7 +113,8 @@ def _modelled(
     rows = weigh(raw)
     totals = np.asarray(rows.sum(axis=1)).ravel()
     rows = sp.csr_matrix(sp.diags(1.0 / np.where(totals > 0, totals, 1.0)) @ rows)
-    return Profiles(matrix=rows, ids=ids, vocabulary=counts.vocabulary, model=model, dropped=dropped)
+    words = list(counts.vocabulary)
+    return Profiles(matrix=rows, ids=ids, vocabulary=words, model=model, dropped=dropped)
 
 
 def _by_reason(counts: Counts) -> dict[str, int]:

@@ -95,12 +95,14 @@ def _reasons(
     counts = meeting.counts
     rows = [meeting.sources[source], meeting.targets[target]]
     own = np.asarray(counts.matrix[rows].toarray(), np.float64)
-    evidence = word_evidence(*(own / own.sum(axis=1, keepdims=True)), counts.vocabulary)
+    p, q = own / own.sum(axis=1, keepdims=True)
+    words = list(counts.vocabulary)
+    evidence = word_evidence(p, q, words)
     frequencies = unigram(counts).matrix
     others = frequencies[np.delete(meeting.targets, target)]
     pair = OwnPair(own[0], own[1], others, Compute(memory=options.memory))
     posts = _own_posts(crowd, options, str(meeting.people[meeting.pairs[:, 0] == source][0]), counts)
-    tried = [words_to_avoid(pair, counts.vocabulary)]
+    tried = [words_to_avoid(pair, words)]
     deletion = posts_to_delete(pair, posts)
     tried.append(deletion[0] if deletion else None)
     return evidence, tuple(advice for advice in tried if advice is not None)

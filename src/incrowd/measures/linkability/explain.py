@@ -70,7 +70,7 @@ class OwnPair:
     def crowd(self, source: Array, target: Array) -> int:
         """Count the targets at least as near to the source as its own match, the match included."""
         if not source.sum() or not target.sum():
-            return self.others.shape[0] + 1
+            return int(self.others.shape[0]) + 1
         p, q = (np.atleast_2d(x / x.sum()) for x in (source, target))
         own = pairwise(p, q, compute=self.compute)[0, 0]
         return 1 + int((pairwise(p, self.others, compute=self.compute)[0] <= own).sum())
