@@ -74,11 +74,6 @@ def guess(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def looks_like_header(names: Sequence[str]) -> bool:
-    """Say whether these are column names rather than data: a user column and no repeats."""
-    return "user" in guess(names) and len(set(names)) == len(names)
-
-
 def layout_of(names: Sequence[str], options: ReadOptions, place: str) -> Layout:
     """Decide how a source's columns become a table, or say what is missing."""
     guessed = guess(names)
