@@ -48,6 +48,15 @@ class Chart:
     lines: tuple[float, ...] = ()
     """Dashed horizontal lines, e.g. borders between groups."""
 
+    def __post_init__(self) -> None:
+        if self.kind != "bars":
+            return
+        places = {float(k) for k in range(len(self.categories))}
+        if any(not places.issuperset(one.x) for one in self.series):
+            raise ValueError(
+                f"chart '{self.title}': bars stand at 0 to {len(self.categories) - 1}, one a category"
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Table:

@@ -3,8 +3,8 @@
 Three rules, with k = ``ReleaseSpec.crowd`` (derivation in NOTES.md):
 
 * an item is listed only if more than k people have it, and its count is told as a band at least k wide;
-* what was told of an item is told again until at least k people more (or fewer) have it, so that one person's
-  coming or going is not followed by a change that only they can have caused;
+* what was told of an item is told again until at least k people more (or fewer) have it: releases mostly repeat
+  themselves, and a change is about at least k people;
 * where the lines lie is secret: each item's count is shifted by a secret 0..k-1 before it is banded, and the
   change that opens a band again is k plus a secret 0..k-1.
 
@@ -74,7 +74,7 @@ def make_bands(largest: int, threshold: int, spec: ReleaseSpec) -> Bands:
         return Bands(every, every.astype(np.float64))
     k = spec.crowd
     line = threshold + k // 2  # in shifted counts, which are (k - 1) / 2 too large on average
-    edges = [2 * k]
+    edges = [line if 2 * k < line < 3 * k else 2 * k]
     while edges[-1] <= largest + k:
         following = max(edges[-1] + k, int(np.ceil(edges[-1] * spec.step)))
         # A band may be a little wider, never narrower, to end exactly on the line.
