@@ -1,0 +1,1 @@
+"""The measures: each turns a crowd, a profile and an adversary into an assessment."""

@@ -1,0 +1,209 @@
+"""Counting the minimal groups of one connected part: five exact solvers and which of them to try when.
+
+- products: multiply out and absorb, in plain Python: tiny parts, nothing to compile;
+- sum: 3^k terms for k values, however many users (inclusion.py);
+- sweep: 3^w cells for w values open at a time, however many values (frontier.py);
+- enumeration: one step for each choice of patterns (enumerate.py);
+- diagram: a decision diagram of all minimal groups (zdd.py).
+
+All give the same integers. The cost of the second and third is known beforehand, so they are only started
+if they fit; the last two are tried with the time that is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.measures.release.clock import Deadline
+from incrowd.measures.release.definition import multiply_and_absorb
+from incrowd.measures.release.order import Plan, plan
+from incrowd.measures.release.patterns import PatternCounts
+
+SECONDS_PER_STEP = 4e-9
+"""Of the solvers whose cost is known beforehand; a rough figure, the clock decides."""
+PRODUCT_COMPARISONS = 50_000
+Residues = tuple[NDArray[np.uint64], NDArray[np.uint64]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count:
+    """How many minimal groups there are, and how many hold one given user of each pattern."""
+
+    groups: int
+    each: tuple[int, ...]
+    solver: str
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A connected part of a response, with what the solvers need to know of it."""
+
+    patterns: PatternCounts
+
+    @cached_property
+    def masks(self) -> list[int]:
+        """The patterns as integers."""
+        return self.patterns.integers()
+
+    @property
+    def values(self) -> int:
+        """How many values it has."""
+        return len(self.patterns.values)
+
+    @cached_property
+    def bound(self) -> int:
+        """At least as large as the number of minimal groups: a choice of one holder a value, or of at most
+        one user a pattern, determines the group.
+        """
+        supports: list[int] = self.patterns.supports.tolist()
+        weights: list[int] = self.patterns.weights.tolist()
+        return min(math.prod(supports), math.prod(weight + 1 for weight in weights))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The order of the frontier sweep."""
+        return plan(self.masks, self.values)
+
+
+def count_groups(part: Part, deadline: Deadline, memory: int) -> Count | None:
+    """Count exactly with whatever solver fits the time and memory; None if none does."""
+    for solver in _worth_trying(part, deadline, memory):
+        counted = count_with(solver, part, deadline, memory)
+        if counted is not None:
+            return counted
+        if deadline.passed:
+            return None
+    return None
+
+
+def count_with(solver: str, part: Part, deadline: Deadline, memory: int) -> Count | None:
+    """Count with one named solver; None if it did not get through."""
+    with deadline.not_counting():
+        compile_solver(solver)
+    return SOLVERS[solver](part, deadline, memory)
+
+
+@cache
+def compile_solver(solver: str) -> None:
+    """Run a solver on a tiny case, so that its code is compiled (or read from the cache) beforehand."""
+    two_values = Part(PatternCounts.from_counts({0b01: 2, 0b10: 2, 0b11: 1}))
+    SOLVERS[solver](two_values, Deadline(math.inf), 2**30)
+
+
+def _worth_trying(part: Part, deadline: Deadline, memory: int) -> list[str]:
+    costs = expected_seconds(part, memory)
+    fitting = sorted((seconds, solver) for solver, seconds in costs.items() if seconds < deadline.left)
+    return ["products", *(solver for _, solver in fitting[:1]), "enumeration", "diagram"]
+
+
+def expected_seconds(part: Part, memory: int) -> dict[str, float]:
+    """Estimate the time of the solvers whose cost is known beforehand, where they fit into memory."""
+    lanes = 4 * (part.bound.bit_length() // 104 + 1)
+    k = part.values
+    costs = {}
+    if k <= 20 and 2.0**k * 200 < memory:
+        costs["sum"] = 3.0**k * (k * k / 6 + 12) * lanes * SECONDS_PER_STEP
+    if len(part.masks) <= 5000 and (k > 8 or len(part.masks) < 40):
+        sweep = part.plan
+        if 16 * (sweep.saved + 2 * 3.0**sweep.width) < memory:
+            costs["sweep"] = 4 * (sweep.cost + 300 * len(sweep.steps)) * lanes * SECONDS_PER_STEP
+    return costs
+
+
+def _products(part: Part, deadline: Deadline, memory: int) -> Count | None:
+    clauses = [sum(1 << row for row in np.flatnonzero(column).tolist()) for column in part.patterns.table.T]
+    terms = multiply_and_absorb(clauses, limit=PRODUCT_COMPARISONS)
+    if terms is None:
+        return None
+    weights = part.patterns.weights.tolist()
+    rows = [[row for row in range(len(weights)) if term >> row & 1] for term in terms]
+    sizes = [math.prod(weights[row] for row in term) for term in rows]
+    each = [0] * len(weights)
+    for term, size in zip(rows, sizes, strict=True):
+        for row in term:
+            each[row] += size // weights[row]
+    return Count(groups=sum(sizes), each=tuple(each), solver="products")
+
+
+def _sum(part: Part, deadline: Deadline, memory: int) -> Count | None:
+    from incrowd.measures.release.inclusion import count_by_sum
+
+    expected = expected_seconds(part, memory).get("sum", math.inf)
+    with deadline.watch(expected) as stop:
+        return _from_residues(
+            part,
+            "sum",
+            lambda lanes: count_by_sum(part.masks, part.patterns.weights, part.values, lanes, stop),
+        )
+
+
+def _sweep(part: Part, deadline: Deadline, memory: int) -> Count | None:
+    from incrowd.measures.release.frontier import count_by_sweep
+
+    expected = expected_seconds(part, memory).get("sweep", math.inf)
+    with deadline.watch(expected) as stop:
+        return _from_residues(
+            part,
+            "sweep",
+            lambda lanes: count_by_sweep(part.plan, part.masks, part.patterns.weights, lanes, stop),
+        )
+
+
+def _enumeration(part: Part, deadline: Deadline, memory: int) -> Count | None:
+    from incrowd.measures.release.enumerate import count_by_enumeration
+
+    patterns = part.patterns
+    with deadline.watch(math.inf, share=0.5) as stop:
+        return _from_residues(
+            part,
+            "enumeration",
+            lambda lanes: count_by_enumeration(patterns.masks, patterns.table, patterns.weights, lanes, stop),
+        )
+
+
+def _diagram(part: Part, deadline: Deadline, memory: int) -> Count | None:
+    from incrowd.measures.release.zdd import BYTES_PER_NODE, count_by_diagram
+
+    # Variables in the order of the sweep: a diagram is narrow where few values are open.
+    order = np.array([step.pattern for step in part.plan.steps])
+    table, weights = part.patterns.table[order], part.patterns.weights[order]
+    for nodes in (2**16, 2**20, 2**24):
+        allowed = min(nodes, memory // BYTES_PER_NODE)
+        with deadline.watch(math.inf) as stop:
+            count = partial(count_by_diagram, table, weights, stop=stop, nodes=allowed)
+            found = _from_residues(part, "diagram", count)
+        if found is not None:
+            each = np.empty(len(order), dtype=object)
+            each[order] = found.each
+            return Count(groups=found.groups, each=tuple(each), solver="diagram")
+        if allowed < nodes or deadline.passed:
+            return None
+    return None
+
+
+SOLVERS: dict[str, Callable[[Part, Deadline, int], Count | None]] = {
+    "products": _products,
+    "sum": _sum,
+    "sweep": _sweep,
+    "enumeration": _enumeration,
+    "diagram": _diagram,
+}
+
+
+def _from_residues(
+    part: Part, solver: str, count: Callable[[NDArray[np.uint64]], Residues | None]
+) -> Count | None:
+    from incrowd.measures.release.modular import combine, lanes, primes_for
+
+    moduli = primes_for(part.bound)
+    residues = count(lanes(moduli))
+    if residues is None:
+        return None
+    totals, each = residues
+    return Count(groups=combine(totals, moduli)[0], each=tuple(combine(each, moduli)), solver=solver)

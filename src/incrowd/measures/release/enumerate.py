@@ -1,0 +1,170 @@
+"""Listing minimal groups depth first, without ever keeping them: best when there are few.
+
+The search of Murakami and Uno (MMCS, Discrete Applied Mathematics 170, 2014): take an uncovered value with
+the fewest candidates, try each of them, and drop a candidate as soon as it would leave somebody already
+chosen without a value of their own. A branch stands for a choice of patterns, not of users, so its weight is
+the product of the numbers of users who share the patterns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from incrowd.measures.release.modular import Lanes, reduce_word
+from incrowd.measures.release.patterns import Masks, pack
+
+
+def count_by_enumeration(
+    masks: Masks,
+    table: NDArray[np.bool_],
+    weights: NDArray[np.int64],
+    primes: Lanes,
+    stop: NDArray[np.int64],
+    leaves: int = 2**40,
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
+    """Count modulo each prime: all minimal groups, and those that hold one given user of each pattern.
+
+    None if `stop` was raised or the search passed `leaves` choices of patterns.
+    """
+    patterns, values = table.shape
+    depth = min(patterns, values) + 1
+    p = primes[:, 0].astype(object)
+    factors = (weights.astype(object)[:, None] * 2**32 % p).astype(np.uint64)
+    uncovered = np.zeros((depth, masks.shape[1]), np.uint64)
+    uncovered[0] = pack(np.ones((1, values), np.bool_))[0]
+    holders = pack(table.T)
+    candidates = np.zeros((depth, holders.shape[1]), np.uint64)
+    candidates[0] = pack(np.ones((1, patterns), np.bool_))[0]
+    sums = np.zeros((depth, len(primes)), np.uint64)
+    shares = np.zeros((patterns, len(primes)), np.uint64)
+    if not _search(masks, holders, factors, primes, uncovered, candidates, sums, shares, stop, leaves):
+        return None
+    return sums[0][:, None], shares.T
+
+
+@njit(cache=True, nogil=True)
+def _search(masks, holders, factors, primes, uncovered, candidates, sums, shares, stop, leaves):  # type: ignore[no-untyped-def]
+    depths, words = uncovered.shape
+    lanes = primes.shape[0]
+    to_try = np.zeros_like(candidates)
+    chosen = np.zeros(depths, np.int64)
+    own = np.zeros((depths, depths, words), np.uint64)  # own[d, i]: values that only the i-th chosen covers
+    product = np.zeros((depths, lanes), np.uint64)  # product of the weights chosen so far
+    for lane in range(lanes):
+        product[0, lane] = 1
+    found, steps, d = 0, 0, 0
+    entering = True
+    while d >= 0:
+        steps += 1
+        if steps & 1023 == 0 and (stop[0] or found > leaves):
+            return False
+        if entering:
+            value = _hardest(uncovered[d], holders, candidates[d])
+            if value == -1:  # everything is covered: a minimal group
+                found += 1
+                for lane in range(lanes):
+                    sums[d, lane] = 1
+                entering = False
+                d -= 1
+                if d >= 0:
+                    _return(d, chosen[d], sums, shares, product, factors, primes)
+                continue
+            for lane in range(lanes):
+                sums[d, lane] = 0
+            for word in range(to_try.shape[1]):
+                to_try[d, word] = holders[value, word] & candidates[d, word]
+                candidates[d, word] &= ~to_try[d, word]
+            entering = False
+        pattern = _take(to_try[d])
+        if pattern < 0:
+            d -= 1
+            if d >= 0:
+                _return(d, chosen[d], sums, shares, product, factors, primes)
+            continue
+        if not _keeps_own(own, d, masks[pattern]):
+            continue
+        for word in range(words):
+            own[d + 1, d, word] = masks[pattern, word] & uncovered[d, word]
+            uncovered[d + 1, word] = uncovered[d, word] & ~masks[pattern, word]
+        for lane in range(lanes):
+            word = product[d, lane] * factors[pattern, lane]
+            product[d + 1, lane] = reduce_word(word, primes[lane, 0], primes[lane, 1])
+        candidates[d + 1] = candidates[d]
+        # Later branches may use the pattern again: it did not hurt anybody.
+        candidates[d, pattern >> 6] |= np.uint64(1) << np.uint64(pattern & 63)
+        chosen[d] = pattern
+        d += 1
+        entering = True
+    for lane in range(lanes):
+        p = primes[lane, 0]
+        for pattern in range(shares.shape[0]):
+            shares[pattern, lane] = shares[pattern, lane] % p * primes[lane, 2] % p
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _return(d, pattern, sums, shares, product, factors, primes):  # type: ignore[no-untyped-def]
+    """Take what the branch of a pattern found into the sum of the level above."""
+    for lane in range(primes.shape[0]):
+        p, negative_inverse = primes[lane, 0], primes[lane, 1]
+        below = sums[d + 1, lane]
+        shares[pattern, lane] += reduce_word(product[d, lane] * below, p, negative_inverse)
+        word = sums[d, lane] + reduce_word(factors[pattern, lane] * below, p, negative_inverse)
+        sums[d, lane] = word - p if word >= p else word
+
+
+@njit(cache=True, nogil=True)
+def _keeps_own(own, d, mask):  # type: ignore[no-untyped-def]
+    """Write what stays of everybody's own values; False if somebody would lose their last one."""
+    for i in range(d):
+        left = np.uint64(0)
+        for word in range(len(mask)):
+            own[d + 1, i, word] = own[d, i, word] & ~mask[word]
+            left |= own[d + 1, i, word]
+        if left == 0:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _hardest(uncovered, holders, candidates):  # type: ignore[no-untyped-def]
+    """Return the uncovered value with the fewest candidates; -1 if all are covered."""
+    best, fewest = -1, 1 << 62
+    for word in range(len(uncovered)):
+        rest = uncovered[word]
+        while rest:
+            value = 64 * word + _lowest(rest)
+            rest &= rest - np.uint64(1)
+            count = 0
+            for part in range(len(candidates)):
+                count += _ones(holders[value, part] & candidates[part])
+            if count < fewest:
+                best, fewest = value, count
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _take(words):  # type: ignore[no-untyped-def]
+    """Remove the lowest set bit and return its place; -1 if there is none."""
+    for word in range(len(words)):
+        if words[word]:
+            place = 64 * word + _lowest(words[word])
+            words[word] &= words[word] - np.uint64(1)
+            return place
+    return -1
+
+
+@njit(inline="always")
+def _lowest(word):  # type: ignore[no-untyped-def]
+    return _ones((word & (~word + np.uint64(1))) - np.uint64(1))
+
+
+@njit(inline="always")
+def _ones(word):  # type: ignore[no-untyped-def]
+    """Count set bits, by pairs, fours and eights."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))

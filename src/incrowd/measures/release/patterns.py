@@ -1,0 +1,234 @@
+"""Who lists what, with the people forgotten: users who list the same released values are one pattern.
+
+q depends on a response only through how many people share each pattern of values. A million users who
+answered about ten values are at most 1,023 patterns, so everything after this file works on few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import InputError
+
+WORD = 64
+Masks = NDArray[np.uint64]
+Holders = Mapping[Any, Iterable[Any]]
+"""Value -> the users who list it."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PatternCounts:
+    """How many users share each pattern of values; users who list none of them are left out.
+
+    Parameters
+    ----------
+    values
+        The labels of the released values, in the order of the bits.
+    masks
+        One row a pattern, bit i of the row set if the pattern has value i; 64 values a word.
+    weights
+        How many users have the pattern.
+    """
+
+    values: tuple[Hashable, ...]
+    masks: Masks
+    weights: NDArray[np.int64]
+
+    @classmethod
+    def from_holders(cls, holders: Holders) -> PatternCounts:
+        """Group the users of a response by what they list."""
+        return HolderIndex.from_holders(holders).patterns()
+
+    @classmethod
+    def from_counts(
+        cls, counts: Mapping[int, int], values: Sequence[Hashable] | None = None
+    ) -> PatternCounts:
+        """Take bit mask -> number of users, e.g. ``{0b01: 400, 0b10: 500, 0b11: 100}``."""
+        if any(mask < 0 or users < 0 for mask, users in counts.items()):
+            raise InputError("pattern counts: expected bit masks and counts of 0 or more, got a negative one")
+        width = max((mask.bit_length() for mask in counts), default=0)
+        labels = tuple(range(width)) if values is None else tuple(values)
+        if len(labels) < width:
+            raise InputError(f"pattern counts: expected at least {width} value labels, got {len(labels)}")
+        words = words_for(len(labels))
+        rows = [[(mask >> (WORD * w)) & (2**WORD - 1) for w in range(words)] for mask in counts]
+        masks = np.array(rows, dtype=np.uint64).reshape(len(rows), words)
+        return cls(labels, *_merge(masks, np.array(list(counts.values()), dtype=np.int64)))
+
+    def __repr__(self) -> str:
+        return f"PatternCounts({len(self.values)} values, {len(self.weights)} patterns, {self.users} users)"
+
+    @property
+    def users(self) -> int:
+        """How many people list at least one of the values."""
+        return int(self.weights.sum())
+
+    @cached_property
+    def table(self) -> NDArray[np.bool_]:
+        """Patterns by values, as a table of booleans."""
+        rows = self.masks.astype("<u8").view(np.uint8)
+        bits = np.unpackbits(rows, axis=1, bitorder="little", count=len(self.values))
+        return bits.astype(np.bool_)
+
+    @cached_property
+    def supports(self) -> NDArray[np.int64]:
+        """How many users list each value."""
+        return np.asarray(self.weights @ self.table, dtype=np.int64)
+
+    def select(self, keep: Sequence[int] | NDArray[np.int64]) -> PatternCounts:
+        """Release only these values (by position): patterns that become alike merge."""
+        keep = np.asarray(keep, dtype=np.int64)
+        labels = tuple(self.values[i] for i in keep)
+        return PatternCounts(labels, *_merge(pack(self.table[:, keep]), self.weights))
+
+    def integers(self) -> list[int]:
+        """Return the masks as Python integers of any width."""
+        rows = self.masks.astype("<u8")
+        return [int.from_bytes(row.tobytes(), "little") for row in rows]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HolderIndex:
+    """A table value -> user numbers, prepared once, from which any response is grouped quickly.
+
+    `starts[i]:starts[i + 1]` are the places in `members` of the user numbers that hold value i.
+    """
+
+    values: tuple[Hashable, ...]
+    starts: NDArray[np.int64]
+    members: NDArray[np.int32]
+    users: int
+    names: tuple[Hashable, ...] | None = None
+    """User number -> user, where known."""
+    position: Mapping[Hashable, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "position", {value: i for i, value in enumerate(self.values)})
+
+    @classmethod
+    def from_holders(cls, holders: Holders) -> HolderIndex:
+        """Number the users of a mapping value -> users."""
+        lists = [_listed(users, place) for place, users in enumerate(holders.values(), start=1)]
+        numbers = dict(zip(dict.fromkeys(chain.from_iterable(lists)), count(), strict=False))
+        sizes = np.array([len(users) for users in lists], dtype=np.int64)
+        flat = map(numbers.__getitem__, chain.from_iterable(lists))
+        members = np.fromiter(flat, dtype=np.int32, count=int(sizes.sum()))
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return cls(tuple(holders), starts, members, len(numbers), tuple(numbers))
+
+    def __repr__(self) -> str:
+        return f"HolderIndex({len(self.values)} values, {self.users} users, {len(self.members)} entries)"
+
+    @property
+    def supports(self) -> NDArray[np.int64]:
+        """How many users list each value."""
+        return np.diff(self.starts)
+
+    def holders(self, place: int) -> NDArray[np.int32]:
+        """Return the user numbers that hold the value at this position."""
+        return self.members[self.starts[place] : self.starts[place + 1]]
+
+    def patterns(
+        self, values: Sequence[Hashable] | None = None, within: NDArray[np.bool_] | None = None
+    ) -> PatternCounts:
+        """Group the users of a response: these values, among the users of a class.
+
+        Parameters
+        ----------
+        values
+            The released values; all of them if not given.
+        within
+            True for each user number in the class the query selected; everybody if not given.
+        """
+        labels = self.values if values is None else tuple(values)
+        code, rows = self._code_users([self.position[value] for value in labels], within)
+        weights = np.bincount(code, minlength=len(rows)).astype(np.int64)
+        return PatternCounts(labels, *_merge(rows, weights))
+
+    def pattern_of_users(self) -> tuple[NDArray[np.int64], Masks]:
+        """For each user number the row of its pattern, and the patterns as masks."""
+        return self._code_users(list(range(len(self.values))), None)
+
+    def _code_users(
+        self, places: list[int], within: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.int64], Masks]:
+        # Word by word, so that a million users and a thousand values need no million-by-thousand table.
+        code = np.zeros(self.users, dtype=np.int64)
+        rows: Masks = np.zeros((1, 0), dtype=np.uint64)
+        for start in range(0, max(len(places), 1), WORD):
+            chosen = places[start : start + WORD]
+            masks, column = _distinct(self._word(chosen, within), 2 ** len(chosen))
+            pairs, code = _distinct(code * len(masks) + column, len(rows) * len(masks))
+            rows = np.hstack([rows[pairs // len(masks)], masks[pairs % len(masks), None]])
+        return code, rows
+
+    def _word(self, places: list[int], within: NDArray[np.bool_] | None) -> Masks:
+        """Give each user one bit for each of up to 64 values."""
+        word = np.zeros(self.users, dtype=np.uint64)
+        for bit, place in enumerate(places):
+            word[self.holders(place)] |= np.uint64(1 << bit)
+        if within is not None:
+            word[~within] = 0
+        return word
+
+
+def words_for(values: int) -> int:
+    """How many 64-bit words hold one bit a value."""
+    return max(1, -(-values // WORD))
+
+
+def pack(table: NDArray[np.bool_]) -> Masks:
+    """Turn a table patterns-by-values into rows of bit masks."""
+    padded = np.zeros((table.shape[0], words_for(table.shape[1]) * WORD), dtype=np.bool_)
+    padded[:, : table.shape[1]] = table
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def _listed(users: Iterable[Any], place: int) -> list[Any]:
+    if isinstance(users, str | bytes) or not isinstance(users, Iterable):
+        kind = type(users).__name__
+        raise InputError(f"holders, value number {place}: expected a list of users, got {kind}")
+    try:
+        listed = list(dict.fromkeys(users.tolist() if isinstance(users, np.ndarray) else users))
+    except TypeError:
+        raise InputError(
+            f"holders, value number {place}: expected users given as text or numbers, got lists or objects"
+        ) from None
+    if not listed:
+        raise InputError(
+            f"holders, value number {place}: expected at least one user, got none; "
+            "a value that nobody lists cannot be in a response, leave it out"
+        )
+    return listed
+
+
+def _distinct(keys: NDArray[Any], bound: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct keys in rising order, and for each user the place of theirs."""
+    if bound > 2**20:
+        distinct, place = np.unique(keys, return_inverse=True)
+        return distinct, place.astype(np.int64)
+    # Few keys are possible: mark them in a table instead of sorting a million users.
+    index = keys.astype(np.int64)
+    seen = np.zeros(bound, dtype=np.bool_)
+    seen[index] = True
+    return np.flatnonzero(seen).astype(keys.dtype), (np.cumsum(seen) - 1)[index]
+
+
+def _merge(masks: Masks, weights: NDArray[np.int64]) -> tuple[Masks, NDArray[np.int64]]:
+    """Add up equal rows, drop users without any value, and sort by mask."""
+    used = masks.any(axis=1) & (weights > 0)
+    masks, weights = masks[used], weights[used]
+    order = np.lexsort(masks.T)
+    masks, weights = masks[order], weights[order]
+    first = np.ones(len(masks), dtype=np.bool_)
+    first[1:] = (masks[1:] != masks[:-1]).any(axis=1)
+    if not len(masks):
+        return masks, weights
+    return masks[first], np.add.reduceat(weights, np.flatnonzero(first))

@@ -1,0 +1,184 @@
+"""Measuring q: reduce, bound, count exactly within a budget, and say which of these it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import BudgetExceeded
+from incrowd.measures.release import bounds
+from incrowd.measures.release.clock import Deadline
+from incrowd.measures.release.count import SOLVERS, Count, Part, compile_solver, count_groups
+from incrowd.measures.release.measurement import Method, PartMeasurement, QMeasurement
+from incrowd.measures.release.patterns import HolderIndex, Holders, PatternCounts, pack
+from incrowd.measures.release.reductions import connected_values, redundant
+from incrowd.measures.release.spec import Budget
+
+
+def measure_q(
+    holders: Holders | PatternCounts | HolderIndex,
+    *,
+    budget: Budget = Budget(),  # noqa: B008  a frozen value
+    threshold: int | None = None,
+    posteriors: bool = False,
+) -> QMeasurement:
+    """Measure how sure this answer could make somebody.
+
+    Parameters
+    ----------
+    holders
+        Value -> the users who list it; or these users already grouped (`PatternCounts`) or indexed.
+    budget
+        Time and memory for exact counting. Where it ends the result is an interval, never a guess.
+        Compiling a solver on its first use in a process is not counted; see `warm_up`.
+    threshold
+        Stop as soon as q is proved to be at least this; the method is then "certified".
+    posteriors
+        Also return each user's probability of being tied to the answer (where everything was counted).
+
+    Examples
+    --------
+    >>> measured = measure_q({"Avatar": ["A", "C", "D"], "Titanic": ["A", "B", "D"], "Terminator": ["B", "C"]})
+    >>> measured.n, measured.m, str(measured.q), str(measured.method)
+    (5, 3, '5/3', 'exact')
+    """
+    started = monotonic()
+    deadline = Deadline(budget.seconds)
+    source = (
+        holders if isinstance(holders, PatternCounts | HolderIndex) else HolderIndex.from_holders(holders)
+    )
+    patterns = source if isinstance(source, PatternCounts) else source.patterns()
+    _check_size(patterns, budget)
+    pieces = _pieces(patterns, deadline)
+    if threshold is None or any(piece.at_least < threshold for piece in pieces):
+        pieces = _counted(pieces, deadline, budget.memory, threshold)
+    method, n, q, interval = _conclude(pieces, threshold)
+    named = _posteriors(patterns, source, pieces) if posteriors and n is not None else None
+    return QMeasurement(
+        method=method,
+        n=n,
+        m=None if n is None else int(n / q) if q else 0,
+        q=q,
+        interval=interval,
+        lcv=bounds.least_common(patterns) if pieces else None,
+        p_min=bounds.p_min(patterns) if pieces else None,
+        users=patterns.users,
+        values=len(patterns.values),
+        parts=tuple(piece.measurement() for piece in pieces),
+        posteriors=named,
+        seconds=monotonic() - started,
+        budget=budget,
+    )
+
+
+def warm_up() -> None:
+    """Compile everything, so that the first real question finds it ready."""
+    from incrowd.measures.release.local import compile_local
+    from incrowd.measures.release.thin import compile_thin
+
+    for solver in SOLVERS:
+        compile_solver(solver)
+    compile_local()
+    compile_thin()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Piece:
+    """One connected part on its way: bounds first, then perhaps the exact count."""
+
+    places: NDArray[np.int64]
+    part: Part
+    at_least: Fraction
+    at_most: Fraction
+    count: Count | None = None
+
+    def counted(self, count: Count) -> _Piece:
+        q = Fraction(count.groups, max(count.each))
+        return _Piece(places=self.places, part=self.part, at_least=q, at_most=q, count=count)
+
+    def measurement(self) -> PartMeasurement:
+        return PartMeasurement(
+            values=self.part.values,
+            users=self.part.patterns.users,
+            at_least=self.at_least,
+            at_most=self.at_most,
+            solver=self.count.solver if self.count else "",
+        )
+
+
+def _check_size(patterns: PatternCounts, budget: Budget) -> None:
+    needed = 8 * len(patterns.weights) * len(patterns.values)
+    if needed > budget.memory:
+        raise BudgetExceeded(
+            f"measuring q: {len(patterns.weights)} patterns of {len(patterns.values)} values need about "
+            f"{needed >> 20} MiB, the budget is {budget.memory >> 20} MiB; "
+            "withhold rare values first, or give more memory"
+        )
+
+
+def _pieces(patterns: PatternCounts, deadline: Deadline) -> list[_Piece]:
+    if not patterns.values:
+        return []
+    kept = np.flatnonzero(~redundant(patterns))
+    smaller = patterns.select(kept)
+    pieces = []
+    for places in connected_values(smaller):
+        part = smaller.select(places)
+        low, high = bounds.local_bound(part, deadline), bounds.least_common(part)
+        piece = _Piece(places=kept[places], part=Part(part), at_least=Fraction(low), at_most=Fraction(high))
+        pieces.append(piece)
+    return pieces
+
+
+def _counted(pieces: list[_Piece], deadline: Deadline, memory: int, threshold: int | None) -> list[_Piece]:
+    """Count each part that is not certified already, small ones first."""
+    done = list(pieces)
+    for i in sorted(range(len(pieces)), key=lambda i: pieces[i].part.values):
+        piece = pieces[i]
+        if threshold is None or piece.at_least < threshold:
+            count = count_groups(piece.part, deadline, memory)
+            done[i] = piece.counted(count) if count else piece
+    return done
+
+
+def _conclude(
+    pieces: Sequence[_Piece], threshold: int | None
+) -> tuple[Method, int | None, Fraction | None, tuple[Fraction, Fraction] | None]:
+    """Parts are independent: n multiplies, and q is the smallest q of a part."""
+    if not pieces:
+        return Method.NOTHING, 0, None, None
+    counts = [piece.count for piece in pieces]
+    n = prod(count.groups for count in counts if count) if all(counts) else None
+    low, high = min(piece.at_least for piece in pieces), min(piece.at_most for piece in pieces)
+    if low == high:
+        return Method.EXACT, n, low, None
+    enough = threshold is not None and low >= threshold
+    return Method.CERTIFIED if enough else Method.INTERVAL, n, None, (low, high)
+
+
+def _posteriors(
+    patterns: PatternCounts, source: PatternCounts | HolderIndex, pieces: Sequence[_Piece]
+) -> Mapping[Any, Fraction]:
+    """Share of the minimal groups that hold each user; 0 for users of absorbed values alone."""
+    of_row = [Fraction(0)] * len(patterns.weights)
+    for piece in pieces:
+        if piece.count is not None:
+            rows = {mask.tobytes(): row for row, mask in enumerate(piece.part.patterns.masks)}
+            projected = patterns.table[:, piece.places]
+            for row in np.flatnonzero(projected.any(axis=1)).tolist():
+                each = piece.count.each[rows[pack(projected[row : row + 1])[0].tobytes()]]
+                of_row[row] = Fraction(each, piece.count.groups)
+    if isinstance(source, PatternCounts) or source.names is None:
+        held = [np.flatnonzero(line).tolist() for line in patterns.table]
+        return {tuple(patterns.values[i] for i in places): of_row[row] for row, places in enumerate(held)}
+    code, masks = source.pattern_of_users()
+    row_of = {mask.tobytes(): row for row, mask in enumerate(patterns.masks)}
+    by_code = [of_row[row_of[mask.tobytes()]] for mask in masks]
+    return {name: by_code[place] for name, place in zip(source.names, code.tolist(), strict=True)}

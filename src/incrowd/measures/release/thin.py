@@ -1,0 +1,208 @@
+"""Choosing which values to withhold so that the rest is certified, compiled.
+
+A released set is certified for a threshold t if every value has at least t users who list it and no other
+released value. Withholding a value can only raise these numbers, so what may be released is a hereditary
+family, and three greedy moves search it: withhold the value that lowers the total shortfall most, take back
+whatever still fits, and exchange one released value for two withheld ones.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+OWN_WEIGHTS = (1.5, 1.0, 2.0, 1.25, 3.0, 0.75, 2.5, 0.5)
+"""What a value's own shortfall counts against what its withholding gives to others; one round each."""
+PAIRS_UP_TO = 1024
+"""Values for which a table of pairs is kept; beyond, one percent of the values go at a time."""
+
+
+class Lists(NamedTuple):
+    """Rows of users and the values they list, both ways round, as flat arrays."""
+
+    row_start: Ints
+    row_values: Ints
+    value_start: Ints
+    value_rows: Ints
+    weights: Ints
+
+
+def lists_from_pairs(rows: Ints, values: Ints, weights: Ints, count: int) -> Lists:
+    """Build both directions from pairs (row, value), sorted by row."""
+    by_value = np.argsort(values, kind="stable")
+    return Lists(
+        np.searchsorted(rows, np.arange(len(weights) + 1)).astype(np.int64),
+        values.astype(np.int64),
+        np.searchsorted(values[by_value], np.arange(count + 1)).astype(np.int64),
+        rows[by_value].astype(np.int64),
+        weights.astype(np.int64),
+    )
+
+
+def thin(lists: Lists, threshold: int, rank: Ints, rounds: int, effort: int, stop: Ints) -> NDArray[np.bool_]:
+    """Return which values to release: the best outcome of several greedy rounds.
+
+    `rank` breaks ties (lower is withheld later). `effort` caps the rows visited by exchanges, so that the
+    outcome depends on the data alone and never on the clock. Nothing is released once `stop` is raised.
+    """
+    best = np.zeros(len(rank), dtype=np.bool_)
+    by_rank = np.argsort(rank).astype(np.int64)
+    for own in OWN_WEIGHTS[: max(rounds, 1)]:
+        released = np.ones(len(rank), dtype=np.bool_)
+        _thin_once(lists, threshold, own, by_rank, released, effort // max(rounds, 1), stop)
+        if released.sum() > best.sum():
+            best = released
+    return best if not stop[0] else np.zeros_like(best)
+
+
+@cache
+def compile_thin() -> None:
+    """Compile the kernels beforehand (or read them from the cache)."""
+    one = np.zeros(1, dtype=np.int64)
+    thin(lists_from_pairs(one, one, one + 1, 1), 1, one, 1, 0, np.zeros(1, dtype=np.int64))
+
+
+@njit(cache=True, nogil=True)
+def _thin_once(lists, t, own, by_rank, released, effort, stop):  # type: ignore[no-untyped-def]
+    values = len(by_rank)
+    listed = np.zeros(len(lists.weights), np.int64)  # released values in each row
+    single = np.zeros(values, np.int64)  # p_i: users who list value i alone
+    for row in range(len(listed)):
+        listed[row] = lists.row_start[row + 1] - lists.row_start[row]
+        if listed[row] == 1:
+            single[lists.row_values[lists.row_start[row]]] += lists.weights[row]
+    score = np.zeros(values, np.float64)
+    few = values <= PAIRS_UP_TO
+    pairs = np.zeros((values, values) if few else (0, 0), np.int64)
+    while not stop[0] and _score(lists, t, own, released, listed, single, pairs, score):
+        batch = 1 if few else max(1, released.sum() // 100)
+        for _ in range(batch):
+            worst = -1
+            for place in range(values - 1, -1, -1):
+                value = by_rank[place]
+                if released[value] and (worst < 0 or score[value] > score[worst]):
+                    worst = value
+            if worst >= 0:
+                _put_away(lists, worst, released, listed, single)
+    for value in by_rank:
+        _take_back(lists, t, value, released, listed, single)
+    _exchange(lists, t, by_rank, released, listed, single, effort, stop)
+
+
+@njit(cache=True, nogil=True)
+def _score(lists, t, own, released, listed, single, pairs, score):  # type: ignore[no-untyped-def]
+    """Score each value by the shortfall its withholding would end; False if nothing is short."""
+    short = False
+    for value in range(len(score)):
+        lack = max(t - single[value], 0) if released[value] else 0
+        score[value] = own * lack
+        short = short or lack > 0
+    if not short:
+        return False
+    pairs[:] = 0
+    for row in range(len(listed)):
+        if listed[row] == 2:
+            a, b = _others(lists, row, -1, released)
+            if len(pairs):
+                pairs[a, b] += lists.weights[row]
+                pairs[b, a] += lists.weights[row]
+            else:
+                score[a] += lists.weights[row] if single[b] < t else 0
+                score[b] += lists.weights[row] if single[a] < t else 0
+    for helped in range(len(pairs)):
+        lack = t - single[helped]
+        if released[helped] and lack > 0:
+            for value in range(len(score)):
+                score[value] += min(pairs[helped, value], lack)
+    return True
+
+
+@njit(inline="always")
+def _others(lists, row, value, released):  # type: ignore[no-untyped-def]
+    """Return the first two released values of a row besides `value`; -1 where there is none."""
+    first, second = -1, -1
+    for i in range(lists.row_start[row], lists.row_start[row + 1]):
+        other = lists.row_values[i]
+        if other != value and released[other]:
+            if first < 0:
+                first = other
+            else:
+                second = other
+                break
+    return first, second
+
+
+@njit(cache=True, nogil=True)
+def _put_away(lists, value, released, listed, single):  # type: ignore[no-untyped-def]
+    """Withhold a value: rows it shared with one other become that one's singles."""
+    released[value] = False
+    for i in range(lists.value_start[value], lists.value_start[value + 1]):
+        row = lists.value_rows[i]
+        listed[row] -= 1
+        if listed[row] == 1:
+            a, _ = _others(lists, row, value, released)
+            single[a] += lists.weights[row]
+
+
+@njit(cache=True, nogil=True)
+def _take_back(lists, t, value, released, listed, single):  # type: ignore[no-untyped-def]
+    """Release a value again if everything stays certified; return whether it was."""
+    if released[value]:
+        return False
+    first, last = lists.value_start[value], lists.value_start[value + 1]
+    gain = 0
+    for i in range(first, last):
+        gain += lists.weights[lists.value_rows[i]] if listed[lists.value_rows[i]] == 0 else 0
+    fits = gain >= t
+    done = first
+    while fits and done < last:
+        row = lists.value_rows[done]
+        if listed[row] == 1:
+            a, _ = _others(lists, row, value, released)
+            single[a] -= lists.weights[row]
+            fits = single[a] >= t
+        done += 1
+    if fits:
+        released[value] = True
+        single[value] = gain
+        for i in range(first, last):
+            listed[lists.value_rows[i]] += 1
+        return True
+    for i in range(first, done):
+        row = lists.value_rows[i]
+        if listed[row] == 1:
+            a, _ = _others(lists, row, value, released)
+            single[a] += lists.weights[row]
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _exchange(lists, t, by_rank, released, listed, single, effort, stop):  # type: ignore[no-untyped-def]
+    """Withhold one value if at least two others then fit; end when none pays or the effort is spent."""
+    added = np.zeros(len(by_rank), np.int64)
+    improved = True
+    while improved:
+        improved = False
+        for out in by_rank:
+            if not released[out]:
+                continue
+            if effort < 0 or stop[0]:
+                return
+            _put_away(lists, out, released, listed, single)
+            count = 0
+            for value in by_rank:
+                effort -= lists.value_start[value + 1] - lists.value_start[value]
+                if value != out and _take_back(lists, t, value, released, listed, single):
+                    added[count] = value
+                    count += 1
+            if count >= 2:
+                improved = True
+                continue
+            for i in range(count):
+                _put_away(lists, added[i], released, listed, single)
+            _take_back(lists, t, out, released, listed, single)
