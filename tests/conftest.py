@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from incrowd.crowd import Crowd
 from incrowd.synthetic import demo_person
+
+# A slow machine is no failure: speed lives in benchmarks/.
+settings.register_profile("incrowd", deadline=None)
+settings.load_profile("incrowd")
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from incrowd.measures.anonymity.definition import (
     matches,
     printed_bound,
     smallest_radius,
+    unlinkable,
 )
 
 ROW = [0.0, 0.3, 0.3, 0.8]
@@ -141,6 +142,13 @@ def test_lemma_one_the_crowd_of_a_match_is_within_c_plus_d(others: list[float], 
     c = float(np.linalg.norm(points[0] - observer))
     crowd = points[to_match <= d]
     assert (np.linalg.norm(crowd - observer, axis=1) <= c + d + 1e-9).all()
+
+
+def test_a_pair_is_unlinkable_if_the_match_is_not_too_probable() -> None:
+    row = [0.2, 0.4, 0.4]
+    assert unlinkable(row, 0, 0.5)  # inverse: 1/2, 1/4, 1/4
+    assert not unlinkable(row, 0, 0.49)
+    assert unlinkable(row, 1, 0.25)
 
 
 def test_the_smallest_crowd_ranks_first_and_equals_share() -> None:

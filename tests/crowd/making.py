@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import zstandard
+from backports import zstd
 
 from incrowd.crowd import Crowd
 from incrowd.crowd.disk import Disk
@@ -28,7 +28,7 @@ def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
 def write_truncated(path: Path) -> Path:
     """Write a compressed source that breaks off after many good rows."""
     rows = [post(f"user {n}", f"{n} {n * 7919} {n * n}") for n in range(5000)]
-    whole = zstandard.ZstdCompressor().compress(write_jsonl(path, rows).read_bytes())
+    whole = zstd.compress(write_jsonl(path, rows).read_bytes())
     path.write_bytes(whole[: len(whole) * 9 // 10])
     return path
 

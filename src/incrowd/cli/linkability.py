@@ -47,6 +47,9 @@ def linkability(
         str,
         typer.Option("--rule", help="How a distance becomes a probability: inverse, normalised, softmax."),
     ] = "inverse",
+    half_life: Annotated[
+        float | None, typer.Option("--half-life", help="Days after which a word counts half.")
+    ] = None,
     tokens: TokenRule = "full",
     keep_stopwords: KeepStopwords = False,
     seed: Seed = 0,
@@ -71,6 +74,7 @@ def linkability(
         model=model,  # type: ignore[arg-type]
         distance=distance,  # type: ignore[arg-type]
         rule=rule,  # type: ignore[arg-type]
+        half_life=half_life,
         text=text_options(tokens, keep_stopwords),
         seed=seed,
         memory=parse_memory(memory),

@@ -93,9 +93,9 @@ def _opened(path: Path, packing: str) -> Iterator[IO[bytes]]:
             with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as out:
                 yield cast("IO[bytes]", out)
         elif packing == ".zst":
-            import zstandard
+            from backports import zstd
 
-            with zstandard.ZstdCompressor(level=ZSTD_LEVEL).stream_writer(raw) as out:
+            with zstd.ZstdFile(raw, "wb", level=ZSTD_LEVEL) as out:
                 yield cast("IO[bytes]", out)
         else:
             yield raw

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incrowd.distances.choice import TEMPERATURE, Rule
+from incrowd.distances.choice import TEMPERATURE, Rule, choice_probabilities
 
 Array = NDArray[np.floating[Any]]
 
@@ -91,6 +91,25 @@ def printed_bound(c: ArrayLike, d: ArrayLike, k: ArrayLike) -> Array:
     c, d, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (c, d, k)))
     with np.errstate(invalid="ignore"):
         return np.asarray(1.0 - c / (c + (k - 1) * (c + d)))
+
+
+def unlinkable(
+    distances: ArrayLike,
+    match: int,
+    sigma: float,
+    rule: Rule = "inverse",
+    *,
+    temperature: float = TEMPERATURE,
+) -> bool:
+    """Say whether a pair is sigma-unlinkable (definition 16) for an adversary who sees only distances.
+
+    `distances` go from one profile to all candidates, `match` is the place of the true one. Under such an
+    adversary the posterior that the two belong together is the rule's probability itself.
+
+    >>> unlinkable([0.4, 0.4, 0.4, 0.4], 0, 0.25)
+    True
+    """
+    return bool(choice_probabilities(distances, rule, temperature=temperature)[match] <= sigma)
 
 
 def crowd_ranks(sizes: ArrayLike) -> NDArray[np.int64]:

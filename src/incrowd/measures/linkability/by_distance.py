@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from incrowd.distances import Compute, ball_sizes, mean_distance, pair_distances, ranks, within_both
+from incrowd.distances import Compute, ball_sizes, mean_distance, nearest, pair_distances, ranks, within_both
 from incrowd.measures.linkability.definition import (
     RADII,
     best_threshold,
@@ -18,7 +18,7 @@ from incrowd.measures.linkability.definition import (
 )
 from incrowd.measures.linkability.meeting import Meeting, meet
 from incrowd.measures.linkability.models import model_rows
-from incrowd.measures.linkability.ranking import consistent_ranking
+from incrowd.measures.linkability.ranking import Ranking, consistent_ranking
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SMALL_LABELLED_SET = 20
 """How many true pairs the rational adversary knows when they choose a threshold."""
+MOST_WANTED = 100
+"""Largest set size looked at when ranking by convergence."""
 CURVE = np.arange(0, 101) / 100
 
 
@@ -171,12 +173,31 @@ def _relative(attack: Attack) -> dict[str, Any]:
         return {"relative": found | {"threshold": float("nan"), "spearman": float("nan")}}
     threshold = float(np.median(pair_distances(attack.x, attack.y, attack.pairs, **known)))
     matching = ball_sizes(attack.x[source], attack.y, radii=[threshold], **known)[:, 0]
-    correlation = spearman(ranking.ranks[target], matching)
-    return {"relative": found | {"threshold": threshold, "spearman": correlation}}
+    by_convergence = ranking_by_convergence(attack)
+    return {
+        "relative": found
+        | {
+            "threshold": threshold,
+            "spearman": spearman(ranking.ranks[target], matching),
+            "spearman_by_convergence": spearman(by_convergence.ranks[target], matching),
+        }
+    }
 
 
-def relative_ranking(attack: Attack) -> Any:
+def relative_ranking(attack: Attack) -> Ranking:
     """Return the consistent ranking of the targets over the 1,001 radii of paper 003."""
     sizes = ball_sizes(attack.y, radii=RADII, metric=attack.metric, compute=attack.compute)
-    users = attack.meeting.counts.identities["user"].to_numpy()[attack.meeting.targets]
-    return consistent_ranking(sizes, users)
+    return consistent_ranking(sizes, _target_users(attack))
+
+
+def ranking_by_convergence(attack: Attack) -> Ranking:
+    """Return paper 003's variant: for every wanted size k, rank by the radius it takes, largest first."""
+    most = min(attack.y.shape[0] - 1, MOST_WANTED)
+    if most < 1:
+        return consistent_ranking(np.zeros((attack.y.shape[0], 1)), _target_users(attack))
+    found = nearest(attack.y, k=most, metric=attack.metric, compute=attack.compute)
+    return consistent_ranking(-found.distances, _target_users(attack))
+
+
+def _target_users(attack: Attack) -> Any:
+    return attack.meeting.counts.identities["user"].to_numpy()[attack.meeting.targets]

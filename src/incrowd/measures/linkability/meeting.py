@@ -44,16 +44,8 @@ class Meeting:
 
 def meet(crowd: Crowd, options: LinkabilityOptions) -> Meeting:
     """Count both communities' words and find the people who are in both."""
-    from incrowd.text.counts import counts
-
     check_communities(crowd, (options.source, options.target))
-    both = counts(
-        crowd,
-        communities=[options.source, options.target],
-        options=options.text,
-        min_posts=options.min_posts,
-        memory=options.memory,
-    )
+    both = _count(crowd, options)
     community = both.identities["community"].to_numpy()
     sources = np.flatnonzero(community == options.source)
     targets = np.flatnonzero(community == options.target)
@@ -65,6 +57,22 @@ def meet(crowd: Crowd, options: LinkabilityOptions) -> Meeting:
             )
     pairs, people = true_pairs(both.identities, sources, targets)
     return Meeting(both, sources, targets, pairs, people)
+
+
+def _count(crowd: Crowd, options: LinkabilityOptions) -> Counts:
+    from incrowd.profiles.recency import recent_counts
+    from incrowd.text.counts import counts
+
+    both = [options.source, options.target]
+    chosen: dict[str, Any] = {
+        "communities": both,
+        "options": options.text,
+        "min_posts": options.min_posts,
+        "memory": options.memory,
+    }
+    if options.half_life is not None:
+        return recent_counts(crowd, options.half_life, **chosen)
+    return counts(crowd, **chosen)
 
 
 def true_pairs(

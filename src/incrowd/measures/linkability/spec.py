@@ -37,6 +37,8 @@ class LinkabilityOptions:
     distance: Distance = "jensen-shannon"
     rule: Rule = "inverse"
     """How a distance becomes a probability for one known pair."""
+    half_life: float | None = None
+    """Days after which a word counts half; None: all posts count alike. For the adversary `unigram` only."""
     text: TextOptions = field(default_factory=TextOptions)
     seed: int = 0
     memory: int = 2**30
@@ -48,6 +50,8 @@ class LinkabilityOptions:
         _one_of("rule", self.rule, RULES)
         if self.min_posts < 1:
             raise InputError(f"min_posts must be at least 1, got {self.min_posts}")
+        if self.half_life is not None and (self.adversary != "unigram" or self.model == "topics"):
+            raise InputError("half_life goes with the adversary 'unigram' and a model of word counts")
         if self.source == self.target:
             raise InputError(
                 f"source and target are both '{self.source}': linking needs two different communities"
