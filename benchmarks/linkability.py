@@ -5,7 +5,6 @@ Reads ../shared/data/reddit_college; prints rates only. Without that folder a sy
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -54,7 +53,7 @@ def attack(crowd: Crowd, source: str, target: str, **changes: Any) -> dict[str, 
     return found
 
 
-def main() -> None:
+def main() -> dict[str, Any]:
     ways: dict[str, dict[str, Any]] = {
         "unigram JS": {},
         "indicator JS": {"model": "indicator"},
@@ -69,10 +68,8 @@ def main() -> None:
             results[f"{source} -> {target}"] = row
             shown = "  ".join(f"{way} {found['first']:.3f}/{found['ten']:.3f}" for way, found in row.items())
             print(f"{source} -> {target}: {shown}", flush=True)
-    out = Path("build/bench/linkability.json")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"data": name, "pairs": results}, indent=2))
+    return {"data": name, "pairs": results}
 
 
 if __name__ == "__main__":
-    main()
+    print(main())

@@ -42,7 +42,9 @@ def test_every_option_says_what_it_does() -> None:
     assert not silent
 
 
-@pytest.mark.parametrize("page", sorted(p.relative_to(ROOT) for p in [*DOCS.rglob("*.md"), ROOT / "README.md"]))
+@pytest.mark.parametrize(
+    "page", sorted(p.relative_to(ROOT) for p in [*DOCS.rglob("*.md"), ROOT / "README.md"])
+)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.S)
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
@@ -63,3 +65,20 @@ def test_the_readme_shows_the_two_commands() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     assert "make demo" in text
     assert "make test" in text
+
+
+def python_examples() -> list[tuple[str, str]]:
+    pages = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]
+    return [
+        (str(page.relative_to(ROOT)), block)
+        for page in pages
+        for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.S)
+    ]
+
+
+@pytest.mark.parametrize(("page", "example"), python_examples())
+def test_python_examples_run(
+    page: str, example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, page, "exec"), {"__name__": "example"})
