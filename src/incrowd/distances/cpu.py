@@ -25,7 +25,9 @@ not change a bit.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +93,25 @@ class Side:
     mass: Floats
 
 
+class Strips:
+    """The strips made last: neighbouring tiles, and threads side by side, share theirs."""
+
+    def __init__(self, keep: int = 4) -> None:
+        self._keep, self._lock = keep, threading.Lock()
+        self._made: OrderedDict[tuple[int, range], Strip] = OrderedDict()
+
+    def get(self, key: tuple[int, range], make: Callable[[], Strip]) -> Strip:
+        """Return the strip of that name, made if it is not at hand."""
+        with self._lock:
+            strip = self._made.pop(key, None)
+        strip = make() if strip is None else strip
+        with self._lock:
+            self._made[key] = strip
+            while len(self._made) > self._keep:
+                self._made.popitem(last=False)
+        return strip
+
+
 @dataclass(frozen=True)
 class State:
     """What all tiles of a comparison share."""
@@ -99,8 +120,7 @@ class State:
     vocabulary: Vocabulary
     x: Side
     y: Side
-    symmetric: bool
-    latest: threading.local = field(default_factory=threading.local)
+    strips: Strips
 
     @property
     def factor(self) -> float:
@@ -132,12 +152,13 @@ class CpuKernel:
         """Sort the words into blocks."""
         rule = _RULES[metric.name]
         sides = [x] if y is None else [x, y]
+        of_x = _side(x, rule)
         return State(
             rule=rule,
             vocabulary=_vocabulary(sides, rule),
-            x=_side(x, rule),
-            y=_side(sides[-1], rule),
-            symmetric=y is None,
+            x=of_x,
+            y=of_x if y is None else _side(y, rule),
+            strips=Strips(),
         )
 
     def tile(self, state: State, tile: Tile) -> Array:
@@ -206,8 +227,8 @@ def _standing(state: State, tile: Tile) -> Standing:
     """Compute a tile: sums over shared words, distances from them, the small ones again."""
     from incrowd.distances.cpu_jit import to_distances
 
-    rows = _strip(state, state.x, tile.rows, "rows")
-    columns = rows if tile.diagonal else _strip(state, state.y, tile.columns, "columns")
+    rows = _strip(state, state.x, tile.rows)
+    columns = rows if tile.diagonal else _strip(state, state.y, tile.columns)
     shared = np.zeros(tile.shape)
     _add_frequent(state, rows, columns, shared, tile.diagonal)
     _add_rare(state, rows, columns, shared, tile.diagonal)
@@ -219,22 +240,17 @@ def _standing(state: State, tile: Tile) -> Standing:
     return standing
 
 
-def _strip(state: State, side: Side, span: range, name: str) -> Strip:
-    """Split a range of people's words into blocks, or take the strip this thread made last."""
+def _strip(state: State, side: Side, span: range) -> Strip:
+    """Split a range of people's words into blocks, or take the strip made before."""
     from incrowd.distances.cpu_jit import Strip, split
 
-    kept: tuple[range, Strip] | None = getattr(state.latest, name, None)
-    if kept and kept[0] == span:
-        return kept[1]
-    v = state.vocabulary
-    strip = Strip(
-        *split(
-            side.arrays, span.start, len(span), v.block_of, v.slot_of, v.frequent, v.scales,
-            state.rule.root, state.rule.kind,
-        )
-    )  # fmt: skip
-    setattr(state.latest, name, (span, strip))
-    return strip
+    v, rule = state.vocabulary, state.rule
+
+    def make() -> Strip:
+        words = (v.block_of, v.slot_of, v.frequent, v.scales)
+        return Strip(*split(side.arrays, span.start, len(span), *words, rule.root, rule.kind))
+
+    return state.strips.get((id(side), span), make)
 
 
 def _add_frequent(state: State, rows: Strip, columns: Strip, out: Floats, triangle: bool) -> None:

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 LANES = 64
 """People in a panel: eight vector registers of eight."""
-BLOCK = 512
+BLOCK = 256
 """Words in a block: a panel then fits the second-level cache."""
 FLUSH = 32
 """Words summed in single precision before the sum moves to double."""
@@ -145,21 +145,19 @@ def split(
 ) -> tuple[Array, Array, Array, Array, Array, Array]:  # fmt: skip
     """Make a strip of the people from `first` on; the first `frequent` blocks decide where they stand."""
     indptr, indices, data, factors = rows
-    sizes = np.zeros(people, np.int64)
+    counts = np.zeros((len(scales), people), np.int64)
     for i in range(people):
         for k in range(indptr[first + i], indptr[first + i + 1]):
-            sizes[i] += block_of[indices[k]] < frequent
+            counts[block_of[indices[k]], i] += 1
+    sizes = counts[:frequent].sum(axis=0)
     order = np.argsort(sizes, kind="mergesort")
-    starts = np.zeros((len(scales), people + 1), np.int64)
-    for at in range(people):
-        for k in range(indptr[first + order[at]], indptr[first + order[at] + 1]):
-            starts[block_of[indices[k]], at] += 1
+    starts = np.empty((len(scales), people + 1), np.int64)
     filled = 0
     for block in range(len(scales)):
-        for at in range(people + 1):
-            here = starts[block, at]
+        for at in range(people):
             starts[block, at] = filled
-            filled += here
+            filled += counts[block, order[at]]
+        starts[block, people] = filled
     words, values, aux = np.empty(filled, u4), np.empty(filled, f4), np.empty(filled, f4)
     ends = starts.copy()
     for at in range(people):

@@ -79,7 +79,7 @@ def starts(*numbers: int) -> Ints:
 
 def rounded(distances: Array) -> Floats:
     """Return distances as they are compared."""
-    return np.round(np.asarray(distances, dtype=np.float64), DECIMALS)
+    return np.asarray(np.round(distances, DECIMALS), dtype=np.float64)
 
 
 def around(values: Floats, distances: Array, tolerance: float) -> Pairs:
