@@ -122,6 +122,12 @@ class Assessment:
         """False if there was not enough to measure; `reason` then says why."""
         return not math.isnan(self.value)
 
+    @property
+    def amount(self) -> str:
+        """The value with its unit, as a person would say it: "12 people", "1 person", "undefined"."""
+        unit = "person" if self.unit == "people" and self.value == 1 else self.unit
+        return f"{say_number(self.value)} {unit}" if self.defined else "undefined"
+
     def sentence(self) -> str:
         """Say the result in one plain sentence."""
         return self.meaning if self.defined else f"Cannot tell for {self.subject}: {self.reason}."
@@ -142,6 +148,15 @@ class Assessment:
         from incrowd.result_terminal import render
 
         return render(self)
+
+
+def say_number(value: float) -> str:
+    """Write a number as a person would: whole numbers with separators, others with four digits."""
+    if math.isnan(value):
+        return "undefined"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:.4g}"
 
 
 def to_frame(assessments: Iterable[Assessment]) -> pl.DataFrame:

@@ -10,6 +10,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from incrowd.result import say_number
+
 if TYPE_CHECKING:
     from incrowd.result import Assessment
 
@@ -28,11 +30,11 @@ def render(assessment: Assessment) -> RenderableType:
 
 def _facts(assessment: Assessment) -> Table:
     table = Table.grid(padding=(0, 2))
-    rows = [("value", f"{_number(assessment.value)} {assessment.unit} ({assessment.direction})")]
+    rows = [("value", f"{assessment.amount} ({assessment.direction})")]
     if assessment.interval:
-        rows.append(("interval", "{} to {}".format(*map(_number, assessment.interval))))
+        rows.append(("interval", "{} to {}".format(*map(say_number, assessment.interval))))
     if not math.isnan(assessment.baseline):
-        rows.append(("a guesser", _number(assessment.baseline)))
+        rows.append(("a guesser", say_number(assessment.baseline)))
     if assessment.crowd_rank is not None:
         of = f" of {assessment.crowd_size:,}" if assessment.crowd_size else ""
         rows.append(("rank", f"{assessment.crowd_rank:,}{of} (1 = most exposed)"))
@@ -46,23 +48,15 @@ def _evidence(assessment: Assessment) -> Table:
     table = Table("why", "adds", box=None, header_style="dim")
     ordered = sorted(assessment.evidence, key=lambda part: -abs(part.contribution))
     for part in ordered[:MOST_EVIDENCE]:
-        table.add_row(Text(part.what), _number(part.contribution))
+        table.add_row(Text(part.what), say_number(part.contribution))
     rest = ordered[MOST_EVIDENCE:]
     if rest:
-        table.add_row(f"… {len(rest):,} more", _number(math.fsum(part.contribution for part in rest)))
+        table.add_row(f"… {len(rest):,} more", say_number(math.fsum(part.contribution for part in rest)))
     return table
 
 
 def _advice(assessment: Assessment) -> Table:
     table = Table("what to do", "now", "then", box=None, header_style="dim")
     for item in assessment.advice:
-        table.add_row(Text(item.action), _number(item.before), _number(item.after))
+        table.add_row(Text(item.action), say_number(item.before), say_number(item.after))
     return table
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "undefined"
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:.4g}"

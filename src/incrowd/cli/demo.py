@@ -82,9 +82,12 @@ def _assess(crowd: Crowd, made: Demo) -> tuple[CommunityAnonymity, list[Assessme
     source, target = made.communities
     user = crowd.user(made.person)
     community = community_anonymity(crowd, AnonymityOptions(community=source, radius=0.75))
-    links = LinkabilityOptions(source=source, target=target)
+    readers = (
+        LinkabilityOptions(source=source, target=target, adversary="determined"),
+        LinkabilityOptions(source=source, target=target),
+    )
     return community, [
-        assess_links(crowd, links, user),
+        *(assess_links(crowd, reader, user) for reader in readers),
         member_anonymity(community, user),
         *assess_items(crowd, made.person)[:1],
     ]

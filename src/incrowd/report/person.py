@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from incrowd.report.page import chart_html, page, table_html
-from incrowd.result import Assessment
+from incrowd.result import Assessment, say_number
 from incrowd.study.figures import Chart, Table
 
 MOST_EVIDENCE = 12
@@ -48,11 +48,11 @@ def _section(assessment: Assessment) -> str:
 
 
 def _facts(assessment: Assessment) -> str:
-    rows = [("value", f"{number(assessment.value)} {assessment.unit} ({assessment.direction})")]
+    rows = [("value", f"{assessment.amount} ({assessment.direction})")]
     if assessment.interval is not None:
-        rows.append(("interval", " to ".join(map(number, assessment.interval))))
+        rows.append(("interval", " to ".join(map(say_number, assessment.interval))))
     if not math.isnan(assessment.baseline):
-        rows.append(("somebody who guesses", number(assessment.baseline)))
+        rows.append(("somebody who guesses", say_number(assessment.baseline)))
     if assessment.crowd_rank is not None:
         of = f" of {assessment.crowd_size:,}" if assessment.crowd_size else ""
         rows.append(("rank", f"{assessment.crowd_rank:,}{of} (1 = most exposed)"))
@@ -67,19 +67,10 @@ def _why(assessment: Assessment) -> Table:
     rest = ordered[MOST_EVIDENCE:]
     if rest:
         rows.append((f"{len(rest):,} more", math.fsum(part.contribution for part in rest)))
-    note = f"Together {number(assessment.explained)}." if assessment.explained is not None else ""
+    note = f"Together {say_number(assessment.explained)}." if assessment.explained is not None else ""
     return Table(title="Why", columns=("what", "adds"), rows=tuple(rows), note=note)
 
 
 def _what_to_do(assessment: Assessment) -> Table:
     rows = tuple((item.action, item.before, item.after, item.loss or "–") for item in assessment.advice)
     return Table(title="What to do", columns=("action", "now", "then", "what it costs"), rows=rows)
-
-
-def number(value: float) -> str:
-    """Write a number as a person would."""
-    if math.isnan(value):
-        return "undefined"
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:.4g}"

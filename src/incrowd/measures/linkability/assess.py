@@ -62,7 +62,7 @@ def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assess
         value=float(crowd_size),
         unit="people",
         direction=Direction.HIGHER_IS_SAFER,
-        meaning=_meaning(options, crowd_size, attack.y.shape[0], chosen),
+        meaning=_meaning(options, crowd_size, attack.y.shape[0]),
         standing=Standing.REPRODUCTION,
         assumptions=_assumptions(
             crowd,
@@ -171,7 +171,7 @@ def _subject(options: LinkabilityOptions) -> str:
     return f"you in {options.source} and {options.target}"
 
 
-def _meaning(options: LinkabilityOptions, crowd_size: int, targets: int, chosen: float) -> str:
+def _meaning(options: LinkabilityOptions, crowd_size: int, targets: int) -> str:
     if crowd_size == 1:
         found = (
             f"your profile in {options.target} is the nearest of {targets:,}: there is no crowd to hide in"
@@ -181,10 +181,7 @@ def _meaning(options: LinkabilityOptions, crowd_size: int, targets: int, chosen:
             f"{crowd_size - 1:,} other{'s' if crowd_size > 2 else ''} of {targets:,} in {options.target} "
             "would have to be considered before, or together with, you"
         )
-    return (
-        f"For somebody who compares words and starts from your profile in {options.source}, {found}; "
-        f"picking by distance they would take yours with probability {chosen:.1%}."
-    )
+    return f"For somebody who compares words and starts from your profile in {options.source}, {found}."
 
 
 def _assumptions(crowd: Crowd, options: LinkabilityOptions, **more: Any) -> Assumptions:
