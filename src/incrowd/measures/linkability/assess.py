@@ -153,8 +153,8 @@ def _under_determined(crowd: Crowd, options: LinkabilityOptions, user: str) -> A
         unit="probability",
         direction=Direction.LOWER_IS_SAFER,
         meaning=(
-            f"Somebody determined, starting from your profile in {options.source}, would be {sure:.0%} "
-            f"sure that your profile in {options.target} is the same person; a guess gives {1 / targets:.1%}."
+            f"Somebody determined, starting from your profile in {options.source}, would be {_sure(sure)} "
+            f"that your profile in {options.target} is the same person; a guess gives {1 / targets:.1%}."
         ),
         standing=Standing.HEURISTIC,
         assumptions=_assumptions(crowd, options, practice=attack.practice),
@@ -165,6 +165,11 @@ def _under_determined(crowd: Crowd, options: LinkabilityOptions, user: str) -> A
         evidence=evidence,
         explained=sum(part.contribution for part in evidence),
     )
+
+
+def _sure(probability: float) -> str:
+    """Say a certainty; nobody is ever entirely sure."""
+    return "more than 99% sure" if probability > 0.99 else f"{probability:.0%} sure"
 
 
 def _subject(options: LinkabilityOptions) -> str:
