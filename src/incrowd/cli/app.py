@@ -15,6 +15,7 @@ from incrowd.cli.info import info
 from incrowd.cli.ingest import ingest
 from incrowd.cli.linkability import linkability
 from incrowd.cli.microdata import app as microdata
+from incrowd.cli.plan import plan
 from incrowd.cli.study import app as study
 
 app = typer.Typer(
@@ -46,6 +47,7 @@ def _root(
 app.command()(demo)
 app.command()(ingest)
 app.command()(info)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(plan)
 app.command()(anonymity)
 app.command()(linkability)
 app.add_typer(microdata, name="microdata")

@@ -258,9 +258,8 @@ class Crowd:
     def connect(self, memory: int = DEFAULT_MEMORY) -> duckdb.DuckDBPyConnection:
         """Return a DuckDB connection with views `posts`, `items`, `attributes` and `quarantine`."""
         connection = database.connect(memory, self.cache / "spill")
-        for table, columns in _TABLES.items():
-            names = ", ".join(f'"{name}"' for name in columns)
-            connection.execute(f"CREATE VIEW {table} AS SELECT {names} FROM {self._source_sql(table)}")
+        for table in _TABLES:
+            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {self.source_sql(table)}")
         return connection
 
     @property
@@ -289,12 +288,14 @@ class Crowd:
             return pl.LazyFrame(schema=columns)
         return pl.scan_parquet(paths, glob=False).select(list(columns))
 
-    def _source_sql(self, table: str) -> str:
-        paths = self._part_paths(table)
+    def source_sql(self, table: str, extra: tuple[str, ...] = ()) -> str:
+        """Return SQL for a table's rows, with `extra` columns of the store's own."""
+        paths, columns = self._part_paths(table), _TABLES[table]
         if paths:
-            return database.parquet_sql(paths)
-        empty = ", ".join(f'NULL::{_SQL_TYPES[dtype]} AS "{name}"' for name, dtype in _TABLES[table].items())
-        return f"(SELECT {empty} LIMIT 0)"
+            names = ", ".join(f'"{name}"' for name in (*columns, *extra))
+            return f"(SELECT {names} FROM {database.parquet_sql(paths)})"
+        empty = [f'NULL::{_SQL_TYPES[dtype]} AS "{name}"' for name, dtype in columns.items()]
+        return f"(SELECT {', '.join([*empty, *(f'0 AS {name}' for name in extra)])} LIMIT 0)"
 
     def _check_parts(self) -> None:
         """Notice missing or cut parts at once; :meth:`verify` also reads them."""

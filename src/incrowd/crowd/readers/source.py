@@ -135,6 +135,11 @@ class Source(io.RawIOBase):
         self._codec = codec_of(self._pending)
         self._member: Decompressor | None = None
 
+    @property
+    def taken(self) -> int:
+        """How many bytes of the file were read so far, packed as they are."""
+        return self._taken
+
     def readable(self) -> bool:
         """Say that this is a stream to read from."""
         return True

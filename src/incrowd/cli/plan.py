@@ -1,0 +1,197 @@
+"""incrowd plan: what a command would cost, before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.cli.console import AsJson, show, show_json
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from incrowd.crowd.plan import Plan, Step
+
+MOST_STEPS = 8
+
+
+def plan(
+    context: typer.Context,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="The command to plan, as you would run it, without 'incrowd'.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a command would cost: rows, people, pairs, memory and time; and what costs most.
+
+    Counts are exact. Speed is measured now, on a sample of the data; the time is right within a factor of
+    three or so. Put --json before the command: incrowd plan --json linkability DIR --source S --target T
+    """
+    words = [*(command or []), *context.args]
+    name, options = _understood(words)
+    made = _plan(name, options)
+    if as_json:
+        show_json(made.to_dict())
+    else:
+        show(_summary(made))
+
+
+def _understood(words: list[str]) -> tuple[str, dict[str, Any]]:
+    """Let the command itself read its words, so that a mistake shows now and not in an hour."""
+    from typer.main import get_command
+
+    from incrowd.cli.app import app
+    from incrowd.errors import InputError
+
+    found: Any = get_command(app)
+    path: list[str] = []
+    while (children := getattr(found, "commands", None)) is not None:
+        if not words or words[0] not in children:
+            expected = ", ".join(sorted(children))
+            raise InputError(f"plan: expected a command to plan ({expected}), got '{' '.join(words[:1])}'.")
+        path.append(words[0])
+        found, words = children[words[0]], words[1:]
+    return " ".join(path), found.make_context(" ".join(path), list(words)).params
+
+
+def _plan(name: str, options: Mapping[str, Any]) -> Plan:
+    from incrowd.crowd.plan import Plan
+    from incrowd.errors import InputError
+
+    if name == "ingest":
+        return _import_plan(options)
+    crowd = next((value for value in options.values() if isinstance(value, Path) and value.is_dir()), None)
+    if name not in KNOWN or crowd is None:
+        raise InputError(
+            "plan: expected ingest, or a command that reads or compares a whole crowd (anonymity, linkability, "
+            f"microdata, exposure, study, assess, draft) with the crowd's folder, got '{name}'."
+        )
+    from incrowd.crowd import Crowd
+    from incrowd.engine.rates import measure_rates
+
+    opened = Crowd(crowd)
+    steps = KNOWN[name](opened, options)
+    rates = measure_rates(opened, options.get("target") or options.get("community"))
+    return Plan(command=name, steps=tuple(steps), rates=rates)
+
+
+def _import_plan(options: Mapping[str, Any]) -> Plan:
+    from incrowd.cli.ingest import parse_columns, parse_kind
+    from incrowd.crowd.plan import Plan
+    from incrowd.crowd.plan_import import STORED_OVER_TEXT, plan_import
+    from incrowd.crowd.readers.base import ReadOptions
+    from incrowd.engine.rates import TYPICAL
+
+    reading = ReadOptions(
+        kind=parse_kind(options["kind"]),
+        columns=parse_columns(options["columns"]),
+        community=options["community"],
+        user=options["user"],
+    )
+    steps = plan_import(options["sources"] or [], options["format"], reading)
+    disk = round(sum(step.text_bytes for step in steps) * STORED_OVER_TEXT)
+    return Plan(command="ingest", steps=tuple(steps), rates=TYPICAL, disk_bytes=disk)
+
+
+def _community_steps(crowd: Any, options: Mapping[str, Any]) -> list[Step]:
+    """Plan what compares texts: two communities, one, a person's own, or all."""
+    from incrowd.crowd.plan import Planner
+
+    planner = Planner.of(crowd, options.get("min_posts") or 1)
+    source, target, community = (options.get(name) for name in ("source", "target", "community"))
+    user = options.get("user")
+    if source and target:
+        # Linking also asks how large a crowd each target has at home.
+        compared = planner.one_against([target]) if user else [planner.between(source, target)]
+        return [*planner.reading([source, target]), *compared, *([] if user else planner.within([target]))]
+    if community:
+        return [
+            *planner.reading([community]),
+            *(planner.one_against([community]) if user else planner.within([community])),
+        ]
+    if user:
+        own = planner.communities_of(crowd.user(user))
+        return [*planner.reading(own), *planner.one_against(own)]
+    return [*planner.reading(), *planner.within()]
+
+
+def _text_steps(crowd: Any, options: Mapping[str, Any]) -> list[Step]:
+    from incrowd.crowd.plan import Planner
+
+    return Planner.of(crowd).reading()
+
+
+def _item_steps(crowd: Any, options: Mapping[str, Any]) -> list[Step]:
+    from incrowd.crowd.plan import Planner
+
+    return [Planner.of(crowd).items()]
+
+
+KNOWN = {
+    "anonymity": _community_steps,
+    "linkability": _community_steps,
+    "assess": _community_steps,
+    "draft": _community_steps,
+    "study anonymity": _community_steps,
+    "study linkability": _community_steps,
+    "exposure topics": _text_steps,
+    "exposure train": _text_steps,
+    "exposure annotate": _text_steps,
+    "exposure rank": _text_steps,
+    "exposure evaluate": _text_steps,
+    "microdata publish": _item_steps,
+    "microdata evaluate": _item_steps,
+    "microdata assess": _item_steps,
+    "study microdata": _item_steps,
+}
+
+
+def _summary(made: Plan) -> RenderableType:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    facts = made.to_dict()
+    table = Table.grid(padding=(0, 2))
+    for name, value in _facts(facts):
+        table.add_row(Text(name, style="dim"), Text(value))
+    steps = Table("what takes longest", "rows", "people", "pairs", "time", box=None, header_style="dim")
+    ordered = sorted(facts["steps"], key=lambda step: -step["seconds"])
+    for step in ordered[:MOST_STEPS]:
+        pairs = step["pairs"] + step["item_pairs"]
+        counts = [f"{n:,}" if n else "" for n in (step["rows"], step["identities"], pairs)]
+        steps.add_row(Text(step["what"]), *counts, _duration(step["seconds"]))
+    if len(ordered) > MOST_STEPS:
+        rest = ordered[MOST_STEPS:]
+        steps.add_row(f"… {len(rest):,} more", "", "", "", _duration(sum(step["seconds"] for step in rest)))
+    return Group(table, Text(""), steps)
+
+
+def _facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    seconds = facts["seconds"]
+    rows = [("command", facts["command"]), ("rows", f"{facts['rows']:,}")]
+    if facts["identities"]:
+        rows += [("people", f"{facts['identities']:,} profiles"), ("pairs", f"{facts['pairs']:,}")]
+    if facts["disk_bytes"]:
+        rows.append(("disk", f"about {facts['disk_bytes'] / 2**20:,.0f} MiB, twice that while it runs"))
+    elif facts["memory"]:
+        rows.append(("memory", f"about {facts['memory'] / 2**20:,.0f} MiB for profiles"))
+    rows.append(("time", f"{_duration(seconds['low'])} to {_duration(seconds['high'])}"))
+    if facts["worst"]:
+        rows.append(("costs most", facts["worst"]["what"]))
+    return rows
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "under a second"
+    for limit, unit, size in ((120, "s", 1), (7200, "min", 60), (172_800, "h", 3600)):
+        if seconds < limit:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds / 86_400:,.0f} days"
