@@ -13,7 +13,7 @@ if they fit; the last two are tried with the time that is left.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 
@@ -27,7 +27,14 @@ from incrowd.measures.release.patterns import PatternCounts
 
 SECONDS_PER_STEP = 4e-9
 """Of the solvers whose cost is known beforehand; a rough figure, the clock decides."""
-PRODUCT_COMPARISONS = 50_000
+QUICK_SECONDS = 0.01
+"""A sum this quick is not worth comparing with a sweep."""
+PRODUCT_PATTERNS, PRODUCT_COMPARISONS = 24, 50_000
+"""Limits of multiplying out in plain Python: a few milliseconds."""
+WIDEST = 16
+"""The most values open at a time for which a sweep is planned."""
+SUM_BYTES = 250
+"""Memory of the sum for each of the 2^k patterns."""
 Residues = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 
@@ -66,20 +73,46 @@ class Part:
         return min(math.prod(supports), math.prod(weight + 1 for weight in weights))
 
     @cached_property
-    def plan(self) -> Plan:
-        """The order of the frontier sweep."""
-        return plan(self.masks, self.values)
+    def lanes(self) -> int:
+        """How many primes the compiled solvers count modulo, in whole batches."""
+        return 4 * (self.bound.bit_length() // 104 + 1)
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """An order for the frontier sweep and the diagram; None if too many values would be open."""
+        starts = 6 if len(self.masks) <= 100 else 2
+        return plan(self.masks, self.values, WIDEST, starts)
+
+    @property
+    def sum_seconds(self) -> float:
+        """What the sum over value states is expected to take."""
+        k = self.values
+        return 3.0**k * (k * k / 6 + 12) * self.lanes * SECONDS_PER_STEP if k <= 20 else math.inf
+
+    @property
+    def sweep_seconds(self) -> float:
+        """What the frontier sweep is expected to take."""
+        return 4 * self.plan.cost * self.lanes * SECONDS_PER_STEP if self.plan else math.inf
 
 
 def count_groups(part: Part, deadline: Deadline, memory: int) -> Count | None:
     """Count exactly with whatever solver fits the time and memory; None if none does."""
     for solver in _worth_trying(part, deadline, memory):
         counted = count_with(solver, part, deadline, memory)
-        if counted is not None:
+        if counted is not None or deadline.passed:
             return counted
-        if deadline.passed:
-            return None
     return None
+
+
+def _worth_trying(part: Part, deadline: Deadline, memory: int) -> Iterator[str]:
+    yield "products"
+    quick = part.sum_seconds < min(QUICK_SECONDS, deadline.left)
+    if not quick and part.sweep_seconds < min(part.sum_seconds, deadline.left):
+        yield "sweep"
+    if part.sum_seconds < deadline.left:
+        yield "sum"
+    yield "enumeration"
+    yield "diagram"
 
 
 def count_with(solver: str, part: Part, deadline: Deadline, memory: int) -> Count | None:
@@ -96,27 +129,9 @@ def compile_solver(solver: str) -> None:
     SOLVERS[solver](two_values, Deadline(math.inf), 2**30)
 
 
-def _worth_trying(part: Part, deadline: Deadline, memory: int) -> list[str]:
-    costs = expected_seconds(part, memory)
-    fitting = sorted((seconds, solver) for solver, seconds in costs.items() if seconds < deadline.left)
-    return ["products", *(solver for _, solver in fitting[:1]), "enumeration", "diagram"]
-
-
-def expected_seconds(part: Part, memory: int) -> dict[str, float]:
-    """Estimate the time of the solvers whose cost is known beforehand, where they fit into memory."""
-    lanes = 4 * (part.bound.bit_length() // 104 + 1)
-    k = part.values
-    costs = {}
-    if k <= 20 and 2.0**k * 200 < memory:
-        costs["sum"] = 3.0**k * (k * k / 6 + 12) * lanes * SECONDS_PER_STEP
-    if len(part.masks) <= 5000 and (k > 8 or len(part.masks) < 40):
-        sweep = part.plan
-        if 16 * (sweep.saved + 2 * 3.0**sweep.width) < memory:
-            costs["sweep"] = 4 * (sweep.cost + 300 * len(sweep.steps)) * lanes * SECONDS_PER_STEP
-    return costs
-
-
 def _products(part: Part, deadline: Deadline, memory: int) -> Count | None:
+    if len(part.masks) > PRODUCT_PATTERNS:
+        return None
     clauses = [sum(1 << row for row in np.flatnonzero(column).tolist()) for column in part.patterns.table.T]
     terms = multiply_and_absorb(clauses, limit=PRODUCT_COMPARISONS)
     if terms is None:
@@ -134,25 +149,21 @@ def _products(part: Part, deadline: Deadline, memory: int) -> Count | None:
 def _sum(part: Part, deadline: Deadline, memory: int) -> Count | None:
     from incrowd.measures.release.inclusion import count_by_sum
 
-    expected = expected_seconds(part, memory).get("sum", math.inf)
-    with deadline.watch(expected) as stop:
-        return _from_residues(
-            part,
-            "sum",
-            lambda lanes: count_by_sum(part.masks, part.patterns.weights, part.values, lanes, stop),
-        )
+    if part.values > 20 or 2.0**part.values * SUM_BYTES > memory:
+        return None
+    with deadline.watch(part.sum_seconds) as stop:
+        count = partial(count_by_sum, part.masks, part.patterns.weights, part.values, stop=stop)
+        return _from_residues(part, "sum", count)
 
 
 def _sweep(part: Part, deadline: Deadline, memory: int) -> Count | None:
-    from incrowd.measures.release.frontier import count_by_sweep
+    from incrowd.measures.release.frontier import CELL_BYTES, count_by_sweep
 
-    expected = expected_seconds(part, memory).get("sweep", math.inf)
-    with deadline.watch(expected) as stop:
-        return _from_residues(
-            part,
-            "sweep",
-            lambda lanes: count_by_sweep(part.plan, part.masks, part.patterns.weights, lanes, stop),
-        )
+    if part.plan is None or part.plan.cells * CELL_BYTES > memory:
+        return None
+    with deadline.watch(part.sweep_seconds) as stop:
+        count = partial(count_by_sweep, part.plan, part.masks, part.patterns.weights, stop=stop)
+        return _from_residues(part, "sweep", count)
 
 
 def _enumeration(part: Part, deadline: Deadline, memory: int) -> Count | None:
@@ -160,27 +171,25 @@ def _enumeration(part: Part, deadline: Deadline, memory: int) -> Count | None:
 
     patterns = part.patterns
     with deadline.watch(math.inf, share=0.5) as stop:
-        return _from_residues(
-            part,
-            "enumeration",
-            lambda lanes: count_by_enumeration(patterns.masks, patterns.table, patterns.weights, lanes, stop),
-        )
+        count = partial(count_by_enumeration, patterns.masks, patterns.table, patterns.weights, stop=stop)
+        return _from_residues(part, "enumeration", count)
 
 
 def _diagram(part: Part, deadline: Deadline, memory: int) -> Count | None:
     from incrowd.measures.release.zdd import BYTES_PER_NODE, count_by_diagram
 
-    # Variables in the order of the sweep: a diagram is narrow where few values are open.
-    order = np.array([step.pattern for step in part.plan.steps])
-    table, weights = part.patterns.table[order], part.patterns.weights[order]
-    for nodes in (2**16, 2**20, 2**24):
-        allowed = min(nodes, memory // BYTES_PER_NODE)
+    # Variables in the order of a sweep: a diagram is narrow where few values are open.
+    rows = np.array([step.pattern for step in part.plan.steps] if part.plan else range(len(part.masks)))
+    table, weights = part.patterns.table[rows], part.patterns.weights[rows]
+    for nodes in (2**14, 2**18, 2**22, 2**25):
+        # Making room for a node takes time too, about a tenth of a microsecond.
+        allowed = int(min(nodes, memory // BYTES_PER_NODE, deadline.left * 1e7 + 100))
         with deadline.watch(math.inf) as stop:
             count = partial(count_by_diagram, table, weights, stop=stop, nodes=allowed)
             found = _from_residues(part, "diagram", count)
         if found is not None:
-            each = np.empty(len(order), dtype=object)
-            each[order] = found.each
+            each = np.empty(len(rows), dtype=object)
+            each[rows] = found.each
             return Count(groups=found.groups, each=tuple(each), solver="diagram")
         if allowed < nodes or deadline.passed:
             return None

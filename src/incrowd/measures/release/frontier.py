@@ -22,6 +22,7 @@ from incrowd.measures.release.order import Plan, bits
 
 UNHIT, MARKED, HIT = 0, 1, 2
 LANES = 4
+CELL_BYTES = 4 * LANES
 Table = NDArray[np.uint32]
 
 

@@ -8,6 +8,7 @@ that leaves the fewest values open.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,19 +31,24 @@ class Plan:
     """The most values open at a time."""
     cost: float
     """Table cells touched, in all."""
-    saved: float
-    """Table cells that the way back needs."""
+    cells: float
+    """Table cells in memory: the table, its derivatives, and what the way back needs."""
 
 
-def plan(masks: list[int], values: int, starts: int = 6) -> Plan:
-    """Return the cheapest of a few greedy sweeps over patterns given as bit masks."""
+def plan(masks: list[int], values: int, widest: float = math.inf, starts: int = 6) -> Plan | None:
+    """Return the cheapest of a few greedy sweeps over patterns given as bit masks.
+
+    None if all of them keep more than `widest` values open at a time; that is found out early.
+    """
     neighbours = [0] * values
     for mask in masks:
         for value in bits(mask):
             neighbours[value] |= mask
     by_degree = sorted(range(values), key=lambda value: (neighbours[value].bit_count(), value))
-    sweeps = (_closing_order(neighbours, first) for first in by_degree[:starts])
-    return min((_lay_out(masks, order) for order in sweeps), key=lambda found: found.cost)
+    sweeps = (_closing_order(neighbours, first, widest) for first in by_degree[:starts])
+    return min(
+        (_lay_out(masks, order) for order in sweeps if order), key=lambda found: found.cost, default=None
+    )
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -53,11 +59,13 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-def _closing_order(neighbours: list[int], first: int) -> list[int]:
+def _closing_order(neighbours: list[int], first: int, widest: float) -> list[int] | None:
     left = (1 << len(neighbours)) - 1
     order, opened, value = [], 0, first
     while True:
         order.append(value)
+        if (opened | neighbours[value]).bit_count() > widest:
+            return None
         left &= ~(1 << value)
         if not left:
             return order
@@ -81,7 +89,7 @@ def _lay_out(masks: list[int], order: list[int]) -> Plan:
         saved += 3.0 ** len(opened) if closes else 0
         opened.difference_update(closes)
         steps.append(Step(opens=tuple(opens), pattern=pattern, closes=tuple(closes)))
-    return Plan(steps=tuple(steps), width=width, cost=cost, saved=saved)
+    return Plan(steps=tuple(steps), width=width, cost=cost, cells=saved + 2 * 3.0**width)
 
 
 def _sequence(masks: list[int], order: list[int]) -> list[int]:

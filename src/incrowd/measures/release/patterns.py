@@ -73,9 +73,7 @@ class PatternCounts:
     @cached_property
     def table(self) -> NDArray[np.bool_]:
         """Patterns by values, as a table of booleans."""
-        rows = self.masks.astype("<u8").view(np.uint8)
-        bits = np.unpackbits(rows, axis=1, bitorder="little", count=len(self.values))
-        return bits.astype(np.bool_)
+        return unpack(self.masks, len(self.values))
 
     @cached_property
     def supports(self) -> NDArray[np.int64]:
@@ -148,35 +146,29 @@ class HolderIndex:
             True for each user number in the class the query selected; everybody if not given.
         """
         labels = self.values if values is None else tuple(values)
-        code, rows = self._code_users([self.position[value] for value in labels], within)
-        weights = np.bincount(code, minlength=len(rows)).astype(np.int64)
-        return PatternCounts(labels, *_merge(rows, weights))
+        masks = self.masks([self.position[value] for value in labels], within)
+        if len(labels) > 20:
+            return PatternCounts(labels, *_merge(masks, np.ones(len(masks), dtype=np.int64)))
+        # Few values: count into a table instead of sorting a million users.
+        counts = np.bincount(masks[:, 0].astype(np.int64), minlength=1).astype(np.int64)
+        counts[0] = 0
+        present = np.flatnonzero(counts)
+        return PatternCounts(labels, present.astype(np.uint64)[:, None], counts[present])
 
-    def pattern_of_users(self) -> tuple[NDArray[np.int64], Masks]:
-        """For each user number the row of its pattern, and the patterns as masks."""
-        return self._code_users(list(range(len(self.values))), None)
-
-    def _code_users(
-        self, places: list[int], within: NDArray[np.bool_] | None
-    ) -> tuple[NDArray[np.int64], Masks]:
-        # Word by word, so that a million users and a thousand values need no million-by-thousand table.
-        code = np.zeros(self.users, dtype=np.int64)
-        rows: Masks = np.zeros((1, 0), dtype=np.uint64)
-        for start in range(0, max(len(places), 1), WORD):
-            chosen = places[start : start + WORD]
-            masks, column = _distinct(self._word(chosen, within), 2 ** len(chosen))
-            pairs, code = _distinct(code * len(masks) + column, len(rows) * len(masks))
-            rows = np.hstack([rows[pairs // len(masks)], masks[pairs % len(masks), None]])
-        return code, rows
-
-    def _word(self, places: list[int], within: NDArray[np.bool_] | None) -> Masks:
-        """Give each user one bit for each of up to 64 values."""
-        word = np.zeros(self.users, dtype=np.uint64)
-        for bit, place in enumerate(places):
-            word[self.holders(place)] |= np.uint64(1 << bit)
+    def masks(self, places: Sequence[int], within: NDArray[np.bool_] | None = None) -> Masks:
+        """For each user number the pattern of the values at these positions."""
+        chosen = [self.holders(place) for place in places]
+        if len(places) > WORD and self.users * len(places) < 2**24:
+            table = np.zeros((self.users, len(places)), dtype=np.bool_)
+            table[np.concatenate(chosen), np.repeat(np.arange(len(places)), list(map(len, chosen)))] = True
+            masks = pack(table)
+        else:
+            masks = np.zeros((self.users, words_for(len(places))), dtype=np.uint64)
+            for bit, users in enumerate(chosen):
+                masks[users, bit // WORD] |= np.uint64(1 << (bit % WORD))
         if within is not None:
-            word[~within] = 0
-        return word
+            masks[~within] = 0
+        return masks
 
 
 def words_for(values: int) -> int:
@@ -189,6 +181,12 @@ def pack(table: NDArray[np.bool_]) -> Masks:
     padded = np.zeros((table.shape[0], words_for(table.shape[1]) * WORD), dtype=np.bool_)
     padded[:, : table.shape[1]] = table
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def unpack(masks: Masks, values: int) -> NDArray[np.bool_]:
+    """Turn rows of bit masks into a table patterns-by-values."""
+    rows = np.ascontiguousarray(masks).astype("<u8").view(np.uint8)
+    return np.unpackbits(rows, axis=1, bitorder="little", count=values).view(np.bool_)
 
 
 def _listed(users: Iterable[Any], place: int) -> list[Any]:
@@ -207,18 +205,6 @@ def _listed(users: Iterable[Any], place: int) -> list[Any]:
             "a value that nobody lists cannot be in a response, leave it out"
         )
     return listed
-
-
-def _distinct(keys: NDArray[Any], bound: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct keys in rising order, and for each user the place of theirs."""
-    if bound > 2**20:
-        distinct, place = np.unique(keys, return_inverse=True)
-        return distinct, place.astype(np.int64)
-    # Few keys are possible: mark them in a table instead of sorting a million users.
-    index = keys.astype(np.int64)
-    seen = np.zeros(bound, dtype=np.bool_)
-    seen[index] = True
-    return np.flatnonzero(seen).astype(keys.dtype), (np.cumsum(seen) - 1)[index]
 
 
 def _merge(masks: Masks, weights: NDArray[np.int64]) -> tuple[Masks, NDArray[np.int64]]:

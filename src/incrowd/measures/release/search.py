@@ -15,9 +15,9 @@ from incrowd.errors import BudgetExceeded
 from incrowd.measures.release import bounds
 from incrowd.measures.release.certificate import Certificate, PartCertificate
 from incrowd.measures.release.clock import Deadline
-from incrowd.measures.release.count import Part, count_groups, expected_seconds
+from incrowd.measures.release.count import Part, count_with
 from incrowd.measures.release.patterns import HolderIndex, PatternCounts
-from incrowd.measures.release.reductions import absorb, connected_values, parts
+from incrowd.measures.release.reductions import absorb, connected, parts
 from incrowd.measures.release.spec import SuppressOptions
 
 COUNTED_VALUES = 12
@@ -44,6 +44,8 @@ class Search:
     threshold: int
     options: SuppressOptions
     deadline: Deadline
+    allowance: list[float]
+    """Expected seconds that counting may still take, one number."""
 
     def over_patterns(self, patterns: PatternCounts) -> Certificate:
         """Thin each connected part by itself: what is best for one does not touch another."""
@@ -125,8 +127,8 @@ class Search:
         for place in self._withheld(part, kept):
             wider = np.append(kept, place)
             together = part.select(wider)
-            joined = next(p for p in connected_values(together) if len(wider) - 1 in p)
-            piece = together.select(joined)
+            part_of = connected(together)
+            piece = together.select(np.flatnonzero(part_of == part_of[-1]))
             if self._affordable(piece) and self._passes(piece):
                 kept = wider
         return kept
@@ -140,9 +142,11 @@ class Search:
         """Decide by the expected cost, not by the clock, so that the outcome is always the same."""
         if len(patterns.values) > COUNTED_VALUES:
             return False
-        budget = self.options.budget
-        cost = expected_seconds(Part(patterns), budget.memory).get("sum", float("inf"))
-        return cost * (len(patterns.values) + 1) < budget.seconds / 8
+        cost = Part(patterns).sum_seconds * (len(patterns.values) + 1)
+        if cost > self.allowance[0]:
+            return False
+        self.allowance[0] -= cost
+        return True
 
     def _passes(self, patterns: PatternCounts) -> bool:
         """Reach the threshold, also without any single value."""
@@ -166,7 +170,10 @@ class Search:
         """Count q, or fail closed."""
         found: list[tuple[Fraction, str]] = []
         for part in parts(absorb(patterns)):
-            count = count_groups(Part(part), self.deadline, self.options.budget.memory)
+            piece, memory = Part(part), self.options.budget.memory
+            count = count_with("products", piece, self.deadline, memory) or count_with(
+                "sum", piece, self.deadline, memory
+            )
             if count is None:
                 raise BudgetExceeded("suppression: a part could not be counted within the budget")
             found.append((Fraction(count.groups, max(count.each)), count.solver))

@@ -18,8 +18,11 @@ from incrowd.measures.release.clock import Deadline
 from incrowd.measures.release.count import SOLVERS, Count, Part, compile_solver, count_groups
 from incrowd.measures.release.measurement import Method, PartMeasurement, QMeasurement
 from incrowd.measures.release.patterns import HolderIndex, Holders, PatternCounts, pack
-from incrowd.measures.release.reductions import connected_values, redundant
+from incrowd.measures.release.reductions import parts_with_places, redundant
 from incrowd.measures.release.spec import Budget
+
+DECIDED_VALUES = 128
+"""With more values than this, groups are not counted once q is known without."""
 
 
 def measure_q(
@@ -50,15 +53,17 @@ def measure_q(
     (5, 3, '5/3', 'exact')
     """
     started = monotonic()
-    deadline = Deadline(budget.seconds)
+    deadline = Deadline(budget.seconds * 0.9)  # the rest is for putting the result together
     source = (
         holders if isinstance(holders, PatternCounts | HolderIndex) else HolderIndex.from_holders(holders)
     )
     patterns = source if isinstance(source, PatternCounts) else source.patterns()
     _check_size(patterns, budget)
-    pieces = _pieces(patterns, deadline)
-    if threshold is None or any(piece.at_least < threshold for piece in pieces):
-        pieces = _counted(pieces, deadline, budget.memory, threshold)
+    if len(patterns.values) > DECIDED_VALUES and not posteriors and bounds.least_common(patterns) == 1:
+        # Among many values one with a single holder: q is 1, whatever n may be.
+        pieces = [_Piece.decided(patterns)]
+    else:
+        pieces = _counted(_pieces(patterns, deadline), deadline, budget.memory, threshold)
     method, n, q, interval = _conclude(pieces, threshold)
     named = _posteriors(patterns, source, pieces) if posteriors and n is not None else None
     return QMeasurement(
@@ -99,6 +104,24 @@ class _Piece:
     at_most: Fraction
     count: Count | None = None
 
+    @classmethod
+    def decided(cls, patterns: PatternCounts) -> _Piece:
+        everything = np.arange(len(patterns.values))
+        return cls(places=everything, part=Part(patterns), at_least=Fraction(1), at_most=Fraction(1))
+
+    @classmethod
+    def bounded(cls, places: NDArray[np.int64], patterns: PatternCounts, deadline: Deadline) -> _Piece:
+        part = Part(patterns)
+        if len(places) == 1:  # any one holder accounts for a single value
+            users = patterns.users
+            count = Count(groups=users, each=(1,), solver="single value")
+            return cls(
+                places=places, part=part, at_least=Fraction(users), at_most=Fraction(users), count=count
+            )
+        low = 1 if deadline.passed else bounds.local_bound(patterns, deadline)
+        high = bounds.least_common(patterns)
+        return cls(places=places, part=part, at_least=Fraction(low), at_most=Fraction(high))
+
     def counted(self, count: Count) -> _Piece:
         q = Fraction(count.groups, max(count.each))
         return _Piece(places=self.places, part=self.part, at_least=q, at_most=q, count=count)
@@ -128,13 +151,7 @@ def _pieces(patterns: PatternCounts, deadline: Deadline) -> list[_Piece]:
         return []
     kept = np.flatnonzero(~redundant(patterns))
     smaller = patterns.select(kept)
-    pieces = []
-    for places in connected_values(smaller):
-        part = smaller.select(places)
-        low, high = bounds.local_bound(part, deadline), bounds.least_common(part)
-        piece = _Piece(places=kept[places], part=Part(part), at_least=Fraction(low), at_most=Fraction(high))
-        pieces.append(piece)
-    return pieces
+    return [_Piece.bounded(kept[places], part, deadline) for places, part in parts_with_places(smaller)]
 
 
 def _counted(pieces: list[_Piece], deadline: Deadline, memory: int, threshold: int | None) -> list[_Piece]:
@@ -142,7 +159,9 @@ def _counted(pieces: list[_Piece], deadline: Deadline, memory: int, threshold: i
     done = list(pieces)
     for i in sorted(range(len(pieces)), key=lambda i: pieces[i].part.values):
         piece = pieces[i]
-        if threshold is None or piece.at_least < threshold:
+        if deadline.passed:
+            break
+        if piece.count is None and (threshold is None or piece.at_least < threshold):
             count = count_groups(piece.part, deadline, memory)
             done[i] = piece.counted(count) if count else piece
     return done
@@ -178,7 +197,6 @@ def _posteriors(
     if isinstance(source, PatternCounts) or source.names is None:
         held = [np.flatnonzero(line).tolist() for line in patterns.table]
         return {tuple(patterns.values[i] for i in places): of_row[row] for row, places in enumerate(held)}
-    code, masks = source.pattern_of_users()
     row_of = {mask.tobytes(): row for row, mask in enumerate(patterns.masks)}
-    by_code = [of_row[row_of[mask.tobytes()]] for mask in masks]
-    return {name: by_code[place] for name, place in zip(source.names, code.tolist(), strict=True)}
+    masks = source.masks(range(len(source.values)))
+    return {name: of_row[row_of[mask.tobytes()]] for name, mask in zip(source.names, masks, strict=True)}

@@ -25,6 +25,8 @@ from incrowd.measures.release.spec import SuppressOptions
 
 MASKED_VALUES = 1024
 """Up to this many values users are grouped by pattern first; beyond, each user is a row."""
+COUNTING_SHARE = 0.1
+"""Part of the time budget that exact counts may be expected to take while larger parts are thinned."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +123,8 @@ def _certified(
         return None
     # q is at most the number of holders of any released value.
     eligible = np.flatnonzero(source.supports >= threshold)
-    search = Search(threshold=threshold, options=options, deadline=deadline)
+    allowance = [options.budget.seconds * COUNTING_SHARE]
+    search = Search(threshold=threshold, options=options, deadline=deadline, allowance=allowance)
     if isinstance(source, HolderIndex) and len(eligible) > MASKED_VALUES:
         return search.over_users(source, eligible)
     if isinstance(source, HolderIndex):
