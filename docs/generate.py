@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import click
 from typer.main import get_command
 
 from incrowd.cli import app
@@ -18,7 +18,7 @@ This page is written by `make docs` from the commands themselves.
 """
 
 
-def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield every command with its full name, groups after their parents."""
     yield path, command
     for name, child in sorted(getattr(command, "commands", {}).items()):
@@ -30,21 +30,21 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def option_rows(command: click.Command) -> Iterator[str]:
+def option_rows(command: Any) -> Iterator[str]:
     """Yield a table row for each argument and option."""
     for parameter in command.params:
         if getattr(parameter, "hidden", False):
             continue
         names = " ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
-        if isinstance(parameter, click.Argument) or parameter.param_type_name == "argument":
-            names = f"`{parameter.make_metavar(click.Context(command))}`"
+        if parameter.param_type_name == "argument":
+            names = f"`{parameter.metavar or parameter.name.upper()}`"
         default = parameter.default
         shown = "" if default is None or callable(default) or default in ((), [], False) else f"`{default}`"
         text = getattr(parameter, "help", None) or ""
         yield f"| {cell(names)} | {cell(text)} | {cell(shown)} |"
 
 
-def section(path: str, command: click.Command) -> str:
+def section(path: str, command: Any) -> str:
     """Describe one command."""
     rows = list(option_rows(command))
     text = (command.help or "").strip().split("\f")[0]

@@ -193,6 +193,6 @@ def _profiles(crowd: Crowd, options: AnonymityOptions) -> Profiles:
     if not counted.matrix.shape[0]:
         raise InputError(
             f"community '{options.community}' has nobody with at least {options.min_posts} posts with words "
-            "in them; lower --min-posts"
+            "in them; lower --min-posts, or give --keep-stopwords"
         )
     return build(options.model, counted)

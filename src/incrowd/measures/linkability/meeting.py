@@ -53,7 +53,7 @@ def meet(crowd: Crowd, options: LinkabilityOptions) -> Meeting:
         if not rows.size:
             raise InputError(
                 f"community '{name}' has nobody with at least {options.min_posts} posts with words in them; "
-                "lower --min-posts"
+                "lower --min-posts, or give --keep-stopwords"
             )
     pairs, people = true_pairs(both.identities, sources, targets)
     return Meeting(both, sources, targets, pairs, people)
