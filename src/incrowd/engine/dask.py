@@ -29,13 +29,17 @@ _JOIN_SECONDS = 10
 class DaskEngine:
     """Runs tasks on the workers of a Dask cluster. Close it, or use it in a `with` block."""
 
-    def __init__(self, client: Any, cluster: Any = None) -> None:
-        self._client, self._cluster = client, cluster
+    def __init__(self, client: Any, cluster: Any = None, processes: int = 0) -> None:
+        self._client, self._cluster, self._processes = client, cluster, processes
 
     @classmethod
     def start(cls, workers: int = 2) -> Self:
         """Start a cluster of worker processes on this machine, one core each."""
         distributed = _distributed()
+        import dask
+
+        # Dask gives a killed worker 15 s to come back, counted from its first death: too little on a busy machine.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
         cluster = distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -43,7 +47,7 @@ class DaskEngine:
             dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
-        return cls(distributed.Client(cluster, set_as_default=False), cluster)
+        return cls(distributed.Client(cluster, set_as_default=False), cluster, workers)
 
     @classmethod
     def join(cls, address: str) -> Self:
@@ -66,6 +70,8 @@ class DaskEngine:
 
     def run(self, job: Any, plan: Any, absorb: Absorb, progress: Progress | None) -> None:
         """Send the job once, then its tasks, a few ahead of the workers; absorb pieces as they come."""
+        if self._cluster is not None:  # replaces workers that died for good
+            self._cluster.scale(self._processes)
         self._client.wait_for_workers(1)
         missing: dict[int, Task] = {task.number: task for task in plan}
         done, total = 0, float(plan.pairs)
