@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.release.cases import answers
 
 from incrowd.measures.release import Budget, Method, PatternCounts, measure_q
 from incrowd.measures.release import bounds as bounds_module
 from incrowd.measures.release.bounds import least_common, local_bound, local_counts, only_value, p_min
 from incrowd.measures.release.local import smallest_local_count
-from tests.release.conftest import answers
 
 
 @settings(max_examples=300, deadline=None)

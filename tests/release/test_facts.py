@@ -102,5 +102,5 @@ def test_a_sunflower():
 @pytest.mark.parametrize("values", ONE_OF_EACH_PATTERN)
 def test_one_user_of_every_pattern(values):
     n, q = ONE_OF_EACH_PATTERN[values]
-    found = measure_q(PatternCounts.from_counts({pattern: 1 for pattern in range(1, 2**values)}))
+    found = measure_q(PatternCounts.from_counts(dict.fromkeys(range(1, 2**values), 1)))
     assert (found.n, found.q) == (n, q)

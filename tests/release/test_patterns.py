@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.release.cases import answers, random_answer
 
 from incrowd.errors import BudgetExceeded, InputError
 from incrowd.measures.release import Budget, HolderIndex, Method, PatternCounts, measure_q
 from incrowd.measures.release.measurement import decimal
 from incrowd.measures.release.modular import combine, primes, primes_for
 from incrowd.measures.release.reductions import absorb, connected, holders_contained, parts
-from tests.release.conftest import answers, random_answer
 
 
 def as_counts(patterns):

@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.release.cases import random_answer
 
 from incrowd.measures.release.clock import Deadline
 from incrowd.measures.release.count import SOLVERS, Part, count_groups, count_with
@@ -15,7 +16,6 @@ from incrowd.measures.release.definition import minimal_groups, multiply_and_abs
 from incrowd.measures.release.patterns import PatternCounts
 from incrowd.measures.release.reductions import absorb, parts
 from incrowd.measures.release.solve import measure_q
-from tests.release.conftest import random_answer
 
 FOREVER = Deadline(math.inf)
 MEMORY = 2**28
@@ -133,19 +133,19 @@ def test_a_hundred_connected_values_are_counted_exactly():
 
 
 def test_a_raised_flag_stops_every_compiled_solver():
-    wide = PatternCounts.from_counts({pattern: 1 for pattern in range(1, 2**11)})
+    wide = PatternCounts.from_counts(dict.fromkeys(range(1, 2**11), 1))
     for solver in COMPILED:
         count_with(solver, Part(PatternCounts.from_counts({1: 1, 2: 1, 3: 1})), FOREVER, MEMORY)
         assert count_with(solver, Part(wide), Deadline(0.0), MEMORY) is None
 
 
 def test_without_memory_no_table_is_built():
-    part = Part(PatternCounts.from_counts({pattern: 1 for pattern in range(1, 2**8)}))
+    part = Part(PatternCounts.from_counts(dict.fromkeys(range(1, 2**8), 1)))
     assert count_with("sum", part, FOREVER, memory=1000) is None
     assert count_with("sweep", part, FOREVER, memory=1000) is None
     assert count_with("diagram", part, FOREVER, memory=1000) is None
 
 
 def test_no_solver_within_no_time_is_no_count():
-    part = Part(PatternCounts.from_counts({pattern: 1 for pattern in range(1, 2**11)}))
+    part = Part(PatternCounts.from_counts(dict.fromkeys(range(1, 2**11), 1)))
     assert count_groups(part, Deadline(0.0), MEMORY) is None

@@ -11,11 +11,13 @@ import typer
 from incrowd.cli.anonymity import anonymity
 from incrowd.cli.console import complain
 from incrowd.cli.demo import demo
+from incrowd.cli.exposure import app as exposure
 from incrowd.cli.info import info
 from incrowd.cli.ingest import ingest
 from incrowd.cli.linkability import linkability
 from incrowd.cli.microdata import app as microdata
 from incrowd.cli.plan import plan
+from incrowd.cli.release import app as release
 from incrowd.cli.study import app as study
 
 app = typer.Typer(
@@ -51,6 +53,8 @@ app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options"
 app.command()(anonymity)
 app.command()(linkability)
 app.add_typer(microdata, name="microdata")
+app.add_typer(release, name="release")
+app.add_typer(exposure, name="exposure")
 app.add_typer(study, name="study")
 
 

@@ -52,9 +52,10 @@ def thin(lists: Lists, threshold: int, rank: Ints, rounds: int, effort: int, sto
     """
     best = np.zeros(len(rank), dtype=np.bool_)
     by_rank = np.argsort(rank).astype(np.int64)
+    few = len(rank) <= PAIRS_UP_TO
     for own in OWN_WEIGHTS[: max(rounds, 1)]:
         released = np.ones(len(rank), dtype=np.bool_)
-        _thin_once(lists, threshold, own, by_rank, released, effort // max(rounds, 1), stop)
+        _thin_once(lists, threshold, own, by_rank, released, few, effort // max(rounds, 1), stop)
         if released.sum() > best.sum():
             best = released
     return best if not stop[0] else np.zeros_like(best)
@@ -68,7 +69,7 @@ def compile_thin() -> None:
 
 
 @njit(cache=True, nogil=True)
-def _thin_once(lists, t, own, by_rank, released, effort, stop):  # type: ignore[no-untyped-def]
+def _thin_once(lists, t, own, by_rank, released, few, effort, stop):  # type: ignore[no-untyped-def]
     values = len(by_rank)
     listed = np.zeros(len(lists.weights), np.int64)  # released values in each row
     single = np.zeros(values, np.int64)  # p_i: users who list value i alone
@@ -77,7 +78,6 @@ def _thin_once(lists, t, own, by_rank, released, effort, stop):  # type: ignore[
         if listed[row] == 1:
             single[lists.row_values[lists.row_start[row]]] += lists.weights[row]
     score = np.zeros(values, np.float64)
-    few = values <= PAIRS_UP_TO
     pairs = np.zeros((values, values) if few else (0, 0), np.int64)
     while not stop[0] and _score(lists, t, own, released, listed, single, pairs, score):
         batch = 1 if few else max(1, released.sum() // 100)
