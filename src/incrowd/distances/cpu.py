@@ -242,31 +242,46 @@ def _standing(state: State, tile: Tile) -> Standing:
 
 def _strip(state: State, side: Side, span: range) -> Strip:
     """Split a range of people's words into blocks, or take the strip made before."""
-    from incrowd.distances.cpu_jit import Strip, split
+    return state.strips.get((id(side), span), lambda: _make_strip(state, side, span))
+
+
+def _make_strip(state: State, side: Side, span: range) -> Strip:
+    from incrowd.distances.cpu_jit import Strip, count_words, fill_strip
 
     v, rule = state.vocabulary, state.rule
-
-    def make() -> Strip:
-        words = (v.block_of, v.slot_of, v.frequent, v.scales)
-        return Strip(*split(side.arrays, span.start, len(span), *words, rule.root, rule.kind))
-
-    return state.strips.get((id(side), span), make)
+    counts = count_words(side.arrays, span.start, len(span), v.block_of, len(v.words))
+    sizes = counts[: v.frequent].sum(axis=0)
+    order = np.argsort(sizes, kind="stable")
+    ends = np.cumsum(counts[:, order]).reshape(counts.shape)
+    starts = np.column_stack([np.append(0, ends[:-1, -1]), ends])
+    words = (v.block_of, v.slot_of, v.scales)
+    filled = fill_strip(side.arrays, span.start, order, starts, *words, rule.root, rule.kind)
+    return Strip(order, sizes[order], starts, *filled)
 
 
 def _add_frequent(state: State, rows: Strip, columns: Strip, out: Floats, triangle: bool) -> None:
     """Let the person with fewer frequent words play the row; if both have as many, the one in the rows."""
-    from incrowd.distances.cpu_jit import add_frequent
-
-    v, width = state.vocabulary, len(columns.order)
-    kind, flat = state.rule.kind, out.reshape(-1)
+    width = len(columns.order)
     if triangle:
-        begin = np.arange(1, len(rows.order) + 1)
-        add_frequent(kind, rows, columns, begin, v.frequent, v.scales, flat, width, 1)
+        _lead(state, rows, columns, np.arange(1, width + 1), out, (width, 1))
         return
     begin = np.searchsorted(columns.sizes, rows.sizes, side="left")
-    add_frequent(kind, rows, columns, begin, v.frequent, v.scales, flat, width, 1)
+    _lead(state, rows, columns, begin, out, (width, 1))
     begin = np.searchsorted(rows.sizes, columns.sizes, side="right")
-    add_frequent(kind, columns, rows, begin, v.frequent, v.scales, flat, 1, width)
+    _lead(state, columns, rows, begin, out, (1, width))
+
+
+def _lead(
+    state: State, leading: Strip, following: Strip, begin: Ints, out: Floats, steps: tuple[int, int]
+) -> None:
+    from incrowd.distances.cpu_jit import LANES, add_frequent
+
+    v, followers = state.vocabulary, len(following.order)
+    ends = np.minimum(np.arange(LANES, followers + LANES, LANES), followers)
+    reached = np.searchsorted(begin, ends, side="left")
+    flat = out.reshape(-1)
+    kind = state.rule.kind
+    add_frequent(kind, leading, following, begin, reached, v.frequent, v.scales, flat, *steps)
 
 
 def _add_rare(state: State, rows: Strip, columns: Strip, out: Floats, triangle: bool) -> None:

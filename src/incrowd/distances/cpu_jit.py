@@ -139,28 +139,27 @@ class Strip(NamedTuple):
 
 
 @_jit
-def split(
-    rows: Any, first: int, people: int, block_of: Array, slot_of: Array, frequent: int, scales: Array,
-    root: bool, kind: int,
-) -> tuple[Array, Array, Array, Array, Array, Array]:  # fmt: skip
-    """Make a strip of the people from `first` on; the first `frequent` blocks decide where they stand."""
-    indptr, indices, data, factors = rows
-    counts = np.zeros((len(scales), people), np.int64)
+def count_words(rows: Any, first: int, people: int, block_of: Array, blocks: int) -> Array:
+    """Count everybody's words in every block: (blocks, people)."""
+    indptr, indices, _, _ = rows
+    counts = np.zeros((blocks, people), np.int64)
     for i in range(people):
         for k in range(indptr[first + i], indptr[first + i + 1]):
             counts[block_of[indices[k]], i] += 1
-    sizes = counts[:frequent].sum(axis=0)
-    order = np.argsort(sizes, kind="mergesort")
-    starts = np.empty((len(scales), people + 1), np.int64)
-    filled = 0
-    for block in range(len(scales)):
-        for at in range(people):
-            starts[block, at] = filled
-            filled += counts[block, order[at]]
-        starts[block, people] = filled
+    return counts
+
+
+@_jit
+def fill_strip(
+    rows: Any, first: int, order: Array, starts: Array, block_of: Array, slot_of: Array, scales: Array,
+    root: bool, kind: int,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Write the words of a strip, their scaled values and auxiliary numbers where `starts` has room for them."""
+    indptr, indices, data, factors = rows
+    filled = starts[-1, -1]
     words, values, aux = np.empty(filled, u4), np.empty(filled, f4), np.empty(filled, f4)
     ends = starts.copy()
-    for at in range(people):
+    for at in range(len(order)):
         person = first + order[at]
         for k in range(indptr[person], indptr[person + 1]):
             block = block_of[indices[k]]
@@ -170,7 +169,7 @@ def split(
             words[slot] = slot_of[indices[k]]
             values[slot] = x
             aux[slot] = x * log2_units(x) if kind == ENTROPY else f4(0)
-    return order, sizes[order], starts, words, values, aux
+    return words, values, aux
 
 
 @_jit
@@ -187,25 +186,24 @@ def _fill_panel(columns: Any, block: int, left: int, people: int, panel: Array, 
 
 @_jit
 def add_frequent(
-    kind: int, rows: Any, columns: Any, begin: Array, blocks: int, scales: Array, out: Array, row_step: int,
-    column_step: int,
+    kind: int, rows: Any, columns: Any, begin: Array, reached: Array, blocks: int, scales: Array, out: Array,
+    row_step: int, column_step: int,
 ) -> None:  # fmt: skip
     """Add the frequent words: every word of a row meets LANES columns at once.
 
-    The row at place a meets the columns at places begin[a] and after; begin rises. The result for places
-    a and b goes to out[a * row_step + b * column_step].
+    The row at place a meets the columns at places begin[a] and after; begin rises, so the first reached[n]
+    rows meet somebody of panel n. The result for places a and b goes to out[a * row_step + b * column_step].
     """
     _, _, starts, words, values, aux = rows
     width = len(columns[0])
     panel, panel_aux = np.empty((BLOCK, LANES), f4), np.empty((BLOCK, LANES), f4)
     sums, totals = np.zeros(LANES, f4), np.zeros(LANES)
-    for left in range(0, width, LANES):
-        right = min(left + LANES, width)
-        reached = np.searchsorted(begin, right, side="left")
-        for block in range(blocks if reached else 0):
+    for n in range(len(reached)):
+        left, right = n * LANES, min((n + 1) * LANES, width)
+        for block in range(blocks if reached[n] else 0):
             _fill_panel(columns, block, left, right - left, panel, panel_aux)
             back = 1.0 / scales[block]
-            for a in range(reached):
+            for a in range(reached[n]):
                 k, stop = starts[block, a], starts[block, a + 1]
                 while k < stop:
                     pause = min(k + FLUSH, stop)
@@ -418,3 +416,13 @@ def exact_pairs(x: Any, y: Any, rows: Array, columns: Array, metric: int) -> Arr
                 d = np.sqrt(d)
         distances[n] = np.nan if empty else d
     return distances
+
+
+@_jit
+def log2_rate(repeats: int) -> int:
+    """Do nothing but x log2 x on data in the first-level cache; return how many. The yardstick for speed."""
+    x, sums = np.linspace(0.5, 2.0, 1024).astype(f4), np.zeros(1024, f4)
+    for _ in range(repeats):
+        for k in range(1024):
+            sums[k] += x[k] * log2_units(x[k])
+    return repeats * 1024 + int(np.isnan(sums[0]))
