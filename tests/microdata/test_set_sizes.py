@@ -134,3 +134,18 @@ def test_the_paper_s_simulation_agrees_within_three_standard_errors(
 def test_the_interval_needs_two_rounds_and_shrinks_with_more() -> None:
     assert bernstein_reach(0.1, 1) == 1
     assert bernstein_reach(0.1, 10_000) < bernstein_reach(0.1, 100) < 1
+
+
+def test_the_documentation_s_example_is_right() -> None:
+    people = [{"a", "b", "c", "d"}, {"a", "b", "x"}, {"c", "d"}, {"y"}]
+    items = sorted(set().union(*people))
+    dense = np.array([[item in one for item in items] for one in people], dtype=np.int8)
+    sizes = SetSizeFinder(sparse.csr_matrix(dense), Knowledge(percents=(), items=(2,))).find(
+        np.arange(4, dtype=np.int32), member=0
+    )
+    assert sizes.exact
+    assert (round(sizes.mean, 2), round(sizes.alone.value, 2), round(sizes.found.value, 2)) == (
+        1.33,
+        0.67,
+        0.83,
+    )

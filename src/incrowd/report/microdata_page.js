@@ -1,7 +1,7 @@
 "use strict";
 // The client of paper 002 in a browser: the same arithmetic as incrowd.microdata.score, nothing is sent.
 (() => {
-  const LARGEST = 1 - 1e-9, SMALLEST = 1e-12, NOBODY = -46, HALVINGS = 60, MOST_HURTING = 10;
+  const LARGEST = 1 - 1e-9, SMALLEST = 1e-12, NOBODY = -46, HALVINGS = 50, MOST_HURTING = 10;
   const given = JSON.parse(document.getElementById("data").textContent);
 
   // Reading statistics and items

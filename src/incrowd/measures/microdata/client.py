@@ -115,7 +115,7 @@ def group_of(value: float, statistics: Statistics) -> int | None:
 class Profile:
     """A person's items, looked up in the statistics."""
 
-    items: tuple[str, ...]
+    items: np.ndarray[Any, np.dtype[np.object_]]
     people: Floats
     unknown: np.ndarray[Any, np.dtype[np.bool_]]
     probabilities: Floats
@@ -132,10 +132,11 @@ class Profile:
             raise InputError(
                 "items: expected at least one item, got an empty profile; there is nothing to score"
             )
-        people = statistics.people_with(names)
-        unknown = np.array([name not in statistics.popularity for name in names])
+        told = statistics.told(names)
+        unknown = np.isnan(told)
+        people = np.where(unknown, statistics.unlisted, told)
         probabilities, crowd = class_model(names, people, statistics)
-        return cls(tuple(names), people, unknown, probabilities, crowd, statistics)
+        return cls(np.array(names, dtype=object), people, unknown, probabilities, crowd, statistics)
 
     @property
     def rare(self) -> int:
@@ -158,21 +159,14 @@ class Profile:
         """Return the profile with some items (by number) left out."""
         keep = np.ones(len(self.items), dtype=bool)
         keep[dropped] = False
-        names = tuple(item for item, kept in zip(self.items, keep, strict=True) if kept)
-        return Profile(
-            names,
-            self.people[keep],
-            self.unknown[keep],
-            self.probabilities[:, keep],
-            self.crowd,
-            self.statistics,
-        )
+        rest = (self.items[keep], self.people[keep], self.unknown[keep], self.probabilities[:, keep])
+        return Profile(*rest, self.crowd, self.statistics)
 
     def hurting(self, index: int) -> Hurting:
         """Say what one item costs."""
         rest = self.without(index)
         people = None if self.unknown[index] else float(self.people[index])
-        return Hurting(self.items[index], people, rest.paper()[1], rest.others())
+        return Hurting(str(self.items[index]), people, rest.paper()[1], rest.others())
 
 
 def class_model(items: list[str], people: Floats, statistics: Statistics) -> tuple[Floats, Floats]:

@@ -32,7 +32,7 @@ NEGLIGIBLE = -690.0
 """Logarithm of what may be left out when ranking people: below it a double is zero anyway."""
 NOBODY = -46.0
 """Logarithm of what may be left out when telling one person: 1e-20 people."""
-HALVINGS = 60
+HALVINGS = 50
 
 
 @dataclass(frozen=True)

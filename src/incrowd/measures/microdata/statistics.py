@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +71,14 @@ class Statistics:
         centres = np.array([group.centre for group in self.groups])
         return np.asarray((centres[1:] + centres[:-1]) / 2)
 
+    def told(self, items: list[str]) -> Floats:
+        """Return about how many people have each item; NaN where it is not listed."""
+        return np.array(list(map(self.popularity.get, items)), dtype=np.float64)  # None becomes NaN
+
     def people_with(self, items: list[str]) -> Floats:
-        """Return about how many people have each item; the typical unlisted count where it is not listed."""
-        known, rest = self.popularity, self.unlisted
-        return np.array([known.get(item, rest) for item in items], dtype=np.float64)
+        """Return the same with the typical unlisted count where an item is not listed."""
+        told = self.told(items)
+        return np.where(np.isnan(told), self.unlisted, told)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that is published."""
@@ -165,10 +170,10 @@ def _by_count(popularity: dict[str, float]) -> list[dict[str, Any]]:
 
 
 def _flat(bands: list[dict[str, Any]]) -> dict[str, float]:
-    flat: dict[str, float] = {}
-    for band in bands:
-        flat.update(dict.fromkeys(band["items"], float(band["people"])))
-    return flat
+    """Turn bands back into item -> count, in one pass: a million items must load in less than a second."""
+    items = chain.from_iterable(band["items"] for band in bands)
+    people = chain.from_iterable(repeat(float(band["people"]), len(band["items"])) for band in bands)
+    return dict(zip(items, people, strict=True))
 
 
 def load_statistics(path: str | Path) -> Statistics:
