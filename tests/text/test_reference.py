@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from incrowd.text import TextOptions, tokenise
-from incrowd.text.reference import chunk_tokens, composed, cut_runs
+from incrowd.text.reference import chunk_tokens, composed, cut_runs, lexicon_of
 
 KEEP = TextOptions(keep_stopwords=True)
 
@@ -113,7 +113,7 @@ def test_hostile_text_takes_linear_time(hostile: str) -> None:
     # A quadratic pattern would not come back within the life of this test run.
     tokenise(hostile * (300_000 // len(hostile)))
     tokenise("".join("`" * n + "a" for n in range(700)))
-    chunk_tokens(hostile.replace(" ", "") * 20_000, TextOptions())
+    chunk_tokens(hostile.replace(" ", "") * 20_000, lexicon_of(TextOptions()))
 
 
 def test_helpers_do_what_their_names_say() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from functools import cache
+from html.entities import html5
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,9 @@ def tables(options: TextOptions) -> tuple[Kinds, Lower]:
     kinds = kinds.copy()
     for sign in smiley_signs(smileys_in_force(options)):
         kinds[lower == _packed(sign)] = HARD
+    apostrophes = [ord(apostrophe) for apostrophe in APOSTROPHES]
+    if (kinds[apostrophes] == HARD).any():
+        kinds[apostrophes] = HARD  # they are written alike, and now that would matter
     return kinds, lower
 
 
@@ -79,6 +83,15 @@ def _joins_the_one_before() -> list[int]:
     """Return the characters that NFC may join with the one before them."""
     pairs = (unicodedata.decomposition(chr(code)).split() for code in _COVERED)
     return [int(pair[1], 16) for pair in pairs if len(pair) == 2 and pair[0][0] != "<"] + list(_JAMO)
+
+
+@cache
+def open_entities() -> npt.NDArray[np.uint8]:
+    """Say by first and second byte (first * 256 + second) whether an entity without ";" begins so."""
+    names = [name.encode() for name in html5 if not name.endswith(";")]
+    begins = np.zeros(2**16, np.uint8)
+    begins[[name[0] << 8 | name[1] for name in names]] = 1
+    return begins
 
 
 def _packed(character: str) -> int:

@@ -14,8 +14,8 @@ from incrowd.errors import BudgetExceeded, SchemaError
 from incrowd.text.fast import Tokeniser
 from incrowd.text.filters import Dropped, Filters, reasons
 from incrowd.text.options import TextOptions
-from incrowd.text.pairs import BYTES_PER_PAIR, PairCounter
 from incrowd.text.strings import Ints, Longs, StringTable
+from incrowd.text.tally import Tally
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -62,7 +62,7 @@ class Counting:
         self._period = period
         self._memory = memory
         self._tokeniser = Tokeniser(options)
-        self._pairs = PairCounter((memory - LIBRARIES) // BYTES_PER_PAIR, folder)
+        self._tally = Tally(memory - LIBRARIES, folder)
         self._identities = _Numbering()
         self._posts: Longs = np.zeros(0, np.int64)
         self._tokens: Longs = np.zeros(0, np.int64)
@@ -81,7 +81,7 @@ class Counting:
         )
         rows = self._identities.numbers_of(keys)
         found = self._tokeniser.numbers(posts["text"])
-        self._pairs.add(np.repeat(rows, found.lengths), found.numbers)
+        self._tally.add(rows, found.numbers, found.lengths)
         self._posts = _added(self._posts, rows, np.ones(len(rows), np.int64), len(self._identities))
         self._tokens = _added(self._tokens, rows, found.lengths, len(self._identities))
         self._check_vocabulary()
@@ -108,10 +108,10 @@ class Counting:
         kept = kept.sort("community", "user", *(["period"] if self._period is not None else []))
         row_places = _places(kept["number"].to_numpy(), len(everyone))
         tokens = self._tokeniser.vocabulary()
-        seen = np.flatnonzero(self._pairs.columns_seen(row_places, len(tokens)))
+        seen = np.flatnonzero(self._tally.tokens_seen(row_places, len(tokens)))
         order = tokens.gather(seen).arg_sort().to_numpy()
         return Counts(
-            matrix=self._pairs.matrix(row_places, _places(seen[order], len(tokens))),
+            matrix=self._tally.matrix(row_places, _places(seen[order], len(tokens))),
             identities=kept.drop("tokens", "number"),
             vocabulary=tokens.gather(seen[order]).rename("token"),
             dropped=dropped_table(owners, why),

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 
 import numpy as np
 import polars as pl
 
 from incrowd.text import alphabet
 from incrowd.text.options import TextOptions
-from incrowd.text.reference import MAX_RUN, chunk_tokens, plain_text
+from incrowd.text.reference import MAX_RUN, chunk_tokens, lexicon_of, plain_text
 from incrowd.text.strings import Bytes, Ints, Longs, StringTable, utf8
 
 SLICE_BYTES = 4 * 2**20
+_ENTITIES = {
+    name: unescape(name) for name in ("&gt;", "&lt;", "&amp;", "&quot;", "&#39;", "&nbsp;", "&#x200B;")
+}
 FORGET_CHUNKS_BYTES = 32 * 2**20
 _SUSPICIOUS = np.isin(np.arange(256), np.frombuffer(b"\n&`]|\\", np.uint8)).astype(np.uint8)
 
@@ -52,7 +56,9 @@ class Tokeniser:
         self.posts = 0
         self.routed_posts = 0
         self._kernels = kernels
+        self._lexicon = lexicon_of(options)
         self._kinds, self._lower = alphabet.tables(options)
+        self._entities = np.empty(0, np.uint8) if options.compat_gt else alphabet.open_entities()
         self._max_run = MAX_RUN if options.tokens == "full" else np.iinfo(np.int64).max
         self._tokens = StringTable()
         self._stop_words = len(self._tokens.numbers_of(pl.Series(options.stop_word_list, dtype=pl.String)))
@@ -79,9 +85,10 @@ class Tokeniser:
         return TokenNumbers(np.concatenate([part.numbers for part in parts]), np.concatenate(ends))
 
     def _slice_numbers(self, texts: pl.Series) -> TokenNumbers:
+        self.posts += len(texts)
         if self._chunks.nbytes > FORGET_CHUNKS_BYTES:
             self._forget_chunks()
-        strings = self._split(self._without_markup(texts))
+        strings = self._split(texts)
         numbers = np.empty(len(strings.ends), np.int32)
         for table, wanted in ((self._tokens, 0), (self._chunks, 1)):
             table.number(strings.data, strings.ends, strings.hard, wanted, numbers)
@@ -94,25 +101,10 @@ class Tokeniser:
         )
         return TokenNumbers(out[:size], strings.post_ends)
 
-    def _without_markup(self, texts: pl.Series) -> pl.Series:
-        """Run steps 0 to 2 where they might do more than lower-case."""
-        data, offsets = utf8(texts)
-        flags = np.zeros(len(texts), np.uint8)
-        if self.options.tokens == "full":
-            self._kernels.may_hold_markup(data, offsets, _SUSPICIOUS, not self.options.compat_gt, flags)
-        else:
-            self._kernels.may_grow_in_lower_case(data, offsets, flags)
-        rows = np.flatnonzero(flags)
-        self.posts += len(texts)
-        self.routed_posts += len(rows)
-        if not len(rows):
-            return texts
-        plain = [plain_text(text, self.options) for text in texts.gather(rows)]
-        return texts.clone().scatter(rows, pl.Series(plain, dtype=pl.String))
-
     def _split(self, texts: pl.Series) -> _Strings:
-        data, offsets = utf8(texts)
-        size = int(offsets[-1] - offsets[0])
+        """Take the markup out and cut what is left into strings."""
+        data, offsets = self._without_markup(texts) if self.options.tokens == "full" else self._simple(texts)
+        size = len(data)
         clean = np.empty(2 * size, np.uint8)
         ends, hard = np.empty(size // 2 + len(texts), np.int64), np.empty(size // 2 + len(texts), np.uint8)
         post_ends = np.empty(len(texts), np.int64)
@@ -120,10 +112,35 @@ class Tokeniser:
         count = self._kernels.split_posts(data, offsets, *characters, clean, ends, hard, post_ends)
         return _Strings(clean, ends[:count], hard[:count], post_ends)
 
+    def _without_markup(self, texts: pl.Series) -> tuple[Bytes, Longs]:
+        """Run steps 0 to 2, except for lower-casing: common cases in bulk, the rest through the reference."""
+        decoded = texts if self.options.compat_gt else _without_common_entities(texts)
+        data, offsets = utf8(decoded)
+        flags = np.zeros(len(texts), np.uint8)
+        self._kernels.flag_markup(data, offsets, _SUSPICIOUS, self._entities, flags)
+        if flags.any():
+            data, offsets = self._through_reference(texts, decoded, flags)
+        self._kernels.blank_lines(data, offsets, flags)
+        return data, offsets
+
+    def _simple(self, texts: pl.Series) -> tuple[Bytes, Longs]:
+        """Lower-case where that yields more characters than there were."""
+        data, offsets = utf8(texts)
+        flags = np.zeros(len(texts), np.uint8)
+        self._kernels.flag_growth(data, offsets, flags)
+        return self._through_reference(texts, texts, flags) if flags.any() else (data, offsets)
+
+    def _through_reference(self, texts: pl.Series, decoded: pl.Series, flags: Bytes) -> tuple[Bytes, Longs]:
+        """Put the reference's plain text in place of the flagged posts."""
+        rows = np.flatnonzero(flags)
+        self.routed_posts += len(rows)
+        plain = [plain_text(text, self.options) for text in texts.gather(rows)]
+        return utf8(decoded.clone().scatter(rows, pl.Series(plain, dtype=pl.String)))
+
     def _learn_chunks(self) -> None:
         """Ask the reference about the chunks that are new."""
         known = len(self._meaning_starts) - 1
-        meanings = [chunk_tokens(chunk.lower(), self.options) for chunk in self._chunks.strings(known)]
+        meanings = [chunk_tokens(chunk.lower(), self._lexicon) for chunk in self._chunks.strings(known)]
         tokens = [token for meaning in meanings for token in meaning]
         numbers = self._tokens.numbers_of(pl.Series(tokens, dtype=pl.String))
         ends = self._meaning_starts[-1] + np.cumsum([len(meaning) for meaning in meanings], dtype=np.int64)
@@ -145,6 +162,17 @@ class _Strings:
     ends: Longs
     hard: Bytes
     post_ends: Longs
+
+
+def _without_common_entities(texts: pl.Series) -> pl.Series:
+    """Decode the entities that make up nearly all, twice as the reference does; it sees what is left."""
+    rows = texts.str.contains("&", literal=True).arg_true()
+    if not len(rows):
+        return texts
+    decoded = texts.gather(rows)
+    for _ in range(2):
+        decoded = decoded.str.replace_many(list(_ENTITIES), list(_ENTITIES.values()))
+    return texts.clone().scatter(rows, decoded)
 
 
 def _slices(texts: pl.Series) -> Iterator[pl.Series]:

@@ -12,8 +12,8 @@ import re
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[^`~]*+$")
 _INDENTED = re.compile(r"(?: {4}| {0,3}\t)\s*+\S")
-_LIST_ITEM = re.compile(r"[ \t]*+(?:[*+-]|\d{1,9}[.)])[ \t]")
-_LIST_NUMBER = re.compile(r"[ \t]*+\d{1,9}[.)](?=[ \t])")
+_LIST_ITEM = re.compile(r"[ \t]*+(?:[*+-]|[0-9]{1,9}[.)])[ \t]")
+_LIST_NUMBER = re.compile(r"[ \t]*+[0-9]{1,9}[.)](?=[ \t])")
 _QUOTE = re.compile(r" {0,3}>(?!!)")  # ">!" opens a spoiler, which is the author's own text
 _CELL_RULE = r"[ \t]*+:?-++:?[ \t]*+"
 _TABLE_RULE = re.compile(rf"[ \t]*+(?:\|{_CELL_RULE}|{_CELL_RULE}\|{_CELL_RULE})(?:\|{_CELL_RULE})*+\|?\s*+$")
@@ -38,7 +38,7 @@ def without_markup(text: str) -> str:
     """Return the author's own words of a Markdown post.
 
     >>> without_markup("> you said\\nsee [my *page*](https://example.org/a) `x = 1`")
-    '\\nsee [my *page*] https://example.org/a )  '
+    '\\nsee [my *page*](https://example.org/a)  '
     """
     lines = _own_lines(text.split("\n"))
     if any(map(_TABLE_RULE.match, lines)):
@@ -76,8 +76,8 @@ def _own_words(line: str) -> str:
 
 
 def _target_words(target: re.Match[str]) -> str:
-    """Keep a link's address if it names a host; an address within the site says nothing."""
-    return f"] {target[1]} " if _ABSOLUTE.match(target[1]) else "] "
+    """Leave a link's address if it names a host (step 4 finds it); one within the site says nothing."""
+    return target[0] if _ABSOLUTE.match(target[1]) else "] "
 
 
 def _without_inline_code(line: str) -> str:

@@ -44,8 +44,8 @@ def tokenise(text: str, options: TextOptions | None = None) -> list[str]:
     ['<3', 'coool', ':d', 'www.example.org']
     """
     options = options or TextOptions()
-    chunks = plain_text(text, options).split()
-    return [token for chunk in chunks for token in chunk_tokens(chunk, options)]
+    lexicon = lexicon_of(options)
+    return [token for chunk in plain_text(text, options).split() for token in chunk_tokens(chunk, lexicon)]
 
 
 def plain_text(text: str, options: TextOptions) -> str:
@@ -57,12 +57,11 @@ def plain_text(text: str, options: TextOptions) -> str:
     return without_markup(text.lower())
 
 
-def chunk_tokens(chunk: str, options: TextOptions) -> list[str]:
+def chunk_tokens(chunk: str, lexicon: Lexicon) -> list[str]:
     """Run the steps that look at one white-space-free chunk of lower-case text (3 to 6, then stop words)."""
-    lexicon = _lexicon(options)
-    if options.tokens == "simple":
+    if lexicon.is_simple:
         return [word for word in _SIMPLE.findall(chunk) if word not in lexicon.stop_words]
-    chunk = composed(chunk, options.letter_marks)
+    chunk = composed(chunk, lexicon.letter_marks)
     tokens: list[str] = []
     at = 0
     for kept in lexicon.kept_whole.finditer(chunk):
@@ -79,7 +78,7 @@ def composed(text: str, letter_marks: bool = False) -> str:
     return unicodedata.normalize("NFC", text).translate(stray)
 
 
-def _word_tokens(piece: str, lexicon: _Lexicon) -> Iterator[str]:
+def _word_tokens(piece: str, lexicon: Lexicon) -> Iterator[str]:
     """Yield what lies between URLs and smileys without its punctuation; an emoji stands by itself.
 
     A stop word with an apostrophe is looked up as written, so that "he'll" goes and "hell" stays.
@@ -127,9 +126,11 @@ _EMOJI_APART = _Translation(_without_punctuation)
 
 
 @dataclass(frozen=True)
-class _Lexicon:
-    """The word lists of some options, made ready for matching."""
+class Lexicon:
+    """Some options, made ready for matching."""
 
+    is_simple: bool
+    letter_marks: bool
     stop_words: frozenset[str]
     smileys: frozenset[str]
     kept_whole: re.Pattern[str]
@@ -142,11 +143,18 @@ class _Lexicon:
 
 
 @cache
-def _lexicon(options: TextOptions) -> _Lexicon:
+def lexicon_of(options: TextOptions) -> Lexicon:
+    """Return the word lists of some options, made ready for matching."""
     smileys = frozenset(smileys_in_force(options))
     worded = {smiley for smiley in smileys if any(c.isalnum() for c in smiley)}
     patterns = [_URL, _NOT_AFTER_WORD + _any_smiley(worded), _any_smiley(smileys - worded)]
-    return _Lexicon(frozenset(options.stop_word_list), smileys, re.compile("|".join(patterns)))
+    return Lexicon(
+        is_simple=options.tokens == "simple",
+        letter_marks=options.letter_marks,
+        stop_words=frozenset(options.stop_word_list),
+        smileys=smileys,
+        kept_whole=re.compile("|".join(patterns)),
+    )
 
 
 def smileys_in_force(options: TextOptions) -> list[str]:

@@ -23,11 +23,12 @@ class DiskArray:
     def __len__(self) -> int:
         return self._length
 
-    def append(self, values: npt.NDArray[Any]) -> None:
-        """Write more values at the end."""
+    def append(self, values: npt.NDArray[Any]) -> slice:
+        """Write more values at the end; return where they are."""
         self._file.seek(0, 2)
         values.astype(self.dtype, copy=False).tofile(self._file)
         self._length += len(values)
+        return slice(self._length - len(values), self._length)
 
     def __getitem__(self, part: slice) -> npt.NDArray[Any]:
         start, stop, _ = part.indices(self._length)

@@ -22,7 +22,8 @@ class StringTable:
         from incrowd.text import kernels
 
         self._kernels = kernels
-        self._slots = np.zeros(2**15, np.uint64)
+        self._slot_keys = np.empty(2**15, np.uint64)
+        self._slot_numbers = np.zeros(2**15, np.int32)
         self._starts = np.zeros(2**14, np.int64)
         self._arena = np.empty(2**17, np.uint8)
         self._used = np.zeros(2, np.int64)
@@ -30,7 +31,8 @@ class StringTable:
     @property
     def nbytes(self) -> int:
         """Return how much memory the table takes."""
-        return self._slots.nbytes + self._starts.nbytes + self._arena.nbytes
+        arrays = self._slot_keys, self._slot_numbers, self._starts, self._arena
+        return sum(array.nbytes for array in arrays)
 
     def __len__(self) -> int:
         return int(self._used[0])
@@ -44,36 +46,37 @@ class StringTable:
         """Return the strings' numbers, giving new ones to new strings."""
         data, offsets = utf8(strings)
         numbers = np.empty(len(strings), np.int32)
-        # Copied, because Numba would compile the kernel once more for bytes that cannot be written to.
-        data, ends = data[offsets[0] :].copy(), offsets[1:] - offsets[0]
-        self.number(data, ends, np.zeros(len(strings), np.uint8), 0, numbers)
+        self.number(data, offsets[1:], np.zeros(len(strings), np.uint8), 0, numbers)
         return numbers
 
     def number(self, data: Bytes, ends: Longs, hard: Bytes, wanted: int, numbers: Ints) -> None:
         """Number the wanted strings, doubling the table whenever the kernel asks for room."""
         done = 0
         while done < len(ends):
-            table = self._slots, self._starts, self._arena, self._used
+            table = self._slot_keys, self._slot_numbers, self._starts, self._arena, self._used
             done = self._kernels.number_strings(*table, data, ends, hard, wanted, done, numbers)
             if done < len(ends):
                 self._double()
 
     def _double(self) -> None:
-        slots = np.zeros(2 * len(self._slots), np.uint64)
-        self._kernels.rehash(self._slots, slots)
-        self._slots = slots
+        keys = np.empty(2 * len(self._slot_keys), np.uint64)
+        numbers = np.zeros(2 * len(self._slot_keys), np.int32)
+        self._kernels.rehash(self._slot_keys, self._slot_numbers, keys, numbers)
+        self._slot_keys, self._slot_numbers = keys, numbers
         self._starts = np.concatenate([self._starts, np.zeros_like(self._starts)])
         self._arena = np.concatenate([self._arena, np.empty_like(self._arena)])
 
 
 def utf8(texts: pl.Series) -> tuple[Bytes, Longs]:
-    """Return a column's bytes and where each string begins, the last end included."""
+    """Return a column's bytes, free to be overwritten, and where each string begins, the last end included."""
     import pyarrow as pa
 
     array = texts.to_arrow().cast(pa.large_string())
     _, offsets, data = array.buffers()
     starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    return np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8), starts
+    if data is None:
+        return np.empty(0, np.uint8), np.zeros(len(starts), np.int64)
+    return np.frombuffer(data, np.uint8)[starts[0] : starts[-1]].copy(), starts - starts[0]
 
 
 def series_of(data: Bytes, starts: Longs) -> pl.Series:
