@@ -85,14 +85,19 @@ def test_a_killed_worker_changes_nothing(cluster, people):
     assert victim not in process_ids(cluster)
 
 
-def test_the_job_is_sent_again_if_all_who_held_it_died(cluster, people):
+@pytest.mark.parametrize("joined", [False, True], ids=["own cluster", "joined cluster"])
+def test_the_job_reaches_new_workers_if_all_who_held_it_died(cluster, people, joined):
     def kill_all(done, total, what):
         while victims:
             os.kill(victims.pop(), signal.SIGKILL)
 
+    cluster._client.wait_for_workers(2, timeout=60)
     victims = process_ids(cluster)
-    found = ball_sizes(people, radii=RADII, compute=here(engine=cluster, progress=kill_all))
+    engine = connect(cluster._cluster.scheduler_address) if joined else cluster
+    found = ball_sizes(people, radii=RADII, compute=here(engine=engine, progress=kill_all))
     assert np.array_equal(found, ball_sizes(people, radii=RADII, compute=here()))
+    if joined:
+        engine.close()
 
 
 def test_an_error_in_a_worker_reaches_the_caller_and_leaves_the_cluster_usable(cluster, people):

@@ -193,7 +193,8 @@ def count_files(
         for name in totals:
             totals[name] += int(piece[name][0])
 
-    (engine or Local()).run(job, plan, absorb, progress)
+    chosen: Engine = engine or Local()
+    chosen.run(job, plan, absorb, progress)
     words, identities = zip(*(job.parts(task) for task in plan), strict=True)
     return CountReport(
         files=len(plan),

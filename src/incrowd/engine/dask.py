@@ -1,8 +1,8 @@
 """A Dask cluster (extra `cluster`): one already running, or one started here.
 
-The job, matrices included, is sent to all workers once; each opens it once and then receives tiles. A worker
-that dies costs the tiles it had under way: they run again elsewhere. Results are the same as in threads, bit
-for bit, because pieces can be absorbed in any order.
+The job, matrices included, is brought to all workers once (on one machine they share one copy, see `parked`);
+each opens it once and then receives tiles. A worker that dies costs the tiles it had under way: they run again
+elsewhere. Results are the same as in threads, bit for bit, because pieces can be absorbed in any order.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 from uuid import uuid4
 
 from incrowd.engine.face import Absorb, Piece, Progress, Task
+from incrowd.engine.parked import park
 from incrowd.errors import BudgetExceeded, IncrowdError, InputError, MissingExtra
 
 AHEAD = 2
@@ -76,11 +80,12 @@ class DaskEngine:
         missing: dict[int, Task] = {task.number: task for task in plan}
         done, total = 0, float(plan.pairs)
         for _ in range(1 + RESENDS):
-            for number, piece in self._attempt(job, list(missing.values())):
-                absorb(piece)
-                done += missing.pop(number).pairs
-                if progress:
-                    progress(done, total, "distances")
+            with self._sent(job) as sent:
+                for number, piece in self._attempt(sent, list(missing.values())):
+                    absorb(piece)
+                    done += missing.pop(number).pairs
+                    if progress:
+                        progress(done, total, "distances")
             if not missing:
                 return
         raise IncrowdError(
@@ -88,11 +93,10 @@ class DaskEngine:
             f"{len(plan)} tiles are missing. Give workers more memory, or lower the memory of the job."
         )
 
-    def _attempt(self, job: Any, tasks: list[Task]) -> Iterator[tuple[int, Piece]]:
+    def _attempt(self, sent: Any, tasks: list[Task]) -> Iterator[tuple[int, Piece]]:
         """Yield (task number, piece) until all are done or the job was lost with its last holder."""
         as_completed = _distributed().as_completed
         token, waiting = uuid4().hex, iter(tasks)
-        sent = self._client.scatter(job, broadcast=True, hash=False)
         numbers = {self._submit(sent, token, task): task.number for task in islice(waiting, self._ahead())}
         flying = as_completed(list(numbers), loop=self._client.loop)
         try:
@@ -105,8 +109,21 @@ class DaskEngine:
                     numbers[added := self._submit(sent, token, task)] = task.number
                     flying.add(added)
         finally:
-            self._client.cancel([*numbers, sent], force=True)
+            self._client.cancel(list(numbers), force=True)
             self._client.run(_forget, token, on_error="ignore")
+
+    @contextmanager
+    def _sent(self, job: Any) -> Iterator[Any]:
+        """Bring the job to all workers once: through a folder if they are on this machine."""
+        if self._cluster is not None:
+            with TemporaryDirectory(prefix="incrowd-") as folder:
+                yield park(job, Path(folder))
+            return
+        sent = self._client.scatter(job, broadcast=True, hash=False)
+        try:
+            yield sent
+        finally:
+            self._client.cancel([sent], force=True)
 
     def _ahead(self) -> int:
         return AHEAD * self.workers
