@@ -1,0 +1,330 @@
+"""`incrowd exposure`: where somebody ranks for a sensitive topic, as an adversary would see it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.cli.console import (
+    AsJson,
+    FailAbove,
+    Memory,
+    Seed,
+    exit_for_risk,
+    parse_memory,
+    progress_bar,
+    show,
+    show_json,
+)
+
+if TYPE_CHECKING:
+    from incrowd.measures.exposure.comparison import Comparison
+    from incrowd.measures.exposure.space import Space
+    from incrowd.measures.exposure.spec import ExposureOptions
+    from incrowd.measures.exposure.topics import TopicSet
+    from incrowd.result import Assessment
+
+MOST_SHOWN = 3
+app = typer.Typer(
+    no_args_is_help=True, help="Where do you rank for a sensitive topic, to somebody who looks?"
+)
+
+CrowdFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A crowd with posts.")]
+TopicFile = Annotated[
+    Path | None, typer.Option("--topics", help="Your own topics (TOML) instead of the starter set.")
+]
+Model = Annotated[
+    list[Path] | None,
+    typer.Option("--model", help="A space learnt by `exposure train` [default: bag of words]."),
+]
+Community = Annotated[
+    str | None, typer.Option("--community", help="Rank within this community [default: the whole crowd].")
+]
+Dimensions = Annotated[
+    str, typer.Option("--dimension", help="DT (breadth and time), D, T, or none for strength alone.")
+]
+Breadth = Annotated[float, typer.Option("--breadth", help="k: the share of a domain that makes it broad.")]
+Weeks = Annotated[int, typer.Option("--weeks", help="m: in how many periods a lasting interest shows.")]
+Days = Annotated[int, typer.Option("--days", help="Length of a period in days.")]
+Literal = Annotated[bool, typer.Option("--literal", help="The definitions as printed, for comparison.")]
+
+
+@app.command()
+def topics(
+    file: TopicFile = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the starter set to a file, to edit or translate.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the topics, their domains and words; check a file of your own."""
+    from incrowd.measures.exposure.topics import starter_file
+
+    if out is not None:
+        out.write_text(starter_file(), encoding="utf-8")
+    chosen = _topics(file)
+    if as_json:
+        show_json({
+            "topics": [
+                {"name": t.name, "domain": t.domain, "sensitive": t.sensitive, "words": list(t.words)}
+                for t in chosen.topics
+            ],
+            "hash": chosen.hash,
+            "written": None if out is None else str(out),
+        })  # fmt: skip
+        return
+    from rich.table import Table
+
+    table = Table("topic", "domain", "words")
+    for topic in chosen.topics:
+        name = topic.name if topic.sensitive else f"{topic.name} (everyday)"
+        table.add_row(name, topic.domain, ", ".join(topic.words))
+    show(table)
+    if out is not None:
+        show(f"Written to {out}; change it and pass it with --topics.")
+
+
+@app.command()
+def train(
+    crowd: CrowdFolder,
+    out: Annotated[Path, typer.Option("--out", help="Where to write the space (one file).")],
+    space: Annotated[str, typer.Option("--space", help="lda or word2vec.")] = "lda",
+    dims: Annotated[int, typer.Option("--dims", help="Latent dimensions.")] = 500,
+    rounds: Annotated[int, typer.Option("--rounds", help="Passes over the corpus.")] = 300,
+    min_count: Annotated[int, typer.Option("--min-count", help="Leave out words used less often.")] = 5,
+    placing: Annotated[
+        str, typer.Option("--placing", help="Where a topic lies in LDA: posts, or dimension as in the paper.")
+    ] = "posts",
+    community: Community = None,
+    file: TopicFile = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Learn a space from a background crowd: what an adversary knows before looking at anybody."""
+    from incrowd.crowd import Crowd
+    from incrowd.errors import InputError
+    from incrowd.measures.exposure import training
+    from incrowd.measures.exposure.model_file import save_space
+    from incrowd.measures.exposure.scoring import post_batches
+    from incrowd.measures.exposure.spec import ExposureOptions
+
+    if space not in ("lda", "word2vec"):
+        raise InputError(f"--space must be lda or word2vec, got '{space}'")
+    chosen, opened = _topics(file), Crowd(crowd)
+    options = training.TrainOptions(dims=dims, rounds=rounds, min_count=min_count, placing=placing, seed=seed)  # type: ignore[arg-type]  # the value checks itself
+    with progress_bar("reading posts") as progress:
+        opened.posts(community)
+        batches = post_batches(opened, ExposureOptions(community=community))
+        posts = training.documents((batch["text"] for batch in batches), options)
+        if space == "lda":
+            learnt: Any = training.train_lda(posts, chosen, options, progress)
+        else:
+            progress(0, None, "learning word vectors")
+            learnt = training.train_word2vec(posts, chosen, options)
+    origin = {
+        "data_hash": opened.data_hash, "posts": len(posts), "dims": dims, "rounds": rounds, "placing": placing,
+        "min_count": min_count, "text": options.text.hash, "seed": seed,
+    }  # fmt: skip
+    save_space(learnt, out, origin)
+    result = {"space": learnt.name, "hash": learnt.hash, "words": len(learnt.words), "out": str(out)} | origin
+    show_json(result) if as_json else show(
+        f"Learnt {learnt.name} from {len(posts):,} posts: {len(learnt.words):,} words, {dims} dimensions. "
+        f"Use it with --model {out}."
+    )
+
+
+@app.command()
+def rank(
+    crowd: CrowdFolder,
+    topic: Annotated[
+        list[str] | None, typer.Option("--topic", help="A topic [default: all]. Repeat it.")
+    ] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Your own name: where you rank and why.")] = None,
+    community: Community = None,
+    model: Model = None,
+    file: TopicFile = None,
+    dimension: Dimensions = "DT",
+    breadth: Breadth = 0.3,
+    weeks: Weeks = 3,
+    days: Days = 7,
+    literal: Literal = False,
+    memory: Memory = "1GiB",
+    fail_above: FailAbove = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rank people by how they look to an adversary; with --user your own place, otherwise only totals.
+
+    Nobody else is ever named. The risk for --fail-above is the share of people who look less exposed than
+    you, from 0 to 1, for your worst topic.
+    """
+    from incrowd.crowd import Crowd
+    from incrowd.measures.exposure.assess import assess_person
+    from incrowd.measures.exposure.scoring import score, summary
+
+    options = _options(community, dimension, breadth, weeks, days, literal, memory)
+    space, opened = _spaces(model, file)[0], Crowd(crowd)
+    wanted = topic or list(space.topics.sensitive)
+    for name in wanted:
+        space.topics.place(name)
+    person = None if user is None else opened.user(user)
+    with progress_bar("comparing posts") as progress:
+        scored = score(opened, space, options, progress)
+        if person is None:
+            totals = [summary(scored, name) for name in wanted]
+        else:
+            found = [assess_person(opened, scored, person, name) for name in wanted]
+            found.sort(key=lambda one: (not one.defined, one.value))
+    if person is None:
+        show_json({"people": len(scored.users), "topics": totals}) if as_json else _show_totals(totals)
+        return
+    if as_json:
+        show_json({"assessments": [one.to_dict() for one in found]})
+    else:
+        _show_found(found)
+    worst = max((1 - one.value / (one.crowd_size or 1) for one in found if one.defined), default=0.0)
+    exit_for_risk(worst, fail_above)
+
+
+@app.command()
+def evaluate(
+    crowd: CrowdFolder,
+    labels: Annotated[
+        Path, typer.Option("--labels", help="CSV with user, topic, vote (0 to 1): what judges said.")
+    ],
+    community: Community = None,
+    model: Model = None,
+    file: TopicFile = None,
+    breadth: Breadth = 0.3,
+    weeks: Weeks = 3,
+    days: Days = 7,
+    literal: Literal = False,
+    memory: Memory = "1GiB",
+    as_json: AsJson = False,
+) -> None:
+    """Compare the methods on people whom judges have labelled; rates only."""
+    from incrowd.crowd import Crowd
+    from incrowd.measures.exposure.comparison import compare, read_labels
+
+    options = _options(community, "DT", breadth, weeks, days, literal, memory)
+    opened = Crowd(crowd)
+    with progress_bar("comparing posts") as progress:
+        result = compare(opened, all_spaces(model, file), read_labels(labels, opened), options, progress)
+    show_json(result.to_dict()) if as_json else _show_comparison(result)
+
+
+@app.command()
+def publish(
+    crowd: CrowdFolder,
+    out: Annotated[Path, typer.Option("--out", help="Where to write the quantiles (JSON).")],
+    smallest: Annotated[
+        int, typer.Option("--smallest", help="No published number is about fewer people.")
+    ] = 10,
+    community: Community = None,
+    model: Model = None,
+    file: TopicFile = None,
+    dimension: Dimensions = "DT",
+    breadth: Breadth = 0.3,
+    weeks: Weeks = 3,
+    days: Days = 7,
+    memory: Memory = "1GiB",
+    as_json: AsJson = False,
+) -> None:
+    """Publish a crowd's quantiles, with which people find their rank alone, without anybody's posts."""
+    import json
+
+    from incrowd.crowd import Crowd
+    from incrowd.measures.exposure.publish import quantiles
+    from incrowd.measures.exposure.scoring import score
+
+    options = _options(community, dimension, breadth, weeks, days, False, memory)
+    with progress_bar("comparing posts") as progress:
+        made = quantiles(score(Crowd(crowd), _spaces(model, file)[0], options, progress), smallest)
+    out.write_text(json.dumps(made.to_dict(), indent=1), encoding="utf-8")
+    groups = len(made.edges) - 1
+    result = {"out": str(out), "people": made.people, "groups": groups, "topics": len(made.risks)}
+    show_json(result) if as_json else show(
+        f"{len(made.risks)} topics, {made.people:,} people in {groups} groups; none has fewer than {smallest}."
+    )
+
+
+def _topics(file: Path | None) -> TopicSet:
+    from incrowd.measures.exposure.topics import load_topics, starter_topics
+
+    return starter_topics() if file is None else load_topics(file)
+
+
+def _spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
+    """Return the spaces asked for; bag of words if none."""
+    from incrowd.errors import InputError
+    from incrowd.measures.exposure.bag_of_words import BagOfWords
+    from incrowd.measures.exposure.model_file import load_space
+
+    if not model:
+        return [BagOfWords(_topics(file))]
+    if file is not None:
+        raise InputError(
+            "--topics and --model exclude each other: a model brings the topics it was learnt with"
+        )
+    return [load_space(path) for path in model]
+
+
+def all_spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
+    """Return bag of words and every model; all must have the same topics."""
+    from incrowd.errors import InputError
+    from incrowd.measures.exposure.bag_of_words import BagOfWords
+
+    spaces = _spaces(model, file)
+    if not model:
+        return spaces
+    if len({space.topics.hash for space in spaces}) > 1:
+        raise InputError("the models were learnt with different topics; learn them again with the same file")
+    if len({space.name for space in spaces}) < len(spaces):
+        raise InputError("--model was given twice for the same kind of space; compare one of each kind")
+    return [BagOfWords(spaces[0].topics), *spaces]
+
+
+def _options(
+    community: str | None, dimension: str, breadth: float, weeks: int, days: int, literal: bool, memory: str
+) -> ExposureOptions:
+    from incrowd.measures.exposure.spec import ExposureOptions
+
+    return ExposureOptions(
+        community=community,
+        dimension="" if dimension == "none" else dimension,  # type: ignore[arg-type]  # the value checks itself
+        breadth=breadth,
+        weeks=weeks,
+        days=days,
+        literal=literal,
+        memory=parse_memory(memory),
+    )
+
+
+def _show_found(found: list[Assessment]) -> None:
+    """Show the topics in which the person stands out most, and say how many there are besides."""
+    for one in found[:MOST_SHOWN]:
+        show(one)
+    if len(found) > MOST_SHOWN:
+        show(f"{len(found) - MOST_SHOWN} more topics, in which you rank lower: choose one with --topic.")
+
+
+def _show_totals(totals: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table("topic", "people", "median risk", "highest tenth from")
+    for row in totals:
+        cells = (row["median"], row["highest_tenth_from"])
+        table.add_row(row["topic"], f"{row['people']:,}", *("–" if v is None else f"{v:.3f}" for v in cells))
+    show(table)
+
+
+def _show_comparison(result: Comparison) -> None:
+    from rich.table import Table
+
+    columns = ("r_precision_micro", "r_precision_macro", "p_at_5", "map", "ndcg")
+    table = Table("method", *columns)
+    for name, one in result.methods.items():
+        table.add_row(name, *(f"{getattr(one, column):.3f}" for column in columns))
+    show(table)
+    show(f"A random order would reach an r-precision of {result.chance:.3f}.")

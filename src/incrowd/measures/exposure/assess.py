@@ -1,0 +1,127 @@
+"""One person's exposure: where they rank for a topic, why, and what would change it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from incrowd.measures.exposure.definition import Floats
+from incrowd.measures.exposure.explain import OwnPosts, evidence, impression, own_posts
+from incrowd.measures.exposure.scoring import Scored
+from incrowd.measures.exposure.spec import ADVERSARIES, method_name
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+
+CARE = "This says how it looks to them, not how you are."
+ON_TOPIC = 0.5
+"""Posts at least this share as similar as the most similar one count as posts on the topic."""
+
+
+def assess_person(crowd: Crowd, scored: Scored, user: str, topic: str) -> Assessment:
+    """Return where a person (by id) ranks for a topic, with the posts and words that put them there.
+
+    The value is their R-Susceptibility: 1 is the most exposed person of the community. The evidence adds up
+    to the risk score behind the rank.
+    """
+    place, row = scored.space.topics.place(topic), scored.place(user)
+    risks = scored.risks()[:, place]
+    mine, people = float(risks[row]), len(risks)
+    if math.isnan(mine):
+        return _undefined(scored, topic, people)
+    rank = int(scored.ranks(topic)[row])
+    posts = own_posts(crowd, scored, user)
+    parts = () if scored.options.literal else evidence(posts, scored, place)
+    return Assessment(
+        measure="exposure",
+        subject=_subject(scored, topic),
+        value=float(rank),
+        unit="rank",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning=_meaning(scored, topic, rank, impression(posts, scored, place, rank)),
+        standing=Standing.HEURISTIC,
+        assumptions=_assumptions(scored),
+        baseline=(people + 1) / 2,
+        crowd_rank=rank,
+        crowd_size=people,
+        threats=(Threat.INFERENCE,),
+        evidence=parts,
+        explained=math.fsum(part.contribution for part in parts) if parts else None,
+        advice=advice(posts, scored, row, place),
+    )
+
+
+def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advice, ...]:
+    """Return what leaving posts out, or writing them under another identity, would do to the rank."""
+    others = np.delete(scored.risks()[:, place], row)
+    before = _rank(float(scored.risks()[row, place]), others)
+    similar = posts.similarities[:, place]
+    if not similar.max() > 0:
+        return ()
+    steps = (
+        ("delete or reword the {} that stand out most", posts.leading(scored, place), "those posts"),
+        (
+            "write about this topic under another identity ({} so far)",
+            similar >= ON_TOPIC * similar.max(),
+            "readers who know you by this name",
+        ),
+    )
+    return tuple(
+        Advice(
+            action=action.format(_posts(int(gone.sum()))),
+            before=float(before),
+            after=float(_rank(posts.risk(scored, place, keep=~gone), others)),
+            loss=loss,
+        )
+        for action, gone, loss in steps
+    )
+
+
+def _rank(risk: float, others: Floats) -> int:
+    return 1 + int((others > risk).sum()) if not math.isnan(risk) else 1 + int((~np.isnan(others)).sum())
+
+
+def _posts(count: int) -> str:
+    return "1 post" if count == 1 else f"{count:,} posts"
+
+
+def _subject(scored: Scored, topic: str) -> str:
+    return f"you in {scored.options.community or 'this crowd'}, topic {topic}"
+
+
+def _meaning(scored: Scored, topic: str, rank: int, looks: str) -> str:
+    people = len(scored.users)
+    return (
+        f"To {ADVERSARIES[scored.space.name]}, you are number {rank:,} of {people:,} for {topic} "
+        f"(1 is the most exposed); it looks like {looks}. {CARE}"
+    )
+
+
+def _assumptions(scored: Scored) -> Assumptions:
+    chosen = scored.options.parameters() | {
+        "method": method_name(scored.space.name, scored.options.dimension),
+        "topics": scored.space.topics.hash,
+        "space": scored.space.hash,
+    }
+    return Assumptions(
+        adversary=ADVERSARIES[scored.space.name], parameters=chosen, data_hash=scored.data_hash
+    )
+
+
+def _undefined(scored: Scored, topic: str, people: int) -> Assessment:
+    return Assessment(
+        measure="exposure",
+        subject=_subject(scored, topic),
+        value=math.nan,
+        unit="rank",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning="",
+        standing=Standing.HEURISTIC,
+        assumptions=_assumptions(scored),
+        crowd_size=people,
+        threats=(Threat.INFERENCE,),
+        reason="undated_posts: your posts carry no time, so a lasting interest cannot be told from a passing one",
+    )

@@ -1,0 +1,147 @@
+"""The mathematics of R-Susceptibility: how strongly, how narrowly and how lastingly posts point to a topic.
+
+Paper 004, definitions 4 to 9, with the corrections of NOTES.md. `similarities` has one row a post and one
+column a topic. `peaks` has one row for each (person, period), sorted by person, with the largest similarity
+of the period's posts; person i owns the rows from ``starts[i]`` up to the next start. The
+period `UNDATED` holds posts without a time: they count for strength and breadth, and for no period.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.integer[Any]]
+
+DAY = 86_400
+MONDAY = 4 * DAY  # 1970 began on a Thursday
+UNDATED = np.iinfo(np.int64).min
+
+
+def periods(times: ArrayLike, days: int = 7) -> NDArray[np.int64]:
+    """Number the periods in which UTC seconds fall; seven days are ISO weeks, from Monday to Sunday.
+
+    >>> periods([0, 3 * 86_400 + 86_399, 4 * 86_400]).tolist()
+    [-1, -1, 0]
+    """
+    return np.asarray((np.asarray(times, np.int64) - MONDAY) // (days * DAY))
+
+
+def place_in_order(k: float, size: int) -> int:
+    """Return ceil(k · size), exactly: 0.3 means three tenths, not the nearest binary number.
+
+    >>> place_in_order(0.3, 10), place_in_order(0.3, 4), place_in_order(0.1, 0)
+    (3, 2, 0)
+    """
+    return math.ceil(Fraction(str(k)) * size)
+
+
+def strengths(peaks: ArrayLike, starts: ArrayLike) -> Floats:
+    """Return everybody's strength of interest, str(U, Y): the largest similarity of any post to each topic."""
+    values = np.asarray(peaks)
+    return np.maximum.reduceat(values, np.asarray(starts), axis=0) if values.size else values
+
+
+def breadth(strength: ArrayLike, siblings: Sequence[int], k: float) -> Floats:
+    """Return how strongly people write about the rest of a topic's domain.
+
+    The ceil(k·n)-th largest strength over the n siblings; 0 if the topic has none.
+
+    >>> breadth([[0.9, 0.5, 0.1, 0.3]], [1, 2, 3], 0.3).tolist()
+    [0.5]
+    """
+    values = np.asarray(strength, dtype=np.float64)
+    place = place_in_order(k, len(siblings))
+    if place == 0:
+        return np.zeros(len(values))
+    return np.asarray(-np.partition(-values[:, list(siblings)], place - 1, axis=1)[:, place - 1])
+
+
+def mean_of_best(peaks: ArrayLike, starts: ArrayLike, m: int, *, literal: bool = False) -> Floats:
+    """Return the mean of everybody's m best periods, for each topic.
+
+    Somebody with fewer periods is padded with zeros, so that one burst does not count fully; `literal` takes
+    the mean of those that are there.
+
+    >>> mean_of_best([[0.8], [0.25], [0.5]], [0, 1], 2).ravel().tolist()
+    [0.4, 0.375]
+    """
+    values, begins = np.asarray(peaks, dtype=np.float64), np.asarray(starts)
+    sizes = np.diff(np.append(begins, len(values)))
+    person = np.repeat(np.arange(len(begins)), sizes)
+    among_best = np.arange(len(values)) - np.repeat(begins, sizes) < m
+    best = np.empty((len(begins), values.shape[1]))
+    for topic in range(values.shape[1]):
+        ordered = values[np.lexsort((-values[:, topic], person)), topic]
+        best[:, topic] = np.bincount(person[among_best], ordered[among_best], len(begins))
+    divisor = np.minimum(sizes, m) if literal else np.full(len(begins), m)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(best / divisor[:, None])
+
+
+def person_risk(
+    similarities: ArrayLike,
+    post_periods: ArrayLike,
+    topic: int,
+    siblings: Sequence[int],
+    *,
+    dimension: str = "",
+    k: float = 0.3,
+    m: int = 3,
+    literal: bool = False,
+) -> float:
+    """Return one person's risk for one topic, straight from the definitions: the reference.
+
+    NaN if time matters and no post has a time.
+
+    >>> posts = [[0.9, 0.1], [0.0, 1.0]]
+    >>> person_risk(posts, [0, 1], 0, [1], dimension="D"), person_risk(posts, [0, 1], 0, [1], dimension="T")
+    (-0.09999999999999998, 0.3)
+    """
+    rows, weeks = np.asarray(similarities, np.float64), np.asarray(post_periods)
+    risk = float(rows[:, topic].max())
+    if "T" in dimension:
+        bests = sorted(
+            (rows[weeks == week, topic].max() for week in set(weeks.tolist()) - {UNDATED}), reverse=True
+        )
+        if not bests:
+            return math.nan
+        risk = sum(bests[:m]) / (min(m, len(bests)) if literal else m)
+    if "D" in dimension:
+        seen = rows[rows[:, topic].argmax()] if literal else rows.max(axis=0)
+        others = sorted([topic, *siblings]) if literal and "T" not in dimension else list(siblings)
+        place = place_in_order(k, len(others))
+        risk -= sorted(seen[others], reverse=True)[place - 1] if place else 0.0
+    return float(risk)
+
+
+def alert_ranks(risks: ArrayLike) -> NDArray[np.int64]:
+    """Rank people by risk, 1 = most exposed; equals share the most exposed rank. Undefined come last.
+
+    >>> alert_ranks([0.2, 0.9, 0.9, float("nan")]).tolist()
+    [3, 1, 1, 4]
+    """
+    values = _undefined_last(risks)
+    return np.searchsorted(np.sort(-values), -values, side="left") + 1
+
+
+def average_ranks(risks: ArrayLike) -> NDArray[np.float64]:
+    """Rank people by risk, 1 = most exposed; equals share the average of their places.
+
+    >>> average_ranks([0.2, 0.9, 0.9]).tolist()
+    [3.0, 1.5, 1.5]
+    """
+    values = -_undefined_last(risks)
+    ordered = np.sort(values)
+    return (np.searchsorted(ordered, values, "left") + 1 + np.searchsorted(ordered, values, "right")) / 2
+
+
+def _undefined_last(risks: ArrayLike) -> Floats:
+    values = np.asarray(risks, np.float64)
+    return np.where(np.isnan(values), -np.inf, values)

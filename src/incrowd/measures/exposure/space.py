@@ -1,0 +1,115 @@
+"""A space: how an adversary tells how close a post is to a topic. One small interface, several adversaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import polars as pl
+    import scipy.sparse as sp
+
+    from incrowd.measures.exposure.topics import TopicSet
+    from incrowd.text.fast import TokenNumbers
+    from incrowd.text.options import TextOptions
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class WordLists:
+    """The words of some posts as numbers of a space: post p has ``words[bounds[p]:bounds[p + 1]]``."""
+
+    words: NDArray[np.int32]
+    bounds: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    def part(self, first: int, last: int) -> WordLists:
+        """Return the posts from `first` up to `last`."""
+        begin, end = self.bounds[first], self.bounds[last]
+        return WordLists(self.words[begin:end], self.bounds[first : last + 1] - begin)
+
+    def counts(self, width: int) -> sp.csr_matrix:
+        """Return how often each post has each word."""
+        import scipy.sparse as sp
+
+        ones = np.ones(len(self.words))
+        matrix = sp.csr_matrix((ones, self.words, self.bounds), shape=(len(self), width), copy=True)
+        matrix.sum_duplicates()
+        return matrix
+
+
+class Space(Protocol):
+    """What an adversary knows about words and topics."""
+
+    @property
+    def name(self) -> str:
+        """The paper's name: BOW, LDA or W2V."""
+        ...
+
+    @property
+    def topics(self) -> TopicSet:
+        """The topics, in the order of the columns."""
+        ...
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The words this adversary knows; all others are passed over."""
+        ...
+
+    @property
+    def hash(self) -> str:
+        """A digest of all that decides similarities."""
+        ...
+
+    def similarities(self, posts: WordLists) -> Floats:
+        """Return the cosine of each post with each topic; a post without a known word has 0."""
+        ...
+
+    def shares(self, words: Ints, topic: int) -> Floats:
+        """Return what each word of one post adds to its similarity; the rest, if any, comes last."""
+        ...
+
+
+class Encoder:
+    """Turns posts into a space's words, a column of texts at a time."""
+
+    def __init__(self, space: Space, text: TextOptions) -> None:
+        from incrowd.text.fast import Tokeniser
+
+        self._tokeniser = Tokeniser(text)
+        self._known = {word: place for place, word in enumerate(space.words)}
+        self._places = np.empty(0, np.int32)
+
+    def encode(self, texts: pl.Series) -> WordLists:
+        """Return the posts' known words."""
+        return self._known_only(self._tokeniser.numbers(texts))
+
+    def _known_only(self, tokens: TokenNumbers) -> WordLists:
+        vocabulary = self._tokeniser.vocabulary()
+        new = vocabulary[len(self._places) :].to_list()
+        found = np.array([self._known.get(word, -1) for word in new], dtype=np.int32)
+        self._places = np.concatenate([self._places, found])
+        places = self._places[tokens.numbers]
+        kept_before = np.concatenate([[0], np.cumsum(places >= 0)])
+        bounds = kept_before[np.concatenate([[0], tokens.ends])]
+        return WordLists(places[places >= 0], bounds.astype(np.int64))
+
+
+def in_parts(posts: WordLists, topics: int, size: int, work: Callable[[WordLists], Floats]) -> Floats:
+    """Run `work` on parts of the posts, on all cores; kernels release the lock."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    firsts = range(0, len(posts), size)
+    parts = [posts.part(first, min(first + size, len(posts))) for first in firsts]
+    if len(parts) <= 1:
+        return work(posts) if parts else np.zeros((0, topics), np.float32)
+    with ThreadPoolExecutor() as threads:
+        return np.concatenate(list(threads.map(work, parts)))

@@ -1,0 +1,63 @@
+"""The choices of the exposure measure, as a value, and the adversaries by name."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from incrowd.errors import InputError
+from incrowd.text.options import TextOptions
+
+Dimension = Literal["", "D", "T", "DT"]
+DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+"""Strength alone; with breadth; with time; with both."""
+BASELINES = ("ENTROPY", "DIFF-PRIV")
+
+ADVERSARIES: dict[str, str] = {
+    "BOW": "someone who knows which words go with a topic and reads everybody's posts",
+    "LDA": "someone who has learnt from other texts what goes with a topic and reads everybody's posts",
+    "W2V": "someone who has learnt from other texts which words are related and reads everybody's posts",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExposureOptions:
+    """In which community, and what counts as broad and as lasting."""
+
+    community: str | None = None
+    """None: everybody in the crowd, over all communities."""
+    dimension: Dimension = "DT"
+    breadth: float = 0.3
+    """k: the share of a domain's other topics that somebody must write about to look professional."""
+    weeks: int = 3
+    """m: an interest is lasting if it shows in so many periods."""
+    days: int = 7
+    """The length of a period; 7: ISO weeks in UTC."""
+    literal: bool = False
+    """The definitions as printed, for comparison; see NOTES.md for what is wrong with them."""
+    text: TextOptions = field(default_factory=TextOptions)
+    memory: int = 2**30
+
+    def __post_init__(self) -> None:
+        if self.dimension not in DIMENSIONS:
+            raise InputError(f"dimension must be one of '', D, T, DT; got '{self.dimension}'")
+        if not 0 < self.breadth <= 1:
+            raise InputError(f"breadth must be above 0 and at most 1, got {self.breadth}")
+        if self.weeks < 1 or self.days < 1:
+            raise InputError("the number of periods and their length in days must be at least 1")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what decides the result, for the record."""
+        chosen = asdict(self)
+        chosen["text"] = self.text.hash
+        del chosen["memory"]
+        return chosen
+
+
+def method_name(space: str, dimension: Dimension) -> str:
+    """Return the paper's name of a method, e.g. LDA-DT.
+
+    >>> method_name("LDA", "DT"), method_name("BOW", "")
+    ('LDA-DT', 'BOW')
+    """
+    return f"{space}-{dimension}" if dimension else space

@@ -1,0 +1,139 @@
+"""Sensitive topics: the words that point to them, and which of them belong together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from incrowd.errors import InputError, NotInCrowd, UnreadableSource
+from incrowd.text.options import TextOptions
+from incrowd.text.reference import tokenise
+
+KEYS = {"domain", "words", "sensitive"}
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic: the words an adversary would look for, and the domain it shares with its siblings."""
+
+    name: str
+    domain: str
+    words: tuple[str, ...]
+    sensitive: bool = True
+
+
+@dataclass(frozen=True)
+class TopicSet:
+    """Topics in order; a topic's place is its column in every array of scores."""
+
+    topics: tuple[Topic, ...]
+
+    def __len__(self) -> int:
+        return len(self.topics)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The topics' names, in order."""
+        return tuple(topic.name for topic in self.topics)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The names of the sensitive ones."""
+        return tuple(topic.name for topic in self.topics if topic.sensitive)
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """All salient words, each once, in order of appearance."""
+        return tuple(dict.fromkeys(word for topic in self.topics for word in topic.words))
+
+    @cached_property
+    def hash(self) -> str:
+        """A digest of everything in the set."""
+        plain = [[t.name, t.domain, list(t.words), t.sensitive] for t in self.topics]
+        return hashlib.blake2b(json.dumps(plain).encode(), digest_size=8).hexdigest()
+
+    def place(self, name: str) -> int:
+        """Return the column of a topic."""
+        if name not in self.names:
+            raise NotInCrowd(f"topic '{name}' is not in the set of topics; it has: {', '.join(self.names)}")
+        return self.names.index(name)
+
+    def domain(self, place: int) -> list[int]:
+        """Return the columns of all topics in a topic's domain, itself included."""
+        return [at for at, topic in enumerate(self.topics) if topic.domain == self.topics[place].domain]
+
+    def siblings(self, place: int) -> list[int]:
+        """Return the columns of the other topics in a topic's domain."""
+        return [at for at in self.domain(place) if at != place]
+
+
+def starter_topics() -> TopicSet:
+    """Return the topics that come with incrowd."""
+    return _topic_set(tomllib.loads(starter_file()), "the starter topics")
+
+
+def starter_file() -> str:
+    """Return the starter topics as the TOML file they are, to copy, edit and translate."""
+    return (files("incrowd.measures.exposure") / "topics.toml").read_text(encoding="utf-8")
+
+
+def load_topics(path: Path | str, text: TextOptions | None = None) -> TopicSet:
+    """Read topics from a TOML file; every word must be one that a post can contain."""
+    try:
+        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UnreadableSource(
+            f"{path}: no such file; write one with: incrowd exposure topics --out"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise UnreadableSource(f"{path}: expected a TOML file with one table a topic: {problem}") from None
+    return _topic_set(tables, str(path), text)
+
+
+def topic_set(topics: Mapping[str, Any]) -> TopicSet:
+    """Make a set from any mapping of names to values that have `domain` and `words`."""
+    return TopicSet(tuple(Topic(name, t.domain, tuple(t.words)) for name, t in topics.items()))
+
+
+def _topic_set(tables: Mapping[str, Any], place: str, text: TextOptions | None = None) -> TopicSet:
+    if not tables:
+        raise InputError(f"{place}: expected at least one topic, got none; see incrowd exposure topics --out")
+    topics = TopicSet(tuple(_topic(name, table, place) for name, table in tables.items()))
+    text = text or TextOptions()
+    for topic in topics.topics:
+        _check_words(topic.words, text, f"{place}, topic '{topic.name}'")
+    return topics
+
+
+def _topic(name: str, table: Any, place: str) -> Topic:
+    where = f"{place}, topic '{name}'"
+    if not isinstance(table, dict):
+        raise InputError(f"{where}: expected a table with 'domain' and 'words', got {type(table).__name__}")
+    if unknown := set(table) - KEYS:
+        raise InputError(f"{where}: unknown key '{min(unknown)}'; a topic has: {', '.join(sorted(KEYS))}")
+    domain, words, sensitive = table.get("domain"), table.get("words"), table.get("sensitive", True)
+    if not isinstance(domain, str) or not domain.strip():
+        raise InputError(f"{where}: expected 'domain' as text; add it, e.g. domain = \"medicine\"")
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise InputError(f"{where}: expected 'words' as a list of text with at least one word; add it")
+    if not isinstance(sensitive, bool):
+        raise InputError(f"{where}: 'sensitive' must be true or false")
+    if len(set(words)) < len(words):
+        raise InputError(f"{where}: a word occurs twice; leave each word in once")
+    return Topic(name, domain, tuple(words), sensitive)
+
+
+def _check_words(words: Iterable[str], text: TextOptions, where: str) -> None:
+    for word in words:
+        if tokenise(word, text) != [word]:
+            raise InputError(
+                f"{where}: '{word}' never occurs as one word of a post; write it in lower case, without "
+                "spaces, hyphens or apostrophes, and use no stop word"
+            )

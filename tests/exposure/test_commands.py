@@ -1,0 +1,111 @@
+"""The commands, as a person runs them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from incrowd.cli import main
+from incrowd.crowd import Crowd
+
+STARTER = 33
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def incrowd(capsys: pytest.CaptureFixture[str]):
+    def run(*arguments: str | Path) -> Outcome:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", ["incrowd", *map(str, arguments)])
+            try:
+                main()
+                code = 0
+            except SystemExit as end:
+                code = int(end.code or 0)
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return run
+
+
+def test_topics_are_listed_checked_and_written(incrowd, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    listed = incrowd("exposure", "topics", "--out", path, "--json")
+    assert len(json.loads(listed.out)["topics"]) == STARTER
+    assert incrowd("exposure", "topics", "--topics", path).code == 0
+    path.write_text("[x]\n", encoding="utf-8")
+    wrong = incrowd("exposure", "topics", "--topics", path)
+    assert wrong.code == 2
+    assert "expected 'domain'" in wrong.err
+
+
+def test_a_person_sees_their_own_place(incrowd, tiny_crowd: Crowd) -> None:
+    own = incrowd("exposure", "rank", tiny_crowd.path, "--user", "alex", "--topic", "depression", "--json")
+    assert own.code == 0
+    (found,) = json.loads(own.out)["assessments"]
+    assert found["crowd_size"] == 60
+    assert 1 <= found["value"] <= 60
+    strict = incrowd("exposure", "rank", tiny_crowd.path, "--user", "alex", "--fail-above", "0")
+    assert strict.code == 1
+    assert (
+        "how it looks to them" in strict.out.replace("\n│ ", " ").replace("  ", " ") or "number" in strict.out
+    )
+
+
+def test_without_a_user_only_totals_are_shown(incrowd, tiny_crowd: Crowd) -> None:
+    totals = incrowd("exposure", "rank", tiny_crowd.path, "--json")
+    assert totals.code == 0
+    assert {row["people"] for row in json.loads(totals.out)["topics"]} == {60}
+    assert not [user for user in tiny_crowd.posts().collect()["user"].unique() if user in totals.out]
+
+
+def test_methods_are_compared_on_labels(incrowd, tiny_crowd: Crowd, tmp_path: Path) -> None:
+    users = sorted(tiny_crowd.posts().collect()["user"].unique())
+    labels = tmp_path / "labels.csv"
+    votes = {"user": ["alex", *users[:9]], "topic": "depression", "vote": [1.0, 1.0] + [0.0] * 8}
+    pl.DataFrame(votes).write_csv(labels)
+    plain = tiny_crowd.state.names == "plain"
+    result = incrowd("exposure", "evaluate", tiny_crowd.path, "--labels", labels, "--json")
+    assert result.code == 0
+    methods = json.loads(result.out)["methods"]
+    assert {"ENTROPY", "DIFF-PRIV", "BOW", "BOW-D", "BOW-T", "BOW-DT"} == set(methods)
+    keys = {"r_precision_micro", "r_precision_macro", "p_at_5", "map", "ndcg"}
+    assert keys <= set(methods["BOW-DT"])
+    assert plain or "alex" not in result.out
+    labels.write_text("user,topic\nalex,hiv\n", encoding="utf-8")
+    wrong = incrowd("exposure", "evaluate", tiny_crowd.path, "--labels", labels)
+    assert (wrong.code, "add 'vote'" in wrong.err) == (2, True)
+
+
+def test_a_space_is_learnt_and_used(incrowd, tiny_crowd: Crowd, tmp_path: Path) -> None:
+    model = tmp_path / "lda.npz"
+    options = ("--dims", "8", "--rounds", "5", "--out", model)
+    learnt = incrowd("exposure", "train", tiny_crowd.path, *options, "--json")
+    assert learnt.code == 0, learnt.err
+    assert json.loads(learnt.out)["space"] == "LDA"
+    used = incrowd(
+        "exposure", "rank", tiny_crowd.path, "--model", model, "--user", "alex", "--topic", "debts", "--json"
+    )
+    assert json.loads(used.out)["assessments"][0]["assumptions"]["parameters"]["method"] == "LDA-DT"
+    both = incrowd("exposure", "rank", tiny_crowd.path, "--model", model, "--topics", model)
+    assert (both.code, "exclude each other" in both.err) == (2, True)
+    wrong = incrowd("exposure", "train", tiny_crowd.path, *options, "--space", "magic")
+    assert (wrong.code, "lda or word2vec" in wrong.err) == (2, True)
+
+
+def test_quantiles_are_published(incrowd, tiny_crowd: Crowd, tmp_path: Path) -> None:
+    path = tmp_path / "quantiles.json"
+    made = incrowd("exposure", "publish", tiny_crowd.path, "--out", path, "--json")
+    assert json.loads(made.out) == {"out": str(path), "people": 60, "groups": 6, "topics": STARTER}
+    assert json.loads(path.read_text())["edges"] == [0, 10, 20, 30, 40, 50, 60]

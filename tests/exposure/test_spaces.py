@@ -1,0 +1,223 @@
+"""Spaces agree with their readable references; what they say adds up; unknown posts are like nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from incrowd.errors import InputError, UnreadableSource
+from incrowd.measures.exposure.bag_of_words import BagOfWords
+from incrowd.measures.exposure.lda import LdaSpace, fold_in
+from incrowd.measures.exposure.model_file import load_space, model_origin, save_space
+from incrowd.measures.exposure.space import Encoder, Space, WordLists
+from incrowd.measures.exposure.topics import Topic, TopicSet
+from incrowd.measures.exposure.training import (
+    TrainOptions,
+    documents,
+    name_dimension,
+    place_by_posts,
+    train_lda,
+    train_word2vec,
+)
+from incrowd.measures.exposure.word2vec import WordVectors, post_vector
+from incrowd.text import TextOptions
+
+TOPICS = TopicSet((
+    Topic("debts", "finance", ("debt", "loan")),
+    Topic("gambling", "finance", ("casino", "bets")),
+    Topic("stars", "sky", ("comet", "moon")),
+))  # fmt: skip
+TEXTS = pl.Series([
+    "debt debt loan pancakes",
+    "my casino bets and my loan",
+    "pancakes",
+    "",
+    "comet over the moon",
+])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def background() -> pl.Series:
+    rng = np.random.default_rng(4)
+    themes = ["debt loan bank creditor owe", "casino bets poker dice chips", "comet moon planet orbit sky"]
+    return pl.Series([" ".join(rng.choice(themes[i % 3].split(), 6)) for i in range(240)])
+
+
+@pytest.fixture(scope="module")
+def spaces(background: pl.Series) -> dict[str, Space]:
+    options = TrainOptions(dims=4, rounds=60, min_count=2)
+    posts = documents([background[:100], background[100:]], options)
+    return {
+        "BOW": BagOfWords(TOPICS),
+        "LDA": train_lda(posts, TOPICS, options),
+        "W2V": train_word2vec(posts, TOPICS, TrainOptions(dims=6, rounds=2_000, min_count=2)),
+    }
+
+
+def encoded(space: Space, texts: pl.Series = TEXTS) -> WordLists:
+    return Encoder(space, TextOptions()).encode(texts)
+
+
+def test_bag_of_words_by_hand() -> None:
+    space = BagOfWords(TOPICS)
+    similar = space.similarities(encoded(space))
+    assert similar[0, 0] == pytest.approx(3 / np.sqrt(5) / np.sqrt(2))
+    assert similar[1] == pytest.approx([1 / np.sqrt(6), 2 / np.sqrt(6), 0])
+
+
+@pytest.mark.parametrize("name", ["BOW", "LDA", "W2V"])
+def test_a_post_without_a_known_word_is_like_no_topic(spaces: dict[str, Space], name: str) -> None:
+    assert (spaces[name].similarities(encoded(spaces[name]))[2:4] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["BOW", "LDA", "W2V"])
+def test_posts_are_closest_to_what_they_are_about(spaces: dict[str, Space], name: str) -> None:
+    similar = spaces[name].similarities(encoded(spaces[name]))
+    assert similar[[0, 1, 4]].argmax(axis=1).tolist() == [0, 1, 2]
+    assert (similar <= 1 + 1e-6).all()
+
+
+@pytest.mark.parametrize("name", ["BOW", "LDA", "W2V"])
+def test_what_the_words_add_is_the_similarity(spaces: dict[str, Space], name: str) -> None:
+    space = spaces[name]
+    lists = encoded(space)
+    similar = space.similarities(lists)
+    for post in range(len(TEXTS)):
+        for topic in range(3):
+            shares = space.shares(lists.part(post, post + 1).words, topic)
+            assert shares.sum() == pytest.approx(similar[post, topic], abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["LDA", "W2V"])
+def test_a_latent_space_knows_words_that_nobody_listed(spaces: dict[str, Space], name: str) -> None:
+    similar = spaces[name].similarities(encoded(spaces[name], pl.Series(["creditor bank owe"])))[0]
+    assert similar.argmax() == 0
+    assert similar[0] > 0.5
+
+
+def test_posts_are_scored_alike_one_by_one_and_all_together(spaces: dict[str, Space]) -> None:
+    for space in spaces.values():
+        together = space.similarities(encoded(space))
+        single = [space.similarities(encoded(space, TEXTS[i : i + 1]))[0] for i in range(len(TEXTS))]
+        assert together == pytest.approx(np.stack(single), abs=1e-6)
+
+
+def test_many_posts_on_many_threads_come_back_in_order(spaces: dict[str, Space]) -> None:
+    space = spaces["LDA"]
+    many = space.similarities(encoded(space, pl.concat([TEXTS] * 4_000)))
+    assert (many == np.tile(many[: len(TEXTS)], (4_000, 1))).all()
+
+
+def random_lda(rng: np.random.Generator, words: int = 30, dims: int = 8) -> LdaSpace:
+    table = rng.random((words, dims)) * (rng.random((words, dims)) < 0.4)
+    place, dim = np.nonzero(table)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=words))])
+    vectors = np.eye(3, dims, dtype=np.float32)
+    prior = np.full(dims, 0.1, np.float32)
+    names = tuple(f"w{i}" for i in range(words))
+    return LdaSpace(
+        TOPICS, names, starts, dim.astype(np.int32), table[table > 0].astype(np.float32), prior, vectors
+    )
+
+
+def test_the_compiled_fold_in_equals_the_reference() -> None:
+    rng = np.random.default_rng(1)
+    space = random_lda(rng)
+    lengths = rng.integers(0, 12, 20)
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    lists = WordLists(rng.integers(0, 30, bounds[-1]).astype(np.int32), bounds)
+    mixtures = space.mixtures(lists)
+    for post in range(20):
+        words = lists.part(post, post + 1).words
+        expected = fold_in(space, words)[0] if len(words) else np.zeros(8)
+        assert mixtures[post] == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_compiled_word2vec_cosine_equals_the_reference() -> None:
+    rng = np.random.default_rng(2)
+    names = ("debt", "loan", "casino", "bets", "comet", "moon", "x", "y")
+    space = WordVectors(TOPICS, names, rng.normal(size=(8, 5)).astype(np.float32))
+    words = np.array([0, 6, 7, 7, 2], np.int32)
+    similar = space.similarities(WordLists(words, np.array([0, 5])))[0]
+    for topic in range(3):
+        vector, aim = post_vector(space, words, topic), space.topic_vectors[topic]
+        expected = vector @ aim / np.linalg.norm(vector) / np.linalg.norm(aim)
+        assert similar[topic] == pytest.approx(expected, abs=1e-5)
+
+
+def word2vec_noise(dims: int, literal: bool, opposite: bool = False) -> float:
+    """The mean score of posts of 30 random words (or words that point away from the topic)."""
+    rng = np.random.default_rng(7)
+    scores = []
+    for _ in range(20):
+        vectors = rng.normal(size=(31, dims)).astype(np.float32)
+        if opposite:
+            vectors[1:] = -vectors[0] + 0.2 * rng.normal(size=(30, dims))
+        names = ("salient", *(f"n{i}" for i in range(30)))
+        space = WordVectors(TopicSet((Topic("t", "d", ("salient",)),)), names, vectors, literal)
+        scores.append(
+            space.similarities(WordLists(np.arange(1, 31, dtype=np.int32), np.array([0, 30])))[0, 0]
+        )
+    return float(np.mean(scores))
+
+
+def test_as_printed_random_words_look_like_the_topic_and_opposite_words_even_more() -> None:
+    assert word2vec_noise(20, literal=True) == pytest.approx(0.79, abs=0.03)
+    assert word2vec_noise(20, literal=False) == pytest.approx(0.67, abs=0.03)
+    assert word2vec_noise(500, literal=True) == pytest.approx(0.23, abs=0.03)
+    assert word2vec_noise(500, literal=False) == pytest.approx(0.17, abs=0.03)
+    assert word2vec_noise(20, literal=True, opposite=True) > 0.99
+    assert word2vec_noise(20, literal=False, opposite=True) == 0
+
+
+def test_training_is_the_same_for_the_same_seed(spaces: dict[str, Space], background: pl.Series) -> None:
+    options = TrainOptions(dims=4, rounds=60, min_count=2)
+    again = train_lda(documents([background], options), TOPICS, options)
+    assert again.hash == spaces["LDA"].hash
+    vectors = TrainOptions(dims=6, rounds=2_000, min_count=2)
+    assert train_word2vec(documents([background], vectors), TOPICS, vectors).hash == spaces["W2V"].hash
+
+
+def test_free_dimensions_are_named_by_where_salient_words_come_from(background: pl.Series) -> None:
+    shares = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.1, 0.4, 0.5]])
+    assert name_dimension(shares, [0, 1]) == 0
+    assert name_dimension(shares, [2, 3]) == 1
+    options = TrainOptions(dims=3, rounds=100, min_count=2, placing="dimension")
+    space = train_lda(documents([background], options), TOPICS, options)
+    assert space.similarities(encoded(space))[[0, 4]].argmax(axis=1).tolist() == [0, 2]
+    assert (np.sort(space.topic_vectors, axis=1) == [0, 0, 1]).all()
+
+
+def test_a_topic_lies_where_posts_on_it_differ_from_posts_at_large() -> None:
+    mixtures = np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]])
+    used = [np.array([0, 1, 7]), np.array([0, 8]), np.array([0, 1])]
+    assert place_by_posts(mixtures, used, [0, 1]).tolist() == [0, 1, 0]
+    assert place_by_posts(mixtures, used, [3, 4]).tolist() == [0, 0, 0]
+    assert place_by_posts(mixtures, used, []).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["LDA", "W2V"])
+def test_a_model_file_reads_back_the_same_and_notices_damage(
+    spaces: dict[str, Space], name: str, tmp_path: Path
+) -> None:
+    path, space = tmp_path / "model.npz", spaces[name]
+    save_space(space, path, {"seed": 3})  # type: ignore[arg-type]
+    again = load_space(path)
+    assert again.hash == space.hash
+    assert (again.similarities(encoded(again)) == space.similarities(encoded(space))).all()
+    assert model_origin(path) == {"seed": 3}
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(UnreadableSource, match="learn it again"):
+        load_space(path)
+    with pytest.raises(UnreadableSource, match="no such model"):
+        load_space(tmp_path / "none.npz")
+
+
+def test_too_little_to_learn_from_is_explained() -> None:
+    with pytest.raises(InputError, match="two words used 5 times"):
+        documents([pl.Series(["one post"])], TrainOptions())
+    with pytest.raises(InputError, match="placing must be one of posts, dimension"):
+        TrainOptions(placing="somewhere")  # type: ignore[arg-type]
