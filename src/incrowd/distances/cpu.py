@@ -65,9 +65,9 @@ class Rule:
 
 
 _RULES = {
-    "jensen-shannon": Rule(metric=0, kind=0, shape=0, small=0.25),
+    "jensen-shannon": Rule(metric=0, kind=0, shape=0, small=0.3),
     "total-variation": Rule(metric=1, kind=2, shape=1, small=0.0),
-    "hellinger": Rule(metric=2, kind=1, shape=0, small=0.25, root=True),
+    "hellinger": Rule(metric=2, kind=1, shape=0, small=0.3, root=True),
     "angular-cosine": Rule(metric=3, kind=1, shape=2, small=0.05, unit_length=True),
 }
 

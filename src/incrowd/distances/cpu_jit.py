@@ -256,7 +256,8 @@ def add_rare(
     height, back = len(rows[0]), 1.0 / scale
     column_offsets, column_who, q, q_aux = _postings(columns, block, left, right, word_count)
     start = column_offsets[:-1].copy()
-    sums, terms = np.zeros((BAND, right - left), f4), np.empty(right - left, f4)
+    # Sums in double: a pair may share thousands of equal terms, whose roundings would add up in single.
+    sums, terms = np.zeros((BAND, right - left)), np.empty(right - left, f4)
     for top in range(0, min(height, right) if triangle else height, BAND):
         bottom = min(top + BAND, height)
         row_offsets, row_who, p, p_aux = _postings(rows, block, top, bottom, word_count)
@@ -277,9 +278,9 @@ def add_rare(
         for a in range(top, bottom):
             for b in range(max(left, a + 1) if triangle else left, right):
                 out[a, b] += sums[a - top, b - left] * back
-                sums[a - top, b - left] = f4(0)
+                sums[a - top, b - left] = 0.0
         if triangle:
-            sums[:] = f4(0)
+            sums[:] = 0.0
 
 
 ROOT_OF_REST, REST, ANGLE = 0, 1, 2
