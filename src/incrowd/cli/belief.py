@@ -1,0 +1,116 @@
+"""incrowd belief: how sure could somebody be of what you hid?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.console import AsJson, FailAbove, Seed, exit_for_risk, progress_bar, show, show_json
+
+if TYPE_CHECKING:
+    from incrowd.measures.belief.assess import PolicyCheck
+
+app = typer.Typer(no_args_is_help=True, help="How sure could somebody be of what you hid?")
+
+CrowdFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The crowd's folder.", show_default=False)]
+
+
+@app.command()
+def check(
+    crowd: CrowdFolder,
+    profile: Annotated[str, typer.Option("--profile", help="The person, by name.", show_default=False)],
+    policy: Annotated[
+        Path, typer.Option("--policy", help="What must stay hidden (TOML).", show_default=False)
+    ],
+    rules: Annotated[Path | None, typer.Option("--rules", help="What the adversary knows (TOML).")] = None,
+    engine: Annotated[str, typer.Option("--engine", help="crowd (people like you) or network.")] = "crowd",
+    adversary: Annotated[
+        str, typer.Option("--adversary", help="stranger (does not know your row) or insider (does).")
+    ] = "stranger",
+    smoothing: Annotated[
+        float | None, typer.Option("--smoothing", help="How far people differ from those like them, 0 to 1.")
+    ] = None,
+    largest: Annotated[int, typer.Option("--largest", help="Search sets of up to so many attributes.")] = 4,
+    text: Annotated[bool, typer.Option("--text", help="Also use what the person's words suggest.")] = False,
+    seed: Seed = 0,
+    fail_above: FailAbove = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hold one profile against a policy: what is believed, what gives it away, what to withhold.
+
+    The risk for --fail-above is the highest belief in anything the policy wants hidden.
+    """
+    from incrowd.crowd import Crowd
+    from incrowd.measures.belief.assess import check_policy
+    from incrowd.measures.belief.policy import load_policy
+    from incrowd.measures.belief.rules import load_rules
+    from incrowd.measures.belief.spec import SMOOTHING, BeliefOptions
+    from incrowd.measures.belief.table import attribute_table
+
+    opened = Crowd(crowd)
+    user, table = opened.user(profile), attribute_table(opened)
+    options = BeliefOptions(
+        engine=engine,  # type: ignore[arg-type]  # the value checks itself
+        adversary=adversary,  # type: ignore[arg-type]
+        smoothing=SMOOTHING if smoothing is None else smoothing,
+        largest=largest,
+        text=text,
+        seed=seed,
+    )
+    wanted = load_policy(policy, table.of(table.row(user)))
+    known = load_rules(rules, table) if rules else ()
+    with progress_bar("weighing what is known"):
+        result = check_policy(opened, user, wanted, known, options, table)
+    show_json(result.to_dict()) if as_json else _show(result)
+    exit_for_risk(result.worst, fail_above)
+
+
+@app.command()
+def rules(
+    crowd: CrowdFolder,
+    out: Annotated[Path | None, typer.Option("--out", help="Where to write the rules (TOML).")] = None,
+    min_support: Annotated[int, typer.Option("--min-support", help="Leave out rules of fewer people.")] = 10,
+    min_confidence: Annotated[float, typer.Option("--min-confidence", help="Leave out weaker rules.")] = 0.6,
+    as_json: AsJson = False,
+) -> None:
+    """Learn which attribute suggests which other one, with support and confidence."""
+    from incrowd.crowd import Crowd
+    from incrowd.measures.belief.rules import learn_rules, rules_toml
+    from incrowd.measures.belief.table import attribute_table
+
+    table = attribute_table(Crowd(crowd))
+    found = learn_rules(table, min_support=min_support, min_confidence=min_confidence)
+    if out is not None:
+        out.write_text(rules_toml(found), encoding="utf-8")
+    if as_json:
+        show_json(
+            [{"rule": one.sentence(), "support": one.support, "confidence": one.confidence} for one in found]
+        )
+        return
+    show(f"{len(found):,} rules from {len(table.codes):,} people." + (f" Written to {out}." if out else ""))
+    for one in found[:20]:
+        show(one.sentence())
+
+
+def _show(result: PolicyCheck) -> None:
+    from rich.table import Table
+
+    show(result.sentence())
+    table = Table("attribute", "value", "believed", "before", "allowed", "")
+    for one in result.judged:
+        said = "holds" if one.satisfied else "violated"
+        table.add_row(
+            one.attribute, one.value, f"{one.posterior:.1%}", f"{one.prior:.1%}", f"{one.sigma:.1%}", said
+        )
+    show(table)
+    for found in result.critical.sets[:5]:
+        show(f"Withholding {', '.join(found.attributes)} repairs it ({found.loss:.1f} bits less told).")
+    if result.critical.greedy is not None:
+        names, gap = ", ".join(result.critical.greedy.attributes), result.critical.gap
+        show(f"Withholding {names} repairs it; the smallest such set may have {gap} attributes fewer.")
+    if result.critical.searched and not result.critical.sets and result.critical.greedy is None:
+        show("Withholding attributes does not repair it.")
+    for one_more in result.what_if[:3]:
+        show(one_more.sentence()[:1].upper() + one_more.sentence()[1:] + ".")

@@ -1,0 +1,248 @@
+"""A crowd, a person and a policy in; who could be how sure of what, and what to withhold, out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.critical import CriticalSets, WhatIf, critical_sets, what_if_published
+from incrowd.measures.belief.crowd_belief import CrowdBelief
+from incrowd.measures.belief.explain import steps
+from incrowd.measures.belief.linkage import Linkage, link_in_crowd
+from incrowd.measures.belief.network import NetworkBelief
+from incrowd.measures.belief.policy import ANY, Policy, Requirement
+from incrowd.measures.belief.rules import Rule, WorldKnowledge
+from incrowd.measures.belief.space import Evidence, Ints
+from incrowd.measures.belief.spec import ADVERSARIES, BeliefOptions
+from incrowd.measures.belief.table import AttributeTable, attribute_table
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
+from incrowd.result import Evidence as Part
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+    from incrowd.measures.belief.engine import Belief
+
+IMPOSSIBLE = "contradiction: nothing the adversary can imagine fits what was published"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One requirement and how sure the adversary is."""
+
+    attribute: str
+    value: str
+    sigma: float
+    posterior: float
+    prior: float
+    evidence: tuple[Part, ...] = ()
+
+    @property
+    def satisfied(self) -> bool:
+        """True if nobody is surer than sigma; an undefined belief satisfies nothing."""
+        return self.posterior <= self.sigma
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types; an undefined number becomes None."""
+        return {
+            "attribute": self.attribute,
+            "value": self.value,
+            "sigma": self.sigma,
+            "posterior": None if math.isnan(self.posterior) else self.posterior,
+            "prior": self.prior,
+            "satisfied": self.satisfied,
+        } | ({"reason": IMPOSSIBLE} if math.isnan(self.posterior) else {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyCheck:
+    """A profile held against its policy."""
+
+    judged: tuple[Judged, ...]
+    critical: CriticalSets
+    what_if: tuple[WhatIf, ...]
+    published: tuple[str, ...]
+    options: BeliefOptions
+    people: int
+    data_hash: str
+
+    @property
+    def satisfied(self) -> bool:
+        """True if every requirement is."""
+        return all(one.satisfied for one in self.judged)
+
+    @property
+    def worst(self) -> float:
+        """The highest belief in anything the policy wants hidden."""
+        return max((one.posterior for one in self.judged), default=math.nan)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers other programs rely on."""
+        critical = self.critical
+        return {
+            "satisfied": self.satisfied,
+            "requirements": [one.to_dict() for one in self.judged],
+            "critical_sets": [
+                {"attributes": list(one.attributes), "loss_bits": one.loss} for one in critical.sets
+            ],
+            "critical_sets_up_to": critical.searched,
+            "greedy_set": None
+            if critical.greedy is None
+            else {
+                "attributes": list(critical.greedy.attributes),
+                "loss_bits": critical.greedy.loss,
+                "gap": critical.gap,
+            },
+            "what_if": [
+                {"publish": one.attribute, "target": one.target, "before": one.before, "after": one.after}
+                for one in self.what_if
+            ],
+            "published": list(self.published),
+            "assumptions": {"adversary": ADVERSARIES[self.options.adversary], **self.options.parameters()},
+            "people": self.people,
+            "data_hash": self.data_hash,
+        }
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        broken = [one for one in self.judged if not one.satisfied]
+        if not broken:
+            return (
+                f"Your policy holds: nobody like this is surer than {self.worst:.0%} of what you want hidden."
+            )
+        worst = max(broken, key=lambda one: one.posterior - one.sigma)
+        return (
+            f"Your policy does not hold: {len(broken)} of {len(self.judged)} requirements are violated. The "
+            f"worst: {worst.attribute} = {worst.value} is believed with {worst.posterior:.0%}, and you allow "
+            f"{worst.sigma:.0%}."
+        )
+
+    def assessments(self) -> tuple[Assessment, ...]:
+        """Return one assessment a requirement."""
+        return tuple(self._assessment(one) for one in self.judged)
+
+    def _assessment(self, one: Judged) -> Assessment:
+        defined = not math.isnan(one.posterior)
+        return Assessment(
+            measure="belief",
+            subject=f"your {one.attribute}",
+            value=one.posterior,
+            unit="probability",
+            direction=Direction.LOWER_IS_SAFER,
+            meaning=(
+                f"{ADVERSARIES[self.options.adversary].capitalize()}, is {one.posterior:.0%} sure of "
+                f"{one.attribute} = {one.value}, and was {one.prior:.0%} sure before; you allow {one.sigma:.0%}."
+            ),
+            standing=Standing.HEURISTIC,
+            assumptions=Assumptions(
+                adversary=ADVERSARIES[self.options.adversary],
+                parameters={**self.options.parameters(), "sigma": one.sigma},
+                seed=self.options.seed,
+                data_hash=self.data_hash,
+            ),
+            baseline=one.prior,
+            crowd_size=self.people,
+            threats=(Threat.LINKABILITY if one.attribute == "same user" else Threat.INFERENCE,),
+            evidence=one.evidence,
+            explained=one.posterior - one.prior if one.evidence and defined else None,
+            advice=() if one.satisfied else self._advice(one),
+            reason="" if defined else IMPOSSIBLE,
+        )
+
+    def _advice(self, one: Judged) -> tuple[Advice, ...]:
+        best = self.critical.sets[:3] or ((self.critical.greedy,) if self.critical.greedy else ())
+        return tuple(
+            Advice(
+                action=f"withhold your {', '.join(found.attributes)}",
+                before=one.posterior,
+                after=one.sigma,
+                loss=f"your profile tells {found.loss:.1f} bits less; belief falls to {one.sigma:.0%} or below",
+            )
+            for found in best
+        )
+
+
+def check_policy(
+    crowd: Crowd,
+    user: str,
+    policy: Policy,
+    rules: Iterable[Rule] = (),
+    options: BeliefOptions | None = None,
+    table: AttributeTable | None = None,
+) -> PolicyCheck:
+    """Hold one person's profile against a policy. `user` is their id in the crowd; `table` its attributes, if read."""
+    options, table = options or BeliefOptions(), table or attribute_table(crowd)
+    row = table.row(user)
+    truth = table.of(row)
+    own = np.array([row]) if options.adversary == "stranger" else None
+    shown = policy.publication.show(truth, table.space, options.seed)
+    evidence = policy.publication.observe(shown, table.space, own)
+    adversary = adversary_for(crowd, table, user, row, rules, options)
+    links = [link_in_crowd(crowd, user, one) for one in policy.links]
+    judged = [part for one in policy.requirements for part in judge(adversary, evidence, one)]
+    judged += [_judged_link(one) for one in links]
+    return PolicyCheck(
+        judged=tuple(judged),
+        critical=critical_sets(adversary, evidence, policy, largest=options.largest),
+        what_if=tuple(what_if_published(adversary, evidence, policy, truth)),
+        published=tuple(sorted(shown)),
+        options=options,
+        people=len(table.codes),
+        data_hash=crowd.data_hash,
+    )
+
+
+def belief_for(table: AttributeTable, options: BeliefOptions, row: int | None = None) -> Belief:
+    """Return the belief an adversary forms from a table; a network is learnt without the person's row."""
+    if options.engine == "crowd":
+        return CrowdBelief.learn(table, options.smoothing)
+    everybody: Ints = np.arange(len(table.codes))
+    return NetworkBelief.learn(table if row is None else table.only(everybody[everybody != row]))
+
+
+def adversary_for(
+    crowd: Crowd, table: AttributeTable, user: str, row: int, rules: Iterable[Rule], options: BeliefOptions
+) -> Adversary:
+    """Put belief, rules and what the person's words suggest together."""
+    belief = belief_for(table, options, row)
+    written = crowd.posts(user=user).select("community").unique().collect()["community"].to_list()
+    knowledge = WorldKnowledge.over(belief, rules, {(f"community:{name}", "yes") for name in written})
+    if not options.text:
+        return Adversary(belief, knowledge)
+    from incrowd.measures.belief.text_evidence import hints_from_text
+
+    return Adversary(belief, knowledge, hints_from_text(crowd, table, user))
+
+
+def judge(adversary: Adversary, evidence: Evidence, one: Requirement) -> list[Judged]:
+    """Return how sure the adversary is of each value a requirement names."""
+    nothing = Evidence.nothing(evidence.space, own_rows=evidence.own_rows)
+    if one.joint:
+        after = float(one.belief(adversary, evidence)[0, 0])
+        before = float(one.belief(Adversary(adversary.belief), nothing)[0, 0])
+        names, values = " and ".join(one.values), " and ".join(one.values.values())
+        return [Judged(names, values, one.sigma, after, before, steps(adversary, evidence, one))]
+    return [_judge_one(adversary, evidence, name, value, one.sigma) for name, value in one.values.items()]
+
+
+def _judge_one(adversary: Adversary, evidence: Evidence, name: str, value: str, sigma: float) -> Judged:
+    space = evidence.space
+    if value == ANY:
+        sure = adversary.posteriors([space.place(name)], evidence)[0][0]
+        if np.isnan(sure).all():
+            return Judged(name, ANY, sigma, math.nan, math.nan)
+        value = str(space.values[space.place(name)][int(np.argmax(sure))])
+    exact = Requirement(values={name: value}, sigma=sigma)
+    nothing = Evidence.nothing(space, own_rows=evidence.own_rows)
+    after = float(exact.belief(adversary, evidence)[0, 0])
+    before = float(exact.belief(Adversary(adversary.belief), nothing)[0, 0])
+    parts = () if math.isnan(after) else steps(adversary, evidence, exact)
+    return Judged(name, value, sigma, after, before, parts)
+
+
+def _judged_link(link: Linkage) -> Judged:
+    return Judged("same user", "yes", link.sigma, link.posterior, link.prior)

@@ -1,0 +1,184 @@
+"""Which published attributes give a secret away: the minimal sets whose withholding repairs a policy.
+
+A set is critical (definition 15) if the profile violates the policy and no longer does without the set; at least one
+attribute stays published. Withholding more can also raise a posterior, so every set up to a size is tried; only
+supersets of sets already found are skipped, for they are not minimal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.policy import Policy
+from incrowd.measures.belief.space import HIDDEN, Evidence, Floats
+
+TRIED_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class CriticalSet:
+    """Attributes to withhold together, and what that costs."""
+
+    attributes: tuple[str, ...]
+    loss: float
+    """Bits the profile no longer tells: -log2 of each withheld value's share in the crowd, added up."""
+    excess: float
+    """How far the worst requirement then is from its sigma; at most 0."""
+
+
+@dataclass(frozen=True)
+class CriticalSets:
+    """All minimal sets up to a size, least loss first; or one found greedily if there is none."""
+
+    sets: tuple[CriticalSet, ...]
+    searched: int
+    """Every set up to this size was tried."""
+    greedy: CriticalSet | None = None
+    gap: int | None = None
+    """By how many attributes the greedy set may exceed the smallest one."""
+    tried: int = 0
+
+
+def published(evidence: Evidence) -> list[int]:
+    """Return the attributes one person shows, exactly or in part."""
+    return sorted({*np.flatnonzero(evidence.seen[0] != HIDDEN).tolist(), *evidence.soft})
+
+
+def critical_sets(
+    adversary: Adversary, evidence: Evidence, policy: Policy, *, largest: int = 4
+) -> CriticalSets:
+    """Find every minimal set of at most `largest` published attributes whose withholding repairs the policy."""
+    if float(policy.excess(adversary, evidence)[0]) <= 0:
+        return CriticalSets((), 0)
+    shown, losses = published(evidence), loss_of_withholding(adversary, evidence)
+    quick, small = adversary.focused(evidence, policy.targets(evidence.space))
+    search = _Search(quick, small, policy, shown)
+    for size in range(1, min(largest, len(shown) - 1) + 1):
+        search.level(size)
+    name = evidence.space.attributes
+    found = [
+        CriticalSet(tuple(name[p] for p in places), sum(losses[p] for p in places), excess)
+        for places, excess in search.found.items()
+    ]
+    found.sort(key=lambda one: (one.loss, one.attributes))
+    searched = min(largest, len(shown) - 1)
+    if found or searched >= len(shown) - 1:
+        return CriticalSets(tuple(found), searched, tried=search.tried)
+    places, excess = search.greedy()
+    if excess > 0:
+        return CriticalSets((), searched, tried=search.tried)
+    best = CriticalSet(tuple(name[p] for p in places), sum(losses[p] for p in places), excess)
+    return CriticalSets((), searched, best, len(places) - (searched + 1), search.tried)
+
+
+class _Search:
+    """Tries sets on a small belief and keeps those that repair."""
+
+    def __init__(
+        self, adversary: Adversary, evidence: Evidence, policy: Policy, shown: Sequence[int]
+    ) -> None:
+        self.adversary, self.evidence, self.policy, self.shown = adversary, evidence, policy, shown
+        self.found: dict[tuple[int, ...], float] = {}
+        self.tried = 0
+
+    def excess(self, sets: Sequence[tuple[int, ...]]) -> Floats:
+        """Return how far the policy is missed when each set is withheld."""
+        hidden = np.zeros((len(sets), len(self.evidence.space.attributes)), dtype=bool)
+        for row, places in enumerate(sets):
+            hidden[row, list(places)] = True
+        self.tried += len(sets)
+        return self.policy.excess(self.adversary, self.evidence.hiding(hidden))
+
+    def level(self, size: int) -> None:
+        """Try all sets of one size that contain no set found before."""
+        known = [frozenset(places) for places in self.found]
+        waiting = [
+            places
+            for places in combinations(self.shown, size)
+            if not any(map(frozenset(places).issuperset, known))
+        ]
+        for first in range(0, len(waiting), TRIED_AT_ONCE):
+            some = waiting[first : first + TRIED_AT_ONCE]
+            for places, excess in zip(some, self.excess(some).tolist(), strict=True):
+                if excess <= 0:
+                    self.found[places] = excess
+
+    def greedy(self) -> tuple[tuple[int, ...], float]:
+        """Withhold what helps most, one attribute after the other, until the policy holds or one is left."""
+        chosen: tuple[int, ...] = ()
+        excess = math.inf
+        while len(chosen) < len(self.shown) - 1 and excess > 0:
+            options = [tuple(sorted((*chosen, place))) for place in self.shown if place not in chosen]
+            reached = self.excess(options)
+            best = int(np.argmin(np.where(np.isnan(reached), np.inf, reached)))
+            chosen, excess = options[best], float(reached[best])
+        return chosen, excess
+
+
+def loss_of_withholding(adversary: Adversary, evidence: Evidence) -> dict[int, float]:
+    """Return what each published attribute tells, in bits: the rarer the value, the more."""
+    places = published(evidence)
+    prior = adversary.belief.posteriors(places, Evidence.nothing(evidence.space))
+    return {
+        place: _bits(evidence.likelihood(place)[0], share[0])
+        for place, share in zip(places, prior, strict=True)
+    }
+
+
+def _bits(likelihood: Floats, shares: NDArray[np.float64]) -> float:
+    """Return the information (Kullback-Leibler) that the shown hint alone gives about the attribute."""
+    after = likelihood * shares
+    total = float(after.sum())
+    if total <= 0:
+        return math.inf
+    after = after / total
+    told = after > 0
+    return float((after[told] * np.log2(after[told] / shares[told])).sum())
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """How sure the adversary becomes of one required value if one more attribute is published."""
+
+    attribute: str
+    target: str
+    before: float
+    after: float
+
+    def sentence(self) -> str:
+        """Say it in words."""
+        verb = "rises" if self.after > self.before else "falls"
+        return (
+            f"if you also publish your {self.attribute}, the belief in your {self.target} {verb} "
+            f"from {self.before:.2f} to {self.after:.2f}"
+        )
+
+
+def what_if_published(
+    adversary: Adversary, evidence: Evidence, policy: Policy, truth: dict[str, str]
+) -> list[WhatIf]:
+    """Return what publishing one more attribute would do to each requirement, largest rise first."""
+    space, named = evidence.space, {n for one in policy.requirements for n in one.values}
+    hidden = [
+        name for name in sorted(truth) if space.place(name) not in published(evidence) and name not in named
+    ]
+    if not hidden or not policy.requirements:
+        return []
+    more = evidence.showing([(space.place(name), space.code(name, truth[name])) for name in hidden])
+    found = []
+    for one in policy.requirements:
+        before = one.belief(adversary, evidence)[0]
+        for name, after in zip(hidden, one.belief(adversary, more), strict=True):
+            targets = [" and ".join(one.values)] if one.joint else list(one.values)
+            found += [
+                WhatIf(name, target, float(b), float(a))
+                for target, b, a in zip(targets, before, after, strict=True)
+            ]
+    return sorted(found, key=lambda one: (-(one.after - one.before), one.attribute, one.target))

@@ -1,0 +1,184 @@
+"""Belief learnt from a population: "you are like somebody in this crowd, give or take".
+
+Every person of the crowd stands for the people like them: an unknown person resembles row r with probability
+1/N, and each attribute then has r's value with probability 1 - s, or a value drawn from the whole crowd with
+probability s (always, where r gave none). This is a kernel estimate for categories (Aitchison and Aitken 1976,
+Biometrika 63:413, with the crowd's shares in place of uniform ones); s = 0 is the plain empirical distribution.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.measures.belief.engine import normalised
+from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints, Space
+from incrowd.measures.belief.table import AttributeTable
+
+BLOCK_BYTES = 2**24
+"""Working memory of one thread."""
+Block = Callable[[slice], None]
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdBelief:
+    """The smoothed empirical distribution of a population of any size."""
+
+    space: Space
+    places: NDArray[np.uint32]
+    """(rows, attributes): where a row's value lies among all values of all attributes, in `factors` order."""
+    weights: Floats
+    shares: tuple[Floats, ...]
+    """Each value's share among those who gave the attribute."""
+    smoothing: Floats
+    """s of each attribute."""
+
+    @classmethod
+    def learn(cls, table: AttributeTable, smoothing: float = 0.05) -> CrowdBelief:
+        """Believe what a table of people shows."""
+        sizes = np.array(table.space.sizes)
+        starts = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]])
+        places = (np.where(table.codes == HIDDEN, sizes, table.codes) + starts).astype(np.uint32)
+        shares = tuple(_shares(table.codes[:, place], size) for place, size in enumerate(sizes))
+        people = len(table.codes)
+        return cls(
+            table.space, places, np.full(people, 1 / people), shares, np.full(len(sizes), float(smoothing))
+        )
+
+    @property
+    def words(self) -> str:
+        """Say where the belief comes from."""
+        return f"someone who knows a crowd of {len(self.places):,} people like you"
+
+    @cached_property
+    def _starts(self) -> Ints:
+        return np.concatenate([[0], np.cumsum(np.array(self.space.sizes) + 1)]).astype(np.int64)
+
+    def mass(self, evidence: Evidence) -> Floats:
+        """Return the probability of the evidence; a person's own row is not in it."""
+        from incrowd.measures.belief.crowd_kernel import total_weight
+
+        used = np.array(evidence.informative, dtype=np.int64)
+        sums, own = np.empty(len(evidence)), self._own_rows(evidence)
+
+        def block(part: slice) -> None:
+            factors = self._factors(evidence.people(part), used)
+            total_weight(self.places, self.weights, factors, used, own[part], sums[part])
+
+        self._run(block, len(evidence))
+        left_out = np.where(own == HIDDEN, 0.0, self.weights[own])
+        return np.asarray(sums / (self.weights.sum() - left_out))
+
+    def posteriors(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+        """Return what the crowd suggests about each target attribute."""
+        from incrowd.measures.belief.crowd_kernel import weigh
+
+        wanted = np.array(list(targets), dtype=np.int64)
+        informative = set(evidence.informative)
+        plain = np.array(sorted(informative - set(wanted.tolist())), dtype=np.int64)
+        found = [np.empty((len(evidence), self.space.sizes[place])) for place in wanted]
+        own = self._own_rows(evidence)
+
+        def block(part: slice) -> None:
+            some = evidence.people(part)
+            factors = self._factors(some, np.array(sorted(informative), dtype=np.int64))
+            sums = np.zeros_like(factors)
+            weigh(self.places, self.weights, factors, plain, wanted, own[part], sums)
+            for table, place in zip(found, wanted.tolist(), strict=True):
+                table[part] = self._smoothed(sums, place) * some.likelihood(place)
+
+        self._run(block, len(evidence))
+        return [normalised(table) for table in found]
+
+    def _smoothed(self, sums: Floats, place: int) -> Floats:
+        """Turn the weight of rows with each value into the weight of each value."""
+        s, size = self.smoothing[place], self.space.sizes[place]
+        mine = sums[:, self._starts[place] : self._starts[place] + size + 1]
+        spread = s * mine[:, :size].sum(axis=1, keepdims=True) + mine[:, size:]
+        return np.asarray((1 - s) * mine[:, :size] + spread * self.shares[place])
+
+    def _factors(self, evidence: Evidence, used: Ints) -> Floats:
+        """Return for each person what a row's weight is multiplied by for each value it may have."""
+        factors = np.ones((len(evidence), int(self._starts[-1])))
+        for place in used.tolist():
+            likelihood, size, start = evidence.likelihood(place), self.space.sizes[place], self._starts[place]
+            anybody = likelihood @ self.shares[place]
+            s = self.smoothing[place]
+            factors[:, start : start + size] = (1 - s) * likelihood + s * anybody[:, None]
+            factors[:, start + size] = anybody
+        return factors
+
+    def _own_rows(self, evidence: Evidence) -> Ints:
+        return np.full(len(evidence), HIDDEN) if evidence.own_rows is None else evidence.own_rows
+
+    def _run(self, block: Block, people: int) -> None:
+        """Run blocks of people side by side; the loops let go of Python's lock."""
+        size = max(1, BLOCK_BYTES // (16 * int(self._starts[-1])))
+        workers = min(os.cpu_count() or 1, people)
+        size = max(1, min(size, -(-people // workers)))
+        parts = [slice(first, min(first + size, people)) for first in range(0, people, size)]
+        if len(parts) == 1:
+            block(parts[0])
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(block, parts))
+
+    def focused(self, evidence: Evidence, keep: Collection[int]) -> tuple[CrowdBelief, Evidence]:
+        """Return a crowd in which values other than the person's own are one, and equal rows are one."""
+        whole = set(keep) | set(evidence.soft)
+        columns, values, shares, seen = [], [], [], evidence.seen[:1].copy()
+        for place in range(len(self.space.attributes)):
+            codes = self.places[:, place].astype(np.int64) - self._starts[place]
+            own, size = int(seen[0, place]), self.space.sizes[place]
+            if place in whole:
+                columns.append(codes)
+                values.append(self.space.values[place])
+                shares.append(self.shares[place])
+            elif own == HIDDEN:
+                columns.append(np.zeros_like(codes))
+                values.append(("any",))
+                shares.append(np.ones(1))
+            else:
+                columns.append(np.where(codes == size, 2, (codes != own).astype(np.int64)))
+                values.append(("own", "other"))
+                shares.append(np.array([self.shares[place][own], 1 - self.shares[place][own]]))
+                seen[0, place] = 0
+        space = Space(self.space.attributes, tuple(values))
+        small, weights = _merged(columns, space, self._weights_without(evidence))
+        belief = CrowdBelief(space, small, weights, tuple(shares), self.smoothing)
+        return belief, Evidence(space, seen, dict(evidence.soft))
+
+    def _weights_without(self, evidence: Evidence) -> Floats:
+        own = self._own_rows(evidence)[0]
+        if own == HIDDEN:
+            return self.weights
+        weights = self.weights.copy()
+        weights[own] = 0.0
+        return weights
+
+
+def _merged(columns: list[Ints], space: Space, weights: Floats) -> tuple[NDArray[np.uint32], Floats]:
+    """Return the distinct rows, each with the weight of all rows like it."""
+    group = np.zeros(len(weights), dtype=np.int64)
+    groups = 1
+    for column, size in zip(columns, space.sizes, strict=True):
+        if groups * (size + 1) >= 2**62:
+            distinct, group = np.unique(group, return_inverse=True)
+            groups = len(distinct)
+        group = group * (size + 1) + column
+        groups *= size + 1
+    _, first, which = np.unique(group, return_index=True, return_inverse=True)
+    starts = np.concatenate([[0], np.cumsum(np.array(space.sizes) + 1)[:-1]])
+    places = np.stack([column[first] for column in columns], axis=1) + starts
+    return places.astype(np.uint32), np.bincount(which, weights).astype(np.float64)
+
+
+def _shares(codes: NDArray[np.int32], size: int) -> Floats:
+    counted = np.bincount(codes[codes != HIDDEN], minlength=size).astype(np.float64)
+    return np.asarray(counted / counted.sum())

@@ -1,0 +1,51 @@
+"""The compiled loop over the rows of a crowd. Imported only when something is weighed."""
+
+# Numba types these loops when it compiles them.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+
+@nb.njit(cache=True, nogil=True)
+def weigh(codes, weights, factors, plain, targets, own_rows, sums):
+    """Add up, for each person, the weight of every row by the row's value of each target.
+
+    A row's weight is the product of the factors its values look up; a target's own factor is left out of that
+    target's sums, so that the caller can put the target's likelihood in exactly.
+    """
+    count = len(targets)
+    before = np.ones(count + 1)
+    for person in range(len(factors)):
+        factor, total = factors[person], sums[person]
+        for row in range(len(codes)):
+            if row == own_rows[person]:
+                continue
+            weight = weights[row]
+            for column in plain:
+                weight *= factor[codes[row, column]]
+            if weight == 0.0:
+                continue
+            for t in range(count):
+                before[t + 1] = before[t] * factor[codes[row, targets[t]]]
+            after = weight
+            for t in range(count - 1, -1, -1):
+                place = codes[row, targets[t]]
+                total[place] += before[t] * after
+                after *= factor[place]
+
+
+@nb.njit(cache=True, nogil=True)
+def total_weight(codes, weights, factors, plain, own_rows, sums):
+    """Add up the weight of all rows for each person."""
+    for person in range(len(factors)):
+        factor, total = factors[person], 0.0
+        for row in range(len(codes)):
+            if row == own_rows[person]:
+                continue
+            weight = weights[row]
+            for column in plain:
+                weight *= factor[codes[row, column]]
+            total += weight
+        sums[person] = total

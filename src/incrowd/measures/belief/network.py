@@ -1,0 +1,192 @@
+"""Belief as a Bayesian network: given, or learnt from a crowd as the best tree (Chow and Liu 1968)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
+
+from incrowd.measures.belief.elimination import PEOPLE, Factor, eliminate
+from incrowd.measures.belief.engine import normalised
+from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Space
+from incrowd.measures.belief.table import AttributeTable
+
+PRIOR_PEOPLE = 5.0
+"""Each row of a learnt table starts with this many made-up people who follow the whole crowd's shares."""
+BLOCK_CELLS = 2**22
+
+
+class NodeLike(Protocol):
+    """An attribute with its values, parents, and a table: a row a combination of parents, a column a value."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102  # told by the class
+    @property
+    def values(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def parents(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def table(self) -> Floats: ...  # noqa: D102
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkBelief:
+    """A joint distribution as a product of one table an attribute, given its parents."""
+
+    space: Space
+    parents: tuple[tuple[int, ...], ...]
+    tables: tuple[Floats, ...]
+    """For each attribute an array with an axis a parent and a last axis for itself."""
+    people: int | None = None
+
+    @classmethod
+    def given(cls, nodes: Iterable[NodeLike]) -> NetworkBelief:
+        """Take known tables, e.g. those of ``incrowd.synthetic``'s networks."""
+        listed = list(nodes)
+        space = Space.of({node.name: node.values for node in listed})
+        parents = tuple(tuple(space.place(parent) for parent in node.parents) for node in listed)
+        tables = tuple(
+            np.asarray(node.table, np.float64).reshape([*(space.sizes[p] for p in above), space.sizes[place]])
+            for place, (node, above) in enumerate(zip(listed, parents, strict=True))
+        )
+        return cls(space, parents, tables)
+
+    @classmethod
+    def learn(cls, table: AttributeTable) -> NetworkBelief:
+        """Learn the tree that keeps most of what attributes say about each other."""
+        space, above = table.space, _best_tree(table)
+        shares = [_counts(table, (place,)) for place in range(len(above))]
+        usual = [(share + 1e-9) / (share + 1e-9).sum() for share in shares]
+        tables = tuple(
+            usual[place] if parent is None else _conditional(_counts(table, (parent, place)), usual[place])
+            for place, parent in enumerate(above)
+        )
+        parents = tuple(() if parent is None else (parent,) for parent in above)
+        return cls(space, parents, tables, len(table.codes))
+
+    @property
+    def words(self) -> str:
+        """Say where the belief comes from."""
+        source = "known tables" if self.people is None else f"a crowd of {self.people:,} people"
+        return f"someone who knows how attributes go together, from {source}"
+
+    def mass(self, evidence: Evidence) -> Floats:
+        """Return the probability of the evidence."""
+        return self._in_blocks(evidence, ())[:, 0]
+
+    def posteriors(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+        """Return the belief in each value of each target, by exact inference."""
+        return [normalised(self._in_blocks(evidence, (place,))) for place in targets]
+
+    def focused(self, evidence: Evidence, keep: Collection[int]) -> tuple[NetworkBelief, Evidence]:
+        """Return the belief itself: elimination works on a batch of variants at once."""
+        return self, evidence
+
+    def _in_blocks(self, evidence: Evidence, keep: tuple[int, ...]) -> Floats:
+        used = self._needed({*keep, *evidence.informative})
+        largest = max((self.tables[place].size for place in used), default=1)
+        size = max(1, BLOCK_CELLS // largest)
+        parts = [
+            self._block(evidence.people(slice(first, first + size)), keep, used)
+            for first in range(0, len(evidence), size)
+        ]
+        return np.concatenate(parts)
+
+    def _block(self, evidence: Evidence, keep: tuple[int, ...], used: list[int]) -> Floats:
+        factors = [Factor((*self.parents[place], place), self.tables[place]) for place in used]
+        fixed = {} if len(evidence) > 1 else _fixed(evidence, keep)
+        factors = [_sliced(factor, fixed) for factor in factors]
+        factors += [
+            Factor((PEOPLE, place), evidence.likelihood(place))
+            for place in evidence.informative
+            if place not in fixed
+        ]
+        scale = np.prod([evidence.soft[p][0, code] for p, code in fixed.items() if p in evidence.soft])
+        factors.append(Factor((PEOPLE,), np.full(len(evidence), float(scale))))
+        found = eliminate(factors, (PEOPLE, *keep))
+        return found if keep else found[:, None]
+
+    def _needed(self, asked: set[int]) -> list[int]:
+        """Return the attributes asked for and all above them; the others sum to 1 and drop out."""
+        needed, waiting = set(asked), list(asked)
+        while waiting:
+            for parent in self.parents[waiting.pop()]:
+                if parent not in needed:
+                    needed.add(parent)
+                    waiting.append(parent)
+        return sorted(needed)
+
+    @cached_property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """Return which attribute depends on which: (parent, child)."""
+        name = self.space.attributes
+        return tuple(
+            (name[parent], name[place]) for place, above in enumerate(self.parents) for parent in above
+        )
+
+
+def _fixed(evidence: Evidence, keep: tuple[int, ...]) -> dict[int, int]:
+    seen = np.flatnonzero(evidence.seen[0] != HIDDEN).tolist()
+    return {place: int(evidence.seen[0, place]) for place in seen if place not in keep}
+
+
+def _sliced(factor: Factor, fixed: dict[int, int]) -> Factor:
+    """Keep the part of a table that agrees with the values seen."""
+    index = tuple(fixed.get(label, slice(None)) for label in factor.labels)
+    return Factor(tuple(label for label in factor.labels if label not in fixed), factor.table[index])
+
+
+def _counts(table: AttributeTable, places: tuple[int, ...]) -> Floats:
+    """Count people by their values of one or two attributes; those who gave not all are left out."""
+    codes = table.codes[:, list(places)].astype(np.int64)
+    codes = codes[(codes != HIDDEN).all(axis=1)]
+    sizes = [table.space.sizes[place] for place in places]
+    flat = np.ravel_multi_index(tuple(codes.T), sizes)
+    return np.bincount(flat, minlength=int(np.prod(sizes))).reshape(sizes).astype(np.float64)
+
+
+def _conditional(counts: Floats, usual: Floats) -> Floats:
+    weighed = counts + PRIOR_PEOPLE * usual
+    return np.asarray(weighed / weighed.sum(axis=1, keepdims=True))
+
+
+def _information(counts: Floats) -> float:
+    """Return the mutual information of two attributes, less what chance alone gives (Miller 1955).
+
+    Two attributes with many values seem to say much about each other in any small crowd; the correction is the
+    usual (rows - 1)(columns - 1) / 2n over the rows and columns that occur.
+    """
+    people = counts.sum()
+    if people == 0:
+        return 0.0
+    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
+    there = counts > 0
+    expected = np.outer(rows, columns)[there] / people
+    found = float((counts[there] * np.log(counts[there] / expected)).sum() / people)
+    chance = ((rows > 0).sum() - 1) * ((columns > 0).sum() - 1) / (2 * people)
+    return found - float(chance)
+
+
+def _best_tree(table: AttributeTable) -> list[int | None]:
+    """Return each attribute's parent in the tree of most mutual information; None for roots."""
+    many = len(table.space.attributes)
+    gain = np.zeros((many, many))
+    for one in range(many):
+        for other in range(one + 1, many):
+            gain[one, other] = max(_information(_counts(table, (one, other))), 0.0)
+    tree = minimum_spanning_tree(csr_matrix(-gain))
+    parents: list[int | None] = [None] * many
+    seen: set[int] = set()
+    for root in range(many):
+        if root in seen:
+            continue
+        order, before = breadth_first_order(tree, root, directed=False)
+        seen |= set(order.tolist())
+        for place in order[1:]:
+            parents[int(place)] = int(before[place])
+    return parents

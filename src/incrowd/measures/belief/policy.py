@@ -1,0 +1,171 @@
+"""What a person wants hidden: "nobody should be surer than sigma of this" (definitions 12 and 13)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incrowd.distances.choice import RULES, Rule
+from incrowd.errors import InputError
+from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.publication import Generalise, Perturb, Publication, Way, Withhold
+from incrowd.measures.belief.space import Evidence, Floats, Space
+
+ANY = "*"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirement:
+    """Nobody should be surer than sigma of these values; of each, or (`joint`) of all at once.
+
+    A value of ``*`` stands for any: the most believed value counts.
+    """
+
+    values: Mapping[str, str]
+    sigma: float
+    joint: bool = False
+    own: bool = False
+    """The value is each person's own, whatever it is (when a whole crowd is checked)."""
+
+    def __post_init__(self) -> None:
+        _check_sigma(self.sigma)
+        if not self.values:
+            raise InputError("require: name at least one attribute")
+        if self.joint and ANY in self.values.values():
+            raise InputError("require: a joint requirement needs a value for each attribute, got '*'")
+
+    def belief(self, adversary: Adversary, evidence: Evidence) -> Floats:
+        """Return how sure the adversary is, one row a person, one column a value (one for a joint requirement)."""
+        space = evidence.space
+        places = [space.place(name) for name in self.values]
+        if self.joint:
+            event = {space.place(name): space.code(name, value) for name, value in self.values.items()}
+            return adversary.joint(event, evidence)[:, None]
+        found = adversary.posteriors(places, evidence)
+        named = zip(self.values.items(), found, strict=True)
+        return np.stack([_believed(space, *pair, sure) for pair, sure in named], axis=1)
+
+
+def _believed(space: Space, attribute: str, value: str, sure: Floats) -> Floats:
+    return np.asarray(sure.max(axis=1) if value == ANY else sure[:, space.code(attribute, value)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unlinkable:
+    """Nobody should be surer than sigma that two profiles are one person's (definition 16)."""
+
+    communities: tuple[str, str]
+    sigma: float
+    rule: Rule = "inverse"
+
+    def __post_init__(self) -> None:
+        _check_sigma(self.sigma)
+        if self.rule not in RULES:
+            raise InputError(f"require: rule must be one of {', '.join(RULES)}; got '{self.rule}'")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """All requirements of one profile, and how it publishes."""
+
+    requirements: tuple[Requirement, ...] = ()
+    links: tuple[Unlinkable, ...] = ()
+    publication: Publication = field(default_factory=Publication)
+
+    def __post_init__(self) -> None:
+        if not self.requirements and not self.links:
+            raise InputError("policy: it requires nothing; add a [[require]]")
+
+    def targets(self, space: Space) -> list[int]:
+        """Return the places of all attributes the requirements name."""
+        return sorted({space.place(name) for one in self.requirements for name in one.values})
+
+    def excess(self, adversary: Adversary, evidence: Evidence) -> Floats:
+        """Return by how much the worst attribute requirement is missed; at most 0 = satisfied."""
+        if not self.requirements:
+            return np.full(len(evidence), -1.0)
+        worst = [(one.belief(adversary, evidence) - one.sigma).max(axis=1) for one in self.requirements]
+        return np.asarray(np.max(worst, axis=0))
+
+
+def _check_sigma(sigma: float) -> None:
+    if not 0 <= sigma <= 1:
+        raise InputError(f"require: sigma must be a probability from 0 to 1, got {sigma}")
+
+
+def load_policy(path: Path, truth: Mapping[str, str] | None = None) -> Policy:
+    """Read a policy from TOML; `truth` gives the values for ``own = true``; None: everybody's own."""
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path.name}: this is no TOML file ({error})") from None
+    return read_policy(content, truth, path.name)
+
+
+def read_policy(content: Mapping[str, Any], truth: Mapping[str, str] | None, where: str = "policy") -> Policy:
+    """Make a policy from what a TOML file says."""
+    unknown = set(content) - {"require", "publish"}
+    if unknown:
+        raise InputError(f"{where}: unknown part '{sorted(unknown)[0]}'; expected [[require]] and [publish]")
+    requirements: list[Requirement] = []
+    links: list[Unlinkable] = []
+    for number, entry in enumerate(content.get("require", []), start=1):
+        try:
+            made = _requirement(entry, truth)
+        except (KeyError, TypeError, ValueError) as error:
+            said = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
+            raise InputError(f"{where}, requirement {number}: {said}") from None
+        if isinstance(made, Unlinkable):
+            links.append(made)
+        else:
+            requirements.append(made)
+    publication = Publication(ways=_ways(content.get("publish", {}), where))
+    return Policy(requirements=tuple(requirements), links=tuple(links), publication=publication)
+
+
+def _requirement(entry: Mapping[str, Any], truth: Mapping[str, str] | None) -> Requirement | Unlinkable:
+    unknown = set(entry) - {"attribute", "value", "own", "all", "joint", "sigma", "same_user", "rule"}
+    if unknown:
+        raise InputError(f"unknown '{sorted(unknown)[0]}'")
+    sigma = float(entry["sigma"])
+    if "same_user" in entry:
+        first, second = entry["same_user"]
+        return Unlinkable(
+            communities=(str(first), str(second)), sigma=sigma, rule=entry.get("rule", "inverse")
+        )
+    if "all" in entry:
+        values = {str(name): str(value) for name, value in entry["all"].items()}
+        return Requirement(values=values, sigma=sigma, joint=bool(entry.get("joint", False)))
+    name = str(entry["attribute"])
+    if entry.get("own") and truth is None:
+        return Requirement(values={name: ANY}, sigma=sigma, own=True)
+    if entry.get("own"):
+        if truth is None or name not in truth:
+            raise InputError(f"own = true needs the person's {name}, which the crowd does not hold")
+        return Requirement(values={name: truth[name]}, sigma=sigma)
+    return Requirement(values={name: str(entry.get("value", ANY))}, sigma=sigma)
+
+
+def _ways(entry: Mapping[str, Any], where: str) -> dict[str, Way]:
+    unknown = set(entry) - {"withhold", "generalise", "perturb"}
+    if unknown:
+        raise InputError(
+            f"{where}: [publish] knows withhold, generalise and perturb; got '{sorted(unknown)[0]}'"
+        )
+    ways: dict[str, Way] = {str(name): Withhold() for name in _names(entry.get("withhold", []))}
+    for name, groups in entry.get("generalise", {}).items():
+        ways[name] = Generalise({str(group): tuple(map(str, values)) for group, values in groups.items()})
+    for name, keep in entry.get("perturb", {}).items():
+        ways[name] = Perturb(float(keep))
+    return ways
+
+
+def _names(names: object) -> Sequence[str]:
+    if not isinstance(names, list):
+        raise InputError('policy: withhold takes a list of attributes, e.g. ["religion"]')
+    return names

@@ -1,0 +1,139 @@
+"""The three engines agree where they should."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.belief.making import random_evidence, random_table, spelled_out, table_of, written_out
+
+from incrowd.measures.belief.crowd_belief import CrowdBelief
+from incrowd.measures.belief.engine import Belief, joint_probability
+from incrowd.measures.belief.network import NetworkBelief
+from incrowd.measures.belief.space import HIDDEN, Evidence, Space
+from incrowd.synthetic import SyntheticAttributes
+
+
+def _agree(one: Belief, other: Belief, evidence: Evidence) -> None:
+    np.testing.assert_allclose(one.mass(evidence), other.mass(evidence), rtol=1e-12, atol=1e-15)
+    targets = range(len(one.space.attributes))
+    for mine, theirs in zip(
+        one.posteriors(targets, evidence), other.posteriors(targets, evidence), strict=True
+    ):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.05, 0.4, 1.0]))
+@settings(max_examples=25, deadline=None)
+def test_the_crowd_equals_its_spelled_out_distribution(seed: int, smoothing: float) -> None:
+    table = random_table(seed)
+    belief = CrowdBelief.learn(table, smoothing)
+    _agree(belief, spelled_out(belief, table), random_evidence(table.space, seed + 1))
+
+
+@given(st.integers(0, 10**6), st.integers(0, 39))
+@settings(max_examples=15, deadline=None)
+def test_a_person_who_is_left_out_is_left_out(seed: int, row: int) -> None:
+    table = random_table(seed)
+    belief = CrowdBelief.learn(table, 0.1)
+    evidence = random_evidence(table.space, seed, people=1)
+    own = Evidence(table.space, evidence.seen, evidence.soft, np.array([row]))
+    without = spelled_out(belief, table, without=row)
+    np.testing.assert_allclose(belief.mass(own), without.mass(evidence), rtol=1e-12)
+    np.testing.assert_allclose(
+        belief.posteriors([1], own)[0], without.posteriors([1], evidence)[0], atol=1e-12
+    )
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=15, deadline=None)
+def test_a_focused_crowd_answers_the_same(seed: int) -> None:
+    table = random_table(seed, sizes=(3, 2, 4, 3))
+    belief = CrowdBelief.learn(table, 0.1)
+    person = np.array([[HIDDEN, 1, 2, 0]])
+    evidence = Evidence(table.space, person, {}, np.array([3]))
+    hidden = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1]], dtype=bool)
+    small, focused = belief.focused(evidence, [0])
+    assert len(small.places) <= len(belief.places)
+    whole = belief.posteriors([0], evidence.hiding(hidden))[0]
+    np.testing.assert_allclose(small.posteriors([0], focused.hiding(hidden))[0], whole, atol=1e-12)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=15, deadline=None)
+def test_a_learnt_network_equals_its_multiplied_out_tables(seed: int) -> None:
+    network = NetworkBelief.learn(random_table(seed, sizes=(3, 2, 4, 3)))
+    _agree(network, written_out(network), random_evidence(network.space, seed))
+    _agree(network, written_out(network), random_evidence(network.space, seed, people=1))
+
+
+def test_a_given_network_with_two_parents_equals_its_multiplied_out_tables() -> None:
+    rng = np.random.default_rng(3)
+    space = Space.of({"a": ["0", "1"], "b": ["0", "1", "2"], "c": ["0", "1"], "d": ["0", "1", "2"]})
+    tables = (
+        rng.dirichlet(np.ones(2)),
+        rng.dirichlet(np.ones(3), 2),
+        rng.dirichlet(np.ones(2), (2, 3)),
+        rng.dirichlet(np.ones(3), 2),
+    )
+    network = NetworkBelief(space, ((), (0,), (0, 1), (2,)), tables)
+    for people in (1, 6):
+        _agree(network, written_out(network), random_evidence(space, 5, people))
+
+
+def test_the_known_network_of_made_up_people_gives_its_own_tables_back() -> None:
+    truth = SyntheticAttributes(users=10).truth
+    network = NetworkBelief.given(truth.nodes)
+    node = truth.by_name["income"]
+    shown = {"degree": "master", "age": "26-35"}
+    evidence = Evidence(network.space, network.space.encode(shown))
+    row = truth.by_name["degree"].values.index("master") * 6 + truth.by_name["age"].values.index("26-35")
+    np.testing.assert_allclose(
+        network.posteriors([network.space.place("income")], evidence)[0][0], node.table[row]
+    )
+
+
+def test_both_learnt_beliefs_recover_a_strong_rule() -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(3, size=3000)
+    b = np.where(rng.random(3000) < 0.9, a, rng.integers(3, size=3000))
+    table = table_of(Space.of({"a": ["x", "y", "z"], "b": ["x", "y", "z"]}), np.stack([a, b], axis=1))
+    evidence = Evidence(table.space, table.space.encode({"a": "y"}))
+    for belief in (CrowdBelief.learn(table, 0.01), NetworkBelief.learn(table)):
+        assert belief.posteriors([1], evidence)[0][0, 1] == pytest.approx(0.9333, abs=0.03)
+
+
+def test_the_best_tree_follows_the_strongest_links() -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(3, size=2000)
+    b = np.where(rng.random(2000) < 0.9, a, rng.integers(3, size=2000))
+    c = np.where(rng.random(2000) < 0.9, b, rng.integers(3, size=2000))
+    space = Space.of({name: ["x", "y", "z"] for name in "abc"})
+    edges = NetworkBelief.learn(table_of(space, np.stack([a, b, c], axis=1))).edges
+    assert {frozenset(edge) for edge in edges} == {frozenset("ab"), frozenset("bc")}
+
+
+def test_what_cannot_be_is_undefined() -> None:
+    table = table_of(Space.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, 0], [1, 1]]))
+    belief = CrowdBelief.learn(table, 0.0)
+    evidence = Evidence(table.space, table.space.encode({"a": "x", "b": "y"}))
+    assert np.isnan(belief.posteriors([0], evidence)[0]).all()
+    assert belief.mass(evidence)[0] == 0
+
+
+def test_joint_probability_by_hand() -> None:
+    table = table_of(Space.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, 0], [0, 0], [0, 1], [1, 1]]))
+    belief = CrowdBelief.learn(table, 0.0)
+    assert joint_probability(belief, {0: 0, 1: 0}, Evidence.nothing(table.space))[0] == pytest.approx(0.5)
+
+
+def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from incrowd.measures.belief import crowd_belief
+
+    table = random_table(1)
+    belief, evidence = CrowdBelief.learn(table, 0.1), random_evidence(table.space, 2, people=37)
+    whole = belief.posteriors([0, 2], evidence)
+    monkeypatch.setattr(crowd_belief, "BLOCK_BYTES", 1)
+    for one, other in zip(whole, belief.posteriors([0, 2], evidence), strict=True):
+        np.testing.assert_array_equal(one, other)
