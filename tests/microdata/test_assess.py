@@ -12,10 +12,10 @@ import pytest
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.microdata.assess import assess_person, assess_row, crowd_of_everybody
-from incrowd.measures.microdata.evaluation import agreement, evaluate
+from incrowd.measures.microdata.evaluation import agreement, evaluate, score_table
 from incrowd.measures.microdata.expected_crowd import expected_others_of_all
 from incrowd.measures.microdata.set_sizes import Effort
-from incrowd.measures.microdata.spec import ADVERSARIES, ProfileFilter, adversary
+from incrowd.measures.microdata.spec import ADVERSARIES, ProfileFilter, ScoreSpec, adversary
 from incrowd.measures.microdata.table import ItemTable, item_table
 from incrowd.result import Direction, Standing
 
@@ -28,7 +28,7 @@ def crowd(frame: pl.DataFrame) -> Crowd:
 def test_every_adversary_gives_an_exact_crowd_whose_evidence_adds_up(table: ItemTable) -> None:
     everybody = crowd_of_everybody(table)
     found = assess_row(table, 4, list(ADVERSARIES.values()), everybody=everybody)
-    assert len(found) == len(ADVERSARIES) + 1
+    assert len(found) == len(ADVERSARIES) + 2
     for one, who in zip(found, ADVERSARIES.values(), strict=False):
         assert one.exact
         assert one.assumptions.adversary == who.words
@@ -68,13 +68,24 @@ def test_how_often_found_is_exact_or_says_it_is_not(table: ItemTable) -> None:
     assert (drawn.assumptions.seed, drawn.standing) == (2, Standing.HEURISTIC)
 
 
+def test_a_member_s_score_comes_with_group_and_rank(table: ItemTable) -> None:
+    scored = score_table(table, ScoreSpec())
+    for row in (0, 31):
+        one = assess_row(table, row, [])[0]
+        assert one.value == pytest.approx(scored.scores[row])
+        assert one.crowd_rank == 1 + int((scored.scores < scored.scores[row] - 1e-9).sum())
+        assert sum(part.contribution for part in one.evidence) == pytest.approx(scored.raw[row])
+        group = scored.groups.of(scored.scores)[row]
+        assert f"about {scored.groups.members[group]:,} people" in one.meaning
+
+
 def test_a_person_is_found_by_name_in_a_crowd_under_pseudonyms(frame: pl.DataFrame, tmp_path) -> None:  # type: ignore[no-untyped-def]
     crowd = Crowd.from_frame(frame, kind="items", path=tmp_path / "crowd", plain_names=False)
     found = assess_person(crowd, "user0004")
     plain = assess_row(item_table(frame), item_table(frame).row_of("user0004"), [adversary("paper")])
     assert found[0].value == pytest.approx(plain[0].value)
     assert found[0].assumptions.data_hash == crowd.data_hash
-    assert len(found) == len(ADVERSARIES) + 1
+    assert len(found) == len(ADVERSARIES) + 2
     with pytest.raises(NotInCrowd):
         assess_person(crowd, "nobody")
 

@@ -88,6 +88,7 @@ def test_one_person_is_assessed_by_name(folder: Path) -> None:
     plain = json.loads(run(*arguments, "--adversary", "paper", "--json"))
     assert [one["unit"] for one in plain["assessments"]] == [
         "people",
+        "score from 0 (riskiest) to 1 (safest)",
         "probability of being picked out with one guess",
     ]
     assert "picked out" in run(*arguments) or "pick you out" in " ".join(run(*arguments).split())

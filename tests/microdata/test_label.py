@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
@@ -101,5 +102,5 @@ def test_a_score_s_label_matches_its_group(frames: Callable[..., pl.DataFrame]) 
     borders = split_upper([float(b) for b in statistics.borders])
     assert label.you == bar_of(result.score, borders)
     assert "300 people" in label.caption
-    nowhere = microdata_label(replace(result, group=None))
+    nowhere = microdata_label(replace(result, score=math.nan, group=None))
     assert nowhere.verdict == "cannot tell"

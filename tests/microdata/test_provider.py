@@ -55,6 +55,15 @@ def test_a_day_s_update_equals_counting_everything_anew(
     assert_frame_equal(updated.users, fresh.users)
 
 
+def test_a_table_in_memory_counts_like_its_rows(frames: Callable[..., pl.DataFrame]) -> None:
+    from incrowd.measures.microdata.table import item_table
+
+    frame, spec = frames(80, 30), ScoreSpec(rare_below=20)
+    rows, table = Tally.count(frame, spec), Tally.of(item_table(frame), spec)
+    assert_frame_equal(rows.items, table.items)
+    assert_frame_equal(rows.users, table.users)
+
+
 def test_only_items_that_change_sides_are_looked_up() -> None:
     old = as_frame({(u, 0) for u in range(4)} | {(u, 1) for u in range(2)})
     asked: list[list[str]] = []

@@ -6,6 +6,8 @@ Letters, words and lengths say the same as the colours, so that the label reads 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -83,14 +85,20 @@ class Label:
         return text.append(self.caption)
 
 
+def scale_label(title: str, score: float, borders: Sequence[float], caption: str = "") -> Label:
+    """Return the label of a score from 0 to 1 among groups, the upper ones halved as in figure 8.
+
+    `borders` are the scores between neighbouring groups. An undefined score (NaN) cannot be told.
+    """
+    bars = split_upper(borders)
+    words = bar_words(len(bars) + 1)
+    return Label(title, words, None if math.isnan(score) else bar_of(score, bars), caption)
+
+
 def microdata_label(score: Score, title: str = "Hiding in the crowd") -> Label:
-    """Return the label of a client's score, upper groups halved as in the paper's figure 8."""
-    borders = split_upper([float(border) for border in score.statistics.borders])
-    words = bar_words(len(borders) + 1)
+    """Return the label of a client's score."""
     caption = f"by the statistics of {score.statistics.date}, {score.statistics.users:,} people"
-    if score.group is None:
-        return Label(title, words, None, caption)
-    return Label(title, words, bar_of(score.score, borders), caption)
+    return scale_label(title, score.score, [float(border) for border in score.statistics.borders], caption)
 
 
 def _letter(number: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,9 +18,17 @@ from incrowd.measures.microdata import explain
 from incrowd.measures.microdata.adversaries import others_against, rarest_first
 from incrowd.measures.microdata.anonymity_set import Marks, expected_others
 from incrowd.measures.microdata.definition import Floats, known_sizes
+from incrowd.measures.microdata.evaluation import score_table
 from incrowd.measures.microdata.overlaps import Progress, work
 from incrowd.measures.microdata.set_sizes import Effort, Estimate, SetSizeFinder
-from incrowd.measures.microdata.spec import ADVERSARIES, Adversary, Knowledge, ProfileFilter, adversary
+from incrowd.measures.microdata.spec import (
+    ADVERSARIES,
+    Adversary,
+    Knowledge,
+    ProfileFilter,
+    ScoreSpec,
+    adversary,
+)
 from incrowd.measures.microdata.table import ItemTable, item_table, require_people
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
 
@@ -43,7 +52,7 @@ def assess_person(
     memory: int = 2**30,
     progress: Progress | None = None,
 ) -> tuple[Assessment, ...]:
-    """Assess one person by name: the expected crowd under each adversary, and how often they would be found.
+    """Assess one person by name: their crowd under each adversary, their score, how often they would be found.
 
     Adversaries who need ratings or dates the crowd does not hold are left out unless asked for by name.
     """
@@ -69,7 +78,7 @@ def assess_row(
         _expected(table, row, one, everybody if one == ADVERSARIES["paper"] else None, memory)
         for one in adversaries
     ]
-    return (*found, _found(table, row, ADVERSARIES["paper"], effort or Effort()))
+    return (*found, _scored(table, row), _found(table, row, ADVERSARIES["paper"], effort or Effort()))
 
 
 def _asked(names: Iterable[str] | None, table: ItemTable) -> list[Adversary]:
@@ -149,6 +158,37 @@ def others_of(
     own = table.matrix.indptr[row] + np.searchsorted(table.profile(row), columns)
     known = Marks(marks[:, own], marks, within)
     return expected_others(profiles, table.matrix, asked, marks=known, memory=memory)
+
+
+def _scored(table: ItemTable, row: int) -> Assessment:
+    """The paper's score of a member, with exact counts: the group, its size, the rank."""
+    spec, people = ScoreSpec(), table.matrix.shape[0]
+    scored = score_table(table, spec)
+    value, groups = float(scored.scores[row]), scored.groups
+    items = len(table.profile(row))
+    rare = round((scored.raw[row] - math.log(items)) * items)
+    undefined = math.isnan(value)
+    place = 0 if undefined else int(groups.of(scored.scores[[row]])[0])
+    return Assessment(
+        measure=MEASURE,
+        subject=f"you among {people:,} people's items",
+        value=value,
+        unit=explain.SCORE_UNIT,
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning=explain.group_meaning(items, place, len(groups.centres), int(groups.members[place])),
+        standing=Standing.REPRODUCTION,
+        assumptions=Assumptions(
+            adversary=ADVERSARIES["paper"].words,
+            parameters={"rare_below": spec.rare_below, "group": place, "borders": groups.borders.tolist()},
+            data_hash=table.data_hash,
+        ),
+        crowd_rank=None if undefined else explain.rank_of(value, scored.scores),
+        crowd_size=people,
+        threats=(Threat.SINGLING_OUT,),
+        evidence=explain.of_raw_risk(items, rare, float(scored.raw[row])),
+        explained=float(scored.raw[row]),
+        reason="no_scale: everybody has the same raw risk" if undefined else "",
+    )
 
 
 def _found(table: ItemTable, row: int, who: Adversary, effort: Effort) -> Assessment:

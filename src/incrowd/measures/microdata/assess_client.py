@@ -28,14 +28,14 @@ def score_assessments(score: Score) -> tuple[Assessment, Assessment]:
         measure=MEASURE,
         subject=subject,
         value=score.score,
-        unit="score from 0 (riskiest) to 1 (safest)",
+        unit=explain.SCORE_UNIT,
         direction=Direction.HIGHER_IS_SAFER,
-        meaning=explain.score_meaning(score),
+        meaning=_group(score),
         standing=Standing.REPRODUCTION,
         assumptions=assumptions,
         crowd_size=statistics.users,
         threats=(Threat.SINGLING_OUT,),
-        evidence=explain.of_raw_risk(score),
+        evidence=explain.of_raw_risk(score.items, score.rare, score.raw),
         explained=score.raw,
         advice=_client_advice(score, score.score, score.score_without_all, "score"),
         reason=undefined,
@@ -55,6 +55,13 @@ def score_assessments(score: Score) -> tuple[Assessment, Assessment]:
         advice=_client_advice(score, 1 + score.others, 1 + score.others_without_all, "crowd"),
     )
     return paper, crowd
+
+
+def _group(score: Score) -> str:
+    if score.group is None:
+        return "The statistics have no scale to compare you on."
+    groups = score.statistics.groups
+    return explain.group_meaning(score.items, score.group, len(groups), groups[score.group].people)
 
 
 def _client_advice(score: Score, before: float, after: float, kind: str) -> tuple[Advice, ...]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from incrowd.measures.microdata import anonymity_set
 from incrowd.measures.microdata.client import class_model
@@ -121,8 +120,8 @@ def evaluate(
 
 def score_table(table: ItemTable, spec: ScoreSpec, groups: GroupSpec | None = None) -> Scored:
     """Score everybody by the paper's formula with exact popularities."""
-    rare = (table.popularity < spec.threshold(table.matrix.shape[0])).astype(np.int64)
-    return score_everybody(table.sizes, np.asarray(table.matrix @ rare).ravel(), spec, groups)
+    users = Tally.of(table, spec).users
+    return score_everybody(users["items"].to_numpy(), users["rare"].to_numpy(), spec, groups)
 
 
 def crowd_estimates(
@@ -148,9 +147,7 @@ def crowd_estimates(
 
 def published(table: ItemTable, score: ScoreSpec, release: ReleaseSpec) -> Statistics:
     """Return the statistics a provider with this table would publish first."""
-    entries = table.matrix.tocoo()
-    users, items = table.users.gather(entries.row), table.items.gather(entries.col)
-    tally = Tally.count(pl.DataFrame({"user": users, "item": items}), score)
+    tally = Tally.of(table, score)
     statistics, _ = publish(tally, state=ReleaseState.fresh(STUDY_SECRET), release=release)
     if not release.taste_groups:
         return statistics

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from incrowd.measures.microdata.client import Score
 from incrowd.measures.microdata.definition import Floats, Ints
 from incrowd.measures.microdata.expected_crowd import reading
 from incrowd.result import Evidence
+
+SCORE_UNIT = "score from 0 (riskiest) to 1 (safest)"
 
 
 def by_knowledge(items: int, sizes: Ints, weights: Floats, people: Floats) -> tuple[Evidence, ...]:
@@ -24,12 +25,12 @@ def by_knowledge(items: int, sizes: Ints, weights: Floats, people: Floats) -> tu
     )
 
 
-def of_raw_risk(score: Score) -> tuple[Evidence, ...]:
+def of_raw_risk(items: int, rare: int, raw: float) -> tuple[Evidence, ...]:
     """Split the paper's raw risk into its two parts."""
-    share = score.rare / score.items
+    share = rare / items
     return (
-        Evidence(what=f"{score.rare} of your {score.items} items are rare", contribution=share),
-        Evidence(what=f"you list {score.items} items", contribution=score.raw - share),
+        Evidence(what=f"{rare} of your {items} items are rare", contribution=share),
+        Evidence(what=f"you list {items} items", contribution=raw - share),
     )
 
 
@@ -63,19 +64,13 @@ def estimate_meaning(others: float, adversary: str) -> str:
     return f"For {adversary}, {reading(others)} as well as you (estimated from the statistics)."
 
 
-def score_meaning(score: Score) -> str:
-    """One sentence about the paper's score."""
-    if score.group is None:
-        return "The statistics have no scale to compare you on."
-    groups = score.statistics.groups
-    people = groups[score.group].people
-    if len(groups) == 1:
-        return f"Your {score.items} items put you in the one group, of about {people:,} people."
-    ends = {0: "the riskiest", len(groups) - 1: "the safest"}
-    place = ends.get(score.group, f"number {score.group + 1} from the riskiest")
-    return (
-        f"Your {score.items} items put you in {place} of {len(groups)} groups, with about {people:,} people."
-    )
+def group_meaning(items: int, group: int, groups: int, people: int) -> str:
+    """One sentence about the group of like scores a person is in; 0 = riskiest."""
+    if groups == 1:
+        return f"Your {items} items put you in the one group, of about {people:,} people."
+    ends = {0: "the riskiest", groups - 1: "the safest"}
+    place = ends.get(group, f"number {group + 1} from the riskiest")
+    return f"Your {items} items put you in {place} of {groups} groups, with about {people:,} people."
 
 
 def _round(people: float) -> str:

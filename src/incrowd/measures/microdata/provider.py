@@ -17,6 +17,7 @@ from incrowd.measures.microdata.groups import Groups, find_groups
 from incrowd.measures.microdata.release import ReleaseState, release_counts, release_number_of
 from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ProfileFilter, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.statistics import Group, Statistics, Taste
+from incrowd.measures.microdata.table import ItemTable
 
 Holders = Callable[[pl.Series], pl.DataFrame]
 """Given items, returns the rows (user, item) of the people who had them before the update."""
@@ -55,6 +56,18 @@ class Tally:
             .agg(items=pl.len().cast(pl.Int64), rare=_count("rare"))
         )
         return cls(items, users.sort("user").collect(), spec)
+
+    @classmethod
+    def of(cls, table: ItemTable, spec: ScoreSpec | None = None) -> Tally:
+        """Return the tally of a table that is in memory already."""
+        spec = spec or ScoreSpec()
+        rare = (table.popularity < spec.threshold(len(table.users))).astype(np.int64)
+        per_user = np.asarray(table.matrix @ rare).ravel().astype(np.int64)
+        return cls(
+            pl.DataFrame({"item": table.items, "people": table.popularity}),
+            pl.DataFrame({"user": table.users, "items": table.sizes, "rare": per_user}),
+            spec,
+        )
 
     def updated(
         self, added: pl.DataFrame, removed: pl.DataFrame | None = None, *, holders: Holders | None = None

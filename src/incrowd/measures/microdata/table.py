@@ -78,24 +78,41 @@ def item_table(
 ) -> ItemTable:
     """Read a crowd's items (or a frame with user, item, and perhaps value and time) into rows.
 
-    People with fewer or more items than `profiles` allows are left out; None keeps everybody.
+    People with fewer or more items than `profiles` allows are left out; None keeps everybody. Names become
+    numbers while they are read, so that a row takes a few bytes whatever the names. Of repeated pairs the first
+    in time counts.
     """
     frame, data_hash = _rows(source)
-    frame = frame.sort("user", "item", "time", nulls_last=True).unique(
-        ["user", "item"], keep="first", maintain_order=True
-    )
     if profiles is not None:
-        frame = frame.filter(pl.len().over("user").is_between(profiles.fewest, profiles.most))
-    users, items = frame["user"].unique().sort(), frame["item"].unique().sort()
-    starts = np.concatenate([[0], np.cumsum(frame["user"].rle().struct.field("len").to_numpy())]).astype(
-        np.int64
+        sizes = frame.group_by("user").agg(pl.col("item").n_unique().alias("size"))
+        kept = sizes.filter(pl.col("size").is_between(profiles.fewest, profiles.most)).select("user")
+        frame = frame.join(kept, on="user", how="semi")
+    users, items = _names(frame, "user"), _names(frame, "item")
+    day = (pl.col("time") / SECONDS_A_DAY).cast(pl.Float32).fill_null(float("nan"))
+    coded = frame.select(
+        _code("user", users),
+        _code("item", items),
+        pl.col("value").cast(pl.Float32).fill_null(float("nan")),
+        day=day,
     )
-    columns = frame["item"].cast(pl.Enum(items)).to_physical().to_numpy().astype(np.int32)
-    shape = (len(users), len(items))
-    matrix = sparse.csr_matrix((np.ones(len(columns), dtype=np.int8), columns, starts), shape=shape)
-    days = (frame["time"].cast(pl.Float64) / SECONDS_A_DAY).cast(pl.Float32).fill_null(float("nan"))
-    ratings = frame["value"].cast(pl.Float32).fill_null(float("nan"))
-    return ItemTable(matrix, users, items, ratings.to_numpy(), days.to_numpy(), data_hash)
+    rows = (
+        coded.collect(engine="streaming").sort("user", "item", "day").unique(["user", "item"], keep="first")
+    )
+    rows = rows.sort("user", "item")
+    starts = np.searchsorted(rows["user"].to_numpy(), np.arange(len(users) + 1))
+    columns = rows["item"].to_numpy().astype(np.int32)
+    ones = np.ones(len(columns), dtype=np.int8)
+    matrix = sparse.csr_matrix((ones, columns, starts), shape=(len(users), len(items)))
+    return ItemTable(matrix, users, items, rows["value"].to_numpy(), rows["day"].to_numpy(), data_hash)
+
+
+def _names(frame: pl.LazyFrame, column: str) -> pl.Series:
+    return frame.select(pl.col(column).unique()).collect(engine="streaming")[column].sort()
+
+
+def _code(column: str, names: pl.Series) -> pl.Expr:
+    """Turn names into their places in the sorted list of names."""
+    return pl.col(column).cast(pl.Enum(names)).to_physical().cast(pl.UInt32)
 
 
 def restrict(table: ItemTable, rows: NDArray[np.int64]) -> ItemTable:
@@ -116,7 +133,7 @@ def entries_of(matrix: sparse.csr_matrix, rows: NDArray[np.int64]) -> NDArray[np
     return np.asarray(first + np.arange(int(sizes.sum())), dtype=np.int64)
 
 
-def _rows(source: Crowd | pl.DataFrame | pl.LazyFrame) -> tuple[pl.DataFrame, str | None]:
+def _rows(source: Crowd | pl.DataFrame | pl.LazyFrame) -> tuple[pl.LazyFrame, str | None]:
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         frame, data_hash = source.lazy(), None
     else:
@@ -130,8 +147,7 @@ def _rows(source: Crowd | pl.DataFrame | pl.LazyFrame) -> tuple[pl.DataFrame, st
         (pl.col(name) if name in names else pl.lit(None).alias(name)).cast(kind)
         for name, kind in kinds.items()
     ]
-    rows = frame.select(columns)
-    return rows.collect(), data_hash
+    return frame.select(columns), data_hash
 
 
 def require_people(table: ItemTable, fewest: int = 2) -> None:
