@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -110,5 +110,33 @@ def _show(rates: LinkRates) -> None:
             f"{rate.shuffled:.1%}",
         )
     show(table)
+    _show_figures(rates.to_dict())
     for note in rates.notes:
         show(f"[dim]{note}[/dim]")
+
+
+def _show_figures(figures: dict[str, Any]) -> None:
+    """Print the further numbers, each with what it means; the curves are in --json."""
+    from rich.table import Table
+
+    rows = [
+        ("mean_distance", "mean distance inside the target, and from source to target"),
+        ("match_below_mean", "match nearer than the average stranger"),
+        ("conformity_080", "local matching set at least 0.8 of the matching set"),
+        ("anonymity_larger", "crowd at home larger than the matching set: risk underestimated"),
+        ("anonymity_matching_spearman", "correlation of crowd at home and matching set"),
+        ("estimated_share_with_match", "estimated share of sources that have a match"),
+    ]
+    table = Table(box=None, show_header=False)
+    for name, meaning in rows:
+        if name in figures:
+            table.add_row(meaning, _figure(figures[name]))
+    if "calibration" in figures:
+        table.add_row("mean gap between how sure and how right", _figure(figures["calibration"]["error"]))
+    show(table)
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(_figure(part) for part in value.values())
+    return "undefined" if value is None else f"{value:.3f}"
