@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from incrowd.cli.anonymity import anonymity
+from incrowd.cli.belief import app as belief
 from incrowd.cli.console import complain
 from incrowd.cli.demo import demo
 from incrowd.cli.exposure import app as exposure
@@ -53,6 +54,7 @@ app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options"
 app.command()(anonymity)
 app.command()(linkability)
 app.add_typer(microdata, name="microdata")
+app.add_typer(belief, name="belief")
 app.add_typer(release, name="release")
 app.add_typer(exposure, name="exposure")
 app.add_typer(study, name="study")
