@@ -58,9 +58,7 @@ def test_a_person_sees_their_own_place(incrowd, tiny_crowd: Crowd) -> None:
     assert 1 <= found["value"] <= 60
     strict = incrowd("exposure", "rank", tiny_crowd.path, "--user", "alex", "--fail-above", "0")
     assert strict.code == 1
-    assert (
-        "how it looks to them" in strict.out.replace("\n│ ", " ").replace("  ", " ") or "number" in strict.out
-    )
+    assert "how it looks to them" in " ".join(strict.out.replace("│", " ").split())
 
 
 def test_without_a_user_only_totals_are_shown(incrowd, tiny_crowd: Crowd) -> None:
@@ -75,14 +73,13 @@ def test_methods_are_compared_on_labels(incrowd, tiny_crowd: Crowd, tmp_path: Pa
     labels = tmp_path / "labels.csv"
     votes = {"user": ["alex", *users[:9]], "topic": "depression", "vote": [1.0, 1.0] + [0.0] * 8}
     pl.DataFrame(votes).write_csv(labels)
-    plain = tiny_crowd.state.names == "plain"
     result = incrowd("exposure", "evaluate", tiny_crowd.path, "--labels", labels, "--json")
     assert result.code == 0
     methods = json.loads(result.out)["methods"]
     assert {"ENTROPY", "DIFF-PRIV", "BOW", "BOW-D", "BOW-T", "BOW-DT"} == set(methods)
     keys = {"r_precision_micro", "r_precision_macro", "p_at_5", "map", "ndcg"}
     assert keys <= set(methods["BOW-DT"])
-    assert plain or "alex" not in result.out
+    assert "alex" not in result.out
     labels.write_text("user,topic\nalex,hiv\n", encoding="utf-8")
     wrong = incrowd("exposure", "evaluate", tiny_crowd.path, "--labels", labels)
     assert (wrong.code, "add 'vote'" in wrong.err) == (2, True)

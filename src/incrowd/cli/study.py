@@ -124,3 +124,35 @@ def linkability(
     with progress_bar("counting words") as progress:
         study = linkability_study(Crowd(crowd), options, source=source, target=target, progress=progress)
     finish(study, out, as_json)
+
+
+@app.command()
+def exposure(
+    crowd: CrowdFolder,
+    labels: Annotated[
+        Path, typer.Option("--labels", help="CSV with user, topic, vote (0 to 1): what judges said.")
+    ],
+    model: Annotated[
+        list[Path] | None, typer.Option("--model", help="A space learnt by `exposure train`. Repeat it.")
+    ] = None,
+    topics: Annotated[
+        Path | None, typer.Option("--topics", help="Your own topics (TOML) instead of the starter set.")
+    ] = None,
+    community: Annotated[str | None, typer.Option("--community", help="Rank within this community.")] = None,
+    out: Out = None,
+    memory: Memory = "1GiB",
+    as_json: AsJson = False,
+) -> None:
+    """How well can an adversary tell who looks exposed (paper 004, tables 3 to 6)?"""
+    from incrowd.cli.exposure import all_spaces
+    from incrowd.crowd import Crowd
+    from incrowd.measures.exposure.comparison import read_labels
+    from incrowd.measures.exposure.spec import ExposureOptions
+    from incrowd.study.exposure import exposure_study
+
+    opened = Crowd(crowd)
+    options = ExposureOptions(community=community, memory=parse_memory(memory))
+    with progress_bar("comparing posts") as progress:
+        judged = read_labels(labels, opened)
+        study = exposure_study(opened, all_spaces(model, topics), judged, options, progress)
+    finish(study, out, as_json)

@@ -1,0 +1,62 @@
+"""The study of paper 004: rows first, page after."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from incrowd.crowd import Crowd
+from incrowd.measures.exposure.bag_of_words import BagOfWords
+from incrowd.measures.exposure.topics import starter_topics
+from incrowd.report.page import study_page
+from incrowd.study.exposure import exposure_study
+from incrowd.study.figures import Chart, Study, Table
+
+
+@pytest.fixture(scope="module")
+def study(tiny_crowd: Crowd) -> Study:
+    users = sorted(tiny_crowd.posts().collect()["user"].unique())[:20]
+    votes = [[1.0, 0.6, 0.8] + [0.2] * 17, [0.0] * 15 + [1.0] * 5]
+    labels = pl.concat(
+        pl.DataFrame({"user": users, "topic": topic, "vote": vote})
+        for topic, vote in zip(("depression", "debts"), votes, strict=True)
+    )
+    return exposure_study(tiny_crowd, [BagOfWords(starter_topics())], labels)
+
+
+def tables(study: Study) -> dict[str, Table]:
+    return {
+        part.title.split(":")[0]: part for s in study.sections for part in s.parts if isinstance(part, Table)
+    }
+
+
+def test_the_tables_of_the_paper_are_there(study: Study) -> None:
+    found = tables(study)
+    assert found["Table 3"].rows == (("debts", 20, 5), ("depression", 20, 3))
+    assert [row[0] for row in found["Table 4"].rows] == ["ENTROPY", "DIFF-PRIV", "BOW"]
+    assert [row[0] for row in found["Table 5"].rows] == ["BOW", "BOW-D", "BOW-T", "BOW-DT"]
+    assert found["Table 6"].columns == ("method", "debts", "depression")
+    values = [cell for row in found["Table 5"].rows for cell in row[1:]]
+    assert all(isinstance(cell, float) and 0 <= cell <= 1 for cell in values)
+
+
+def test_micro_is_the_weighted_mean_of_the_topics(study: Study) -> None:
+    found = tables(study)
+    per_topic = {row[0]: row[1:] for row in found["Table 6"].rows}
+    for row in found["Table 5"].rows:
+        debts, depression = per_topic[row[0]]
+        assert row[1] == pytest.approx((5 * debts + 3 * depression) / 8)
+
+
+def test_the_sweeps_pass_through_the_default(study: Study) -> None:
+    charts = [part for s in study.sections for part in s.parts if isinstance(part, Chart)]
+    by_method = {row[0]: row[1] for row in tables(study)["Table 5"].rows}
+    for chart, at, method in zip(charts, (0.3, 3.0), ("BOW-D", "BOW-T"), strict=True):
+        (series,) = chart.series
+        assert dict(zip(series.x, series.y, strict=True))[at] == by_method[method]
+
+
+def test_the_page_names_nobody(study: Study, tiny_crowd: Crowd) -> None:
+    page = study_page(study)
+    assert "<h1>Who looks exposed" in page
+    assert not [user for user in tiny_crowd.posts().collect()["user"].unique() if user in page]
