@@ -83,6 +83,8 @@ def word_count(popularity: NDArray[np.int64], people: int) -> int:
 
 def postings(crowd: sparse.csr_matrix, marks: NDArray[np.float32] | None = None) -> Postings:
     """Lay a crowd out for counting. With `marks` (rows aligned with its entries) all items are lists."""
+    from incrowd.measures.microdata import overlaps_cpu as cpu
+
     crowd = clean(crowd)
     people, items = crowd.shape
     popularity = np.bincount(crowd.indices, minlength=items)
@@ -90,13 +92,9 @@ def postings(crowd: sparse.csr_matrix, marks: NDArray[np.float32] | None = None)
     popular = np.argsort(-popularity, kind="stable")[: words * BITS]
     bit_of = np.full(items, -1, dtype=np.int32)
     bit_of[popular] = np.arange(len(popular), dtype=np.int32)
-    from incrowd.measures.microdata import overlaps_cpu as cpu
-
     starts = np.zeros(items + 1, dtype=np.int64)
     np.cumsum(np.where(bit_of < 0, popularity, 0), out=starts[1:])
-    marks = (
-        np.zeros((0, crowd.nnz), dtype=np.float32) if marks is None else np.asarray(marks, dtype=np.float32)
-    )
+    marks = np.zeros((0, crowd.nnz), dtype=np.float32) if marks is None else np.asarray(marks, np.float32)
     holders = np.empty(starts[-1], dtype=np.int32)
     sorted_marks = np.empty((len(marks), len(holders)), dtype=np.float32)
     bits = np.zeros((people, words), dtype=np.uint64)

@@ -97,13 +97,15 @@ def release_counts(
         merged[name].fill_null(0).to_numpy().astype(np.int64) for name in ("people", "base", "shift", "step")
     )
     told = merged["told"].fill_null(0.0).to_numpy().copy()
-    draws = _draws(state.secret, state.number + 1, 2 * len(count), spec).reshape(2, -1)
-    shift[new], step[new] = draws[0, new], draws[1, new]
+    new_shift, new_step, next_step = _draws(state.secret, state.number + 1, 3 * len(count), spec).reshape(
+        3, -1
+    )
+    shift[new], step[new] = new_shift[new], new_step[new]
     # Release by release nothing but a large enough change opens an item's band again.
     opened = np.ones(len(count), dtype=bool) if spec.literal else np.abs(count - base) >= spec.crowd + step
     bands = make_bands(int(count.max(initial=0)), threshold, spec)
     told[opened] = bands.tell((count + shift)[opened])
-    base[opened], step[opened] = count[opened], draws[1, opened]
+    base[opened], step[opened] = count[opened], next_step[opened]
     kept = pl.DataFrame(
         {"item": merged["item"], "base": base, "shift": shift, "step": step, "told": told},
         schema=STATE_SCHEMA,
