@@ -59,7 +59,8 @@ def fade(by_week: Counts, half_life: float) -> Counts:
     ids = by_week.identities.filter(dated).with_columns(pl.col("period").cast(pl.Int64))
     if not ids.height:
         raise InputError("half-life: no post has a time, so none is more recent than another")
-    age = (ids["period"].max() - ids["period"]).to_numpy() * float(PERIOD_DAYS)  # type: ignore[operator]
+    week = ids["period"].to_numpy()
+    age = (week.max() - week) * float(PERIOD_DAYS)
     weight = np.exp2(-age / half_life)
     owner = ids.select(pl.struct("community", "user").rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
     rows = by_week.matrix[np.flatnonzero(dated)]
