@@ -65,8 +65,6 @@ class Edges:
     """Rising, shared by all rows; or one for each row."""
     own: bool = False
     """Row i has the one edge values[i]."""
-    slack: float = 0.0
-    """How near a distance must be to count as equal to its edge."""
 
 
 class Panels:
@@ -276,7 +274,6 @@ def _finish(state: GpuState, run: Any, a: Panel, b: Panel, diagonal: bool, edges
         edges.values,
         np.int32(count),
         np.int32(edges.own),
-        np.float64(edges.slack),
         np.int32(diagonal),
     )
     result = (out, np.int64(b.padded), np.int32(b.rows))

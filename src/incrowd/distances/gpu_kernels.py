@@ -28,6 +28,8 @@ from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
+from incrowd.distances.question import DECIMALS
+
 TILE = 128
 """Rows and columns one thread block works on; panels are padded to a multiple of it."""
 DEPTH = 16
@@ -105,12 +107,13 @@ def listed_shared_bytes() -> int:
 
 def source(metric: str) -> str:
     """Return the CUDA source of all kernels for one metric."""
-    sizes = f"#define TILE {TILE}\n#define DEPTH {DEPTH}\n#define QUEUE {QUEUE}\n"
+    sizes = {"TILE": TILE, "DEPTH": DEPTH, "QUEUE": QUEUE, "DECIMALS": f"1e{DECIMALS}"}
+    defined = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
     macros = "\n".join(line.strip() for line in _METRICS[metric].splitlines())
     if "OTHER" not in macros:
         macros += "#define OTHER(x, y) 0.0\n"
     folder = files("incrowd.distances") / "cuda"
-    return sizes + macros + "\n".join((folder / name).read_text() for name in _FILES)
+    return defined + macros + "\n".join((folder / name).read_text() for name in _FILES)
 
 
 @cache

@@ -18,8 +18,6 @@ from incrowd.distances.tiles import Tile
 
 EDGES_AT_ONCE = 4096
 """Radii whose counters fit the shared memory of a thread block."""
-SLACK = 1e-12
-"""Two computed distances this near are taken as equal: they differ by the order of additions at most."""
 _UNIT = 2.0**40
 
 
@@ -37,16 +35,12 @@ def answer_ball_sizes(states: tuple[GpuState], question: BallSizes, tile: Tile) 
 
 
 def answer_histogram(states: tuple[GpuState], question: Histogram, tile: Tile) -> Piece:
-    """Count every two people once."""
+    """Count by row on the device."""
     import cupy as xp
 
     edges = xp.asarray(question.edges)
-    found = _each_once(distances(states[0], tile, Edges(edges)), tile, question.include_self)
-    counts = count_between(states[0].metric, found, edges).sum(axis=0, dtype=np.int64)
-    at_first = (found == np.float32(question.edges[0])).sum()
-    counts[0] -= at_first
-    counts[1] += at_first
-    return {"counts": np.asarray(xp.asnumpy(counts))}
+    found = distances(states[0], tile, Edges(edges))
+    return question.piece(tile, xp.asnumpy(count_between(states[0].metric, found, edges)))
 
 
 def answer_nearest(states: tuple[GpuState], question: Nearest, tile: Tile) -> Piece:
@@ -73,7 +67,7 @@ def answer_ranks(states: tuple[GpuState], question: Ranks, tile: Tile) -> Piece:
 
     rows = slice(tile.rows.start, tile.rows.stop)
     own = xp.asarray(question.distances[rows])
-    found = distances(states[0], tile, Edges(own, own=True, slack=SLACK))
+    found = distances(states[0], tile, Edges(own, own=True))
     for skipped in (question.targets[rows], question.excluded[rows]):
         inside = np.flatnonzero((skipped >= tile.columns.start) & (skipped < tile.columns.stop))
         found[xp.asarray(inside), xp.asarray(skipped[inside] - tile.columns.start)] = np.inf
@@ -88,9 +82,7 @@ def answer_within_both(states: tuple[GpuState, GpuState], question: WithinBoth, 
 
     own = xp.asarray(question.distances[tile.rows.start : tile.rows.stop])
     edge = own.astype(np.float32)[:, None]
-    matching, anonymity = (
-        distances(state, tile, Edges(own, own=True, slack=SLACK)) <= edge for state in states
-    )
+    matching, anonymity = (distances(state, tile, Edges(own, own=True)) <= edge for state in states)
     counts = [part.sum(axis=1) for part in (matching, anonymity, matching & anonymity)]
     return {"row_start": starts(tile.rows.start), "row_counts": xp.asnumpy(xp.stack(counts, axis=1))}
 

@@ -23,7 +23,8 @@ __device__ int find(const int* words, int count, int key)
     return low;
 }
 
-// One pair's distance in double precision, over the union of its words; all 32 threads of a warp work on it.
+// One pair's distance in double precision, over the union of its words, rounded as all distances are that meet
+// a threshold; all 32 threads of a warp work on it.
 // The row with the lower number goes first, so that both orders of a pair give the same bits.
 __device__ double exact_distance(Rows X, int i, Rows Y, int j)
 {
@@ -51,7 +52,8 @@ __device__ double exact_distance(Rows X, int i, Rows Y, int j)
         sum += __shfl_xor_sync(~0u, sum, step);
         other += __shfl_xor_sync(~0u, other, step);
     }
-    return n && m ? EXACT_DISTANCE(sum, other) : __longlong_as_double(0x7ff8000000000000ll);
+    if (!n || !m) return __longlong_as_double(0x7ff8000000000000ll);  // NaN: nobody is like an empty profile
+    return rint(EXACT_DISTANCE(sum, other) * DECIMALS) / DECIMALS;
 }
 
 // The first of the sorted edges that is at least `value`.
@@ -65,19 +67,16 @@ __device__ int first_from(const double* edges, int count, double value)
     return low;
 }
 
-// Round to single precision without changing sides: an exact distance within `slack` of an edge becomes the
-// (rounded) edge, one below stays below it, one above stays above.
-__device__ float beside_edges(double exact, const double* edges, int count, double slack)
+// Turn an exact distance into single precision without changing sides: one that equals an edge becomes the
+// edge in single precision, one below stays below it, one above stays above.
+__device__ float beside_edges(double exact, const double* edges, int count)
 {
-    float rounded = (float)exact;
-    const int at = first_from(edges, count, exact - slack);
-    if (at < count) {
-        const float edge = (float)edges[at];
-        if (exact >= edges[at] - slack) return edge;
-        if (rounded >= edge) return nextafterf(edge, -1.0f);
-    }
-    if (at > 0 && rounded <= (float)edges[at - 1]) return nextafterf((float)edges[at - 1], 2.0f);
-    return rounded;
+    const float single = (float)exact;
+    const int at = first_from(edges, count, exact);
+    if (at < count && exact == edges[at]) return (float)edges[at];
+    if (at < count && single >= (float)edges[at]) return nextafterf((float)edges[at], -1.0f);
+    if (at > 0 && single <= (float)edges[at - 1]) return nextafterf((float)edges[at - 1], 2.0f);
+    return single;
 }
 
 // Turn sums over shared words into distances, in place. Pairs whose gap is below `trust` (where a small error
@@ -87,7 +86,7 @@ __device__ float beside_edges(double exact, const double* edges, int count, doub
 // column i, the same person.
 extern "C" __global__ void finish(float* out, long long ldo, int columns,
                                   const float* x_mass, const float* y_mass, float trust, float gap_error,
-                                  const double* edges, int count, int own_edges, double slack, int diagonal,
+                                  const double* edges, int count, int own_edges, int diagonal,
                                   ROWS(x), ROWS(y), unsigned long long* recomputed)
 {
     const int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y, lane = threadIdx.x & 31;
@@ -100,7 +99,7 @@ extern "C" __global__ void finish(float* out, long long ldo, int columns,
         const double band = BAND(gap_error, gap);
         const int at = first_from(edges, count, distance - band);
         doubtful = gap < trust || (at < count && edges[at] <= distance + band);
-        if (diagonal && i == j) { distance = 0.0f; doubtful = false; }
+        if (diagonal && i == j) { distance = beside_edges(0.0, edges, count); doubtful = false; }
     }
     unsigned todo = __ballot_sync(~0u, doubtful);
     if (todo && lane == 0) atomicAdd(recomputed, (unsigned long long)__popc(todo));
@@ -108,7 +107,7 @@ extern "C" __global__ void finish(float* out, long long ldo, int columns,
         const int turn = __ffs(todo) - 1;
         todo &= todo - 1;
         const double exact = exact_distance(AS_ROWS(x), i, AS_ROWS(y), j - lane + turn);
-        if (lane == turn) distance = beside_edges(exact, edges, count, slack);
+        if (lane == turn) distance = beside_edges(exact, edges, count);
     }
     if (j < columns) out[i * ldo + j] = distance;
 }
