@@ -246,6 +246,20 @@ def test_a_stream_goes_on_from_a_scored_crowd_and_alerts_when_a_line_is_crossed(
     assert quiet not in repr(alert)
 
 
+def test_watched_ranks_stay_right_whoever_writes(made: SyntheticPosts, space: BagOfWords) -> None:
+    posts = made.to_frame().sort("time").head(150)
+    live = LiveExposure(space, ExposureOptions(dimension="D"))
+    for number, post in enumerate(posts.iter_rows(named=True)):
+        when = None if number % 5 == 0 else post["time"]
+        live.add_post(post["user"], when, post["text"])
+        if number in (20, 40):
+            live.watch(post["user"], "debts", line=3)
+        for watch in live._watches:
+            assert watch.rank == live._rank(watch.row, watch.topic)
+    with pytest.raises(InputError, match="after their first post"):
+        live.watch("nobody", "debts", line=3)
+
+
 def test_a_stream_does_not_follow_the_printed_definitions(space: BagOfWords) -> None:
     with pytest.raises(InputError, match="corrected definitions"):
         LiveExposure(space, ExposureOptions(literal=True))

@@ -103,6 +103,10 @@ def test_posts_are_scored_alike_one_by_one_and_all_together(spaces: dict[str, Sp
         together = space.similarities(encoded(space))
         single = [space.similarities(encoded(space, TEXTS[i : i + 1]))[0] for i in range(len(TEXTS))]
         assert together == pytest.approx(np.stack(single), abs=1e-6)
+        encoder = Encoder(space, TextOptions())
+        assert [encoder.encode_one(text).words.tolist() for text in TEXTS] == [
+            encoder.encode(pl.Series([text])).words.tolist() for text in TEXTS
+        ]
 
 
 def test_many_posts_on_many_threads_come_back_in_order(spaces: dict[str, Space]) -> None:

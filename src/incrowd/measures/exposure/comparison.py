@@ -106,7 +106,7 @@ def compare(
     users, _ = people(crowd, options)
     topics = spaces[0].topics
     known = _labels(labels, users, topics)
-    methods = {name: known.judge(risks) for name, risks in _baselines(crowd, topics, options).items()}
+    methods = {name: known.judge(risks) for name, risks in baseline_risks(crowd, topics, options).items()}
     scored = {space.name: score(crowd, space, options, progress) for space in spaces}
     for name, one in scored.items():
         for dimension in DIMENSIONS:
@@ -116,7 +116,8 @@ def compare(
     return Comparison(methods, judged, scored, known)
 
 
-def _baselines(crowd: Crowd, topics: TopicSet, options: ExposureOptions) -> dict[str, dict[str, Floats]]:
+def baseline_risks(crowd: Crowd, topics: TopicSet, options: ExposureOptions) -> dict[str, dict[str, Floats]]:
+    """Return ENTROPY and DIFF-PRIV of everybody for every topic, as numbers in their order."""
     words = BagOfWords(topics)
     held = words_held(crowd, words, options)
     place = {word: at for at, word in enumerate(words.words)}

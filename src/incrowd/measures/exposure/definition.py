@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ def periods(times: ArrayLike, days: int = 7) -> NDArray[np.int64]:
     return np.asarray((np.asarray(times, np.int64) - MONDAY) // (days * DAY))
 
 
+@cache
 def place_in_order(k: float, size: int) -> int:
     """Return ceil(k · size), exactly: 0.3 means three tenths, not the nearest binary number.
 

@@ -84,6 +84,7 @@ class Encoder:
     def __init__(self, space: Space, text: TextOptions) -> None:
         from incrowd.text.fast import Tokeniser
 
+        self._text = text
         self._tokeniser = Tokeniser(text)
         self._known = {word: place for place, word in enumerate(space.words)}
         self._places = np.empty(0, np.int32)
@@ -91,6 +92,13 @@ class Encoder:
     def encode(self, texts: pl.Series) -> WordLists:
         """Return the posts' known words."""
         return self._known_only(self._tokeniser.numbers(texts))
+
+    def encode_one(self, text: str) -> WordLists:
+        """Return one post's known words, without the cost of setting up a whole column."""
+        from incrowd.text.reference import tokenise
+
+        places = [self._known[word] for word in tokenise(text, self._text) if word in self._known]
+        return WordLists(np.array(places, np.int32), np.array([0, len(places)], np.int64))
 
     def _known_only(self, tokens: TokenNumbers) -> WordLists:
         vocabulary = self._tokeniser.vocabulary()

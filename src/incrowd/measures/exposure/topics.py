@@ -38,7 +38,7 @@ class TopicSet:
     def __len__(self) -> int:
         return len(self.topics)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The topics' names, in order."""
         return tuple(topic.name for topic in self.topics)
@@ -61,13 +61,22 @@ class TopicSet:
 
     def place(self, name: str) -> int:
         """Return the column of a topic."""
-        if name not in self.names:
+        if name not in self._places:
             raise NotInCrowd(f"topic '{name}' is not in the set of topics; it has: {', '.join(self.names)}")
-        return self.names.index(name)
+        return self._places[name]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
+    @cached_property
+    def _domains(self) -> list[list[int]]:
+        of = [topic.domain for topic in self.topics]
+        return [[at for at, domain in enumerate(of) if domain == own] for own in of]
 
     def domain(self, place: int) -> list[int]:
         """Return the columns of all topics in a topic's domain, itself included."""
-        return [at for at, topic in enumerate(self.topics) if topic.domain == self.topics[place].domain]
+        return self._domains[place]
 
     def siblings(self, place: int) -> list[int]:
         """Return the columns of the other topics in a topic's domain."""
