@@ -11,6 +11,7 @@ from tests.belief.making import random_evidence, random_table, spelled_out, tabl
 from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.network import NetworkBelief
+from incrowd.measures.belief.packing import CELLS, grouped
 from incrowd.measures.belief.space import HIDDEN, Evidence, Space
 from incrowd.synthetic import SyntheticAttributes
 
@@ -55,7 +56,7 @@ def test_a_focused_crowd_answers_the_same(seed: int) -> None:
     evidence = Evidence(table.space, person, {}, np.array([3]))
     hidden = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1]], dtype=bool)
     small, focused = belief.focused(evidence, [0])
-    assert len(small.places) <= len(belief.places)
+    assert len(small.codes) <= len(belief.codes)
     whole = belief.posteriors([0], evidence.hiding(hidden))[0]
     np.testing.assert_allclose(small.posteriors([0], focused.hiding(hidden))[0], whole, atol=1e-12)
 
@@ -137,3 +138,23 @@ def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(crowd_belief, "BLOCK_BYTES", 1)
     for one, other in zip(whole, belief.posteriors([0, 2], evidence), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_packing_columns_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from incrowd.measures.belief import crowd_belief
+
+    table = random_table(4, sizes=(3, 2, 4, 5, 2))
+    belief, evidence = CrowdBelief.learn(table, 0.1), random_evidence(table.space, 2, people=40)
+    packed, mass = belief.posteriors([1, 3], evidence), belief.mass(evidence)
+    monkeypatch.setattr(crowd_belief, "WORTH_PACKING", 1000)
+    np.testing.assert_allclose(belief.mass(evidence), mass, rtol=1e-12)
+    for one, other in zip(packed, belief.posteriors([1, 3], evidence), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_groups_of_columns_stay_small_and_hold_everything() -> None:
+    sizes = [366, 91, 61, 26, 21, 16, 7, 7, 5, 3]
+    groups = grouped(range(10), sizes)
+    assert sorted(place for group in groups for place in group) == list(range(10))
+    assert all(np.prod([sizes[place] for place in group]) <= CELLS for group in groups)
+    assert len(groups) < 7

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from incrowd.measures.belief.adversary import Adversary
 from incrowd.measures.belief.critical import CriticalSets, WhatIf, critical_sets, what_if_published
 from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.explain import steps
+from incrowd.measures.belief.fit import fitted_belief
 from incrowd.measures.belief.linkage import Linkage, link_in_crowd
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import ANY, Policy, Requirement
@@ -181,7 +182,7 @@ def check_policy(
     own = np.array([row]) if options.adversary == "stranger" else None
     shown = policy.publication.show(truth, table.space, options.seed)
     evidence = policy.publication.observe(shown, table.space, own)
-    adversary = adversary_for(crowd, table, user, row, rules, options)
+    adversary = adversary_for(crowd, table, user, rules, options, policy.targets(table.space))
     links = [link_in_crowd(crowd, user, one) for one in policy.links]
     judged = [part for one in policy.requirements for part in judge(adversary, evidence, one)]
     judged += [_judged_link(one) for one in links]
@@ -196,19 +197,28 @@ def check_policy(
     )
 
 
-def belief_for(table: AttributeTable, options: BeliefOptions, row: int | None = None) -> Belief:
+def belief_for(
+    table: AttributeTable, options: BeliefOptions, targets: Sequence[int], row: int | None = None
+) -> Belief:
     """Return the belief an adversary forms from a table; a network is learnt without the person's row."""
     if options.engine == "crowd":
+        if options.smoothing is None:
+            return fitted_belief(table, targets, options.seed)
         return CrowdBelief.learn(table, options.smoothing)
     everybody: Ints = np.arange(len(table.codes))
     return NetworkBelief.learn(table if row is None else table.only(everybody[everybody != row]))
 
 
 def adversary_for(
-    crowd: Crowd, table: AttributeTable, user: str, row: int, rules: Iterable[Rule], options: BeliefOptions
+    crowd: Crowd,
+    table: AttributeTable,
+    user: str,
+    rules: Iterable[Rule],
+    options: BeliefOptions,
+    targets: Sequence[int],
 ) -> Adversary:
     """Put belief, rules and what the person's words suggest together."""
-    belief = belief_for(table, options, row)
+    belief = belief_for(table, options, targets, table.row(user))
     written = crowd.posts(user=user).select("community").unique().collect()["community"].to_list()
     knowledge = WorldKnowledge.over(belief, rules, {(f"community:{name}", "yes") for name in written})
     if not options.text:

@@ -18,11 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.measures.belief.engine import normalised
+from incrowd.measures.belief.packing import Packing, packing
 from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints, Space
 from incrowd.measures.belief.table import AttributeTable
 
 BLOCK_BYTES = 2**24
 """Working memory of one thread."""
+WORTH_PACKING = 16
+"""From so many people on, joining columns first saves time."""
 Block = Callable[[slice], None]
 
 
@@ -31,8 +34,8 @@ class CrowdBelief:
     """The smoothed empirical distribution of a population of any size."""
 
     space: Space
-    places: NDArray[np.uint32]
-    """(rows, attributes): where a row's value lies among all values of all attributes, in `factors` order."""
+    codes: NDArray[np.uint32]
+    """(rows, attributes); the code after an attribute's last one stands for "not given"."""
     weights: Floats
     shares: tuple[Floats, ...]
     """Each value's share among those who gave the attribute."""
@@ -43,83 +46,110 @@ class CrowdBelief:
     def learn(cls, table: AttributeTable, smoothing: float = 0.05) -> CrowdBelief:
         """Believe what a table of people shows."""
         sizes = np.array(table.space.sizes)
-        starts = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]])
-        places = (np.where(table.codes == HIDDEN, sizes, table.codes) + starts).astype(np.uint32)
+        codes = np.where(table.codes == HIDDEN, sizes, table.codes).astype(np.uint32)
         shares = tuple(_shares(table.codes[:, place], size) for place, size in enumerate(sizes))
         people = len(table.codes)
         return cls(
-            table.space, places, np.full(people, 1 / people), shares, np.full(len(sizes), float(smoothing))
+            table.space, codes, np.full(people, 1 / people), shares, np.full(len(sizes), float(smoothing))
         )
 
     @property
     def words(self) -> str:
         """Say where the belief comes from."""
-        return f"someone who knows a crowd of {len(self.places):,} people like you"
-
-    @cached_property
-    def _starts(self) -> Ints:
-        return np.concatenate([[0], np.cumsum(np.array(self.space.sizes) + 1)]).astype(np.int64)
+        return f"someone who knows a crowd of {len(self.codes):,} people like you"
 
     def mass(self, evidence: Evidence) -> Floats:
         """Return the probability of the evidence; a person's own row is not in it."""
         from incrowd.measures.belief.crowd_kernel import total_weight
 
-        used = np.array(evidence.informative, dtype=np.int64)
+        look, plain, _ = self._packing(evidence.informative, (), len(evidence))
         sums, own = np.empty(len(evidence)), self._own_rows(evidence)
 
         def block(part: slice) -> None:
-            factors = self._factors(evidence.people(part), used)
-            total_weight(self.places, self.weights, factors, used, own[part], sums[part])
+            factors = look.factors(self._parts(evidence.people(part)))
+            total_weight(look.codes, self.weights, factors, plain, own[part], sums[part])
 
-        self._run(block, len(evidence))
+        self._run(block, len(evidence), int(look.starts[-1]))
         left_out = np.where(own == HIDDEN, 0.0, self.weights[own])
         return np.asarray(sums / (self.weights.sum() - left_out))
 
     def posteriors(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
         """Return what the crowd suggests about each target attribute."""
+        blind = self._blind(targets, evidence)
+        return [
+            normalised(table * evidence.likelihood(place))
+            for place, table in zip(targets, blind, strict=True)
+        ]
+
+    def predictions(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+        """Return what everything but the target itself suggests about each target: hide one, guess it."""
+        return [normalised(table) for table in self._blind(targets, evidence)]
+
+    def _blind(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+        """Return the weight of each value of each target, with nothing seen of that target."""
         from incrowd.measures.belief.crowd_kernel import weigh
 
-        wanted = np.array(list(targets), dtype=np.int64)
-        informative = set(evidence.informative)
-        plain = np.array(sorted(informative - set(wanted.tolist())), dtype=np.int64)
-        found = [np.empty((len(evidence), self.space.sizes[place])) for place in wanted]
+        plain = sorted(set(evidence.informative) - set(targets))
+        look, together, alone = self._packing(plain, targets, len(evidence))
+        found = [np.empty((len(evidence), self.space.sizes[place])) for place in targets]
         own = self._own_rows(evidence)
 
         def block(part: slice) -> None:
-            some = evidence.people(part)
-            factors = self._factors(some, np.array(sorted(informative), dtype=np.int64))
+            factors = look.factors(self._parts(evidence.people(part)))
             sums = np.zeros_like(factors)
-            weigh(self.places, self.weights, factors, plain, wanted, own[part], sums)
-            for table, place in zip(found, wanted.tolist(), strict=True):
-                table[part] = self._smoothed(sums, place) * some.likelihood(place)
+            weigh(look.codes, self.weights, factors, together, alone, own[part], sums)
+            for table, place, number in zip(found, targets, alone, strict=True):
+                table[part] = self._smoothed(sums[:, look.starts[number] : look.starts[number + 1]], place)
 
-        self._run(block, len(evidence))
-        return [normalised(table) for table in found]
+        self._run(block, len(evidence), int(look.starts[-1]))
+        return found
+
+    def _packing(self, plain: Sequence[int], alone: Sequence[int], people: int) -> tuple[Packing, Ints, Ints]:
+        """Return how rows look factors up, and which of its columns are plain and which stand alone."""
+        if people < WORTH_PACKING:
+            return self._unpacked, np.array(plain, dtype=np.int64), np.array(alone, dtype=np.int64)
+        look = packing(self._columns, [size + 1 for size in self.space.sizes], plain, alone)
+        columns = np.arange(len(look.groups))
+        first = len(columns) - len(alone)
+        return look, columns[:first], columns[first:]
+
+    @cached_property
+    def _unpacked(self) -> Packing:
+        """Every attribute alone: a few people are not worth joining columns for."""
+        sizes = np.array(self.space.sizes) + 1
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        groups = tuple((place,) for place in range(len(sizes)))
+        return Packing(self.codes + starts[:-1].astype(np.uint32), groups, starts)
+
+    @cached_property
+    def _columns(self) -> list[Ints]:
+        return [self.codes[:, place].astype(np.int64) for place in range(self.codes.shape[1])]
 
     def _smoothed(self, sums: Floats, place: int) -> Floats:
         """Turn the weight of rows with each value into the weight of each value."""
         s, size = self.smoothing[place], self.space.sizes[place]
-        mine = sums[:, self._starts[place] : self._starts[place] + size + 1]
-        spread = s * mine[:, :size].sum(axis=1, keepdims=True) + mine[:, size:]
-        return np.asarray((1 - s) * mine[:, :size] + spread * self.shares[place])
+        spread = s * sums[:, :size].sum(axis=1, keepdims=True) + sums[:, size:]
+        return np.asarray((1 - s) * sums[:, :size] + spread * self.shares[place])
 
-    def _factors(self, evidence: Evidence, used: Ints) -> Floats:
-        """Return for each person what a row's weight is multiplied by for each value it may have."""
-        factors = np.ones((len(evidence), int(self._starts[-1])))
-        for place in used.tolist():
-            likelihood, size, start = evidence.likelihood(place), self.space.sizes[place], self._starts[place]
-            anybody = likelihood @ self.shares[place]
-            s = self.smoothing[place]
-            factors[:, start : start + size] = (1 - s) * likelihood + s * anybody[:, None]
-            factors[:, start + size] = anybody
-        return factors
+    def _parts(self, evidence: Evidence) -> list[Floats]:
+        """Return for each attribute what a row's weight is multiplied by for each value it may have, or none."""
+        informative = set(evidence.informative)
+        return [
+            self._part(evidence, place) if place in informative else np.ones((len(evidence), size + 1))
+            for place, size in enumerate(self.space.sizes)
+        ]
+
+    def _part(self, evidence: Evidence, place: int) -> Floats:
+        likelihood, s = evidence.likelihood(place), self.smoothing[place]
+        anybody = (likelihood @ self.shares[place])[:, None]
+        return np.concatenate([(1 - s) * likelihood + s * anybody, anybody], axis=1)
 
     def _own_rows(self, evidence: Evidence) -> Ints:
         return np.full(len(evidence), HIDDEN) if evidence.own_rows is None else evidence.own_rows
 
-    def _run(self, block: Block, people: int) -> None:
+    def _run(self, block: Block, people: int, width: int) -> None:
         """Run blocks of people side by side; the loops let go of Python's lock."""
-        size = max(1, BLOCK_BYTES // (16 * int(self._starts[-1])))
+        size = max(1, BLOCK_BYTES // (16 * max(width, 1)))
         workers = min(os.cpu_count() or 1, people)
         size = max(1, min(size, -(-people // workers)))
         parts = [slice(first, min(first + size, people)) for first in range(0, people, size)]
@@ -134,7 +164,7 @@ class CrowdBelief:
         whole = set(keep) | set(evidence.soft)
         columns, values, shares, seen = [], [], [], evidence.seen[:1].copy()
         for place in range(len(self.space.attributes)):
-            codes = self.places[:, place].astype(np.int64) - self._starts[place]
+            codes = self._columns[place]
             own, size = int(seen[0, place]), self.space.sizes[place]
             if place in whole:
                 columns.append(codes)
@@ -174,9 +204,8 @@ def _merged(columns: list[Ints], space: Space, weights: Floats) -> tuple[NDArray
         group = group * (size + 1) + column
         groups *= size + 1
     _, first, which = np.unique(group, return_index=True, return_inverse=True)
-    starts = np.concatenate([[0], np.cumsum(np.array(space.sizes) + 1)[:-1]])
-    places = np.stack([column[first] for column in columns], axis=1) + starts
-    return places.astype(np.uint32), np.bincount(which, weights).astype(np.float64)
+    codes = np.stack([column[first] for column in columns], axis=1)
+    return codes.astype(np.uint32), np.bincount(which, weights).astype(np.float64)
 
 
 def _shares(codes: NDArray[np.int32], size: int) -> Floats:

@@ -54,11 +54,11 @@ def check_everyone(
     """Hold everybody's profile against one policy; each person's own row is unknown to a stranger."""
     options = options or BeliefOptions()
     _check(policy)
-    belief = belief_for(table, options)
+    places = [table.space.place(next(iter(one.values))) for one in policy.requirements]
+    belief = belief_for(table, options, places)
     own = np.arange(len(table.codes)) if options.adversary == "stranger" else None
     seen = table.codes.astype(np.int64)
     seen[:, [table.space.place(name) for name in policy.publication.ways]] = HIDDEN
-    places = [table.space.place(next(iter(one.values))) for one in policy.requirements]
     adversary = Adversary(belief)
     after = adversary.posteriors(places, Evidence(table.space, seen, {}, own))
     before = belief.posteriors(places, Evidence.nothing(table.space))

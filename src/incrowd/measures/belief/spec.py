@@ -13,8 +13,6 @@ ADVERSARIES: dict[str, str] = {
     "stranger": "someone who has read what you published and knows a crowd of people like you, but not you",
     "insider": "someone who holds the whole table, your row in it without your name, and reads what you published",
 }
-SMOOTHING = 0.1
-"""Chosen once on made-up and real tables; see NOTES.md."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +22,9 @@ class BeliefOptions:
     engine: Engine = "crowd"
     """crowd: people like you; network: a Bayesian network (tree) learnt from the crowd."""
     adversary: Knows = "stranger"
-    smoothing: float = SMOOTHING
-    """s: how probably a person differs from somebody like them, attribute by attribute; 0 = never."""
+    smoothing: float | None = None
+    """s: how probably a person differs from somebody like them, attribute by attribute; None: chosen so that
+    hidden values of left-out people are guessed best."""
     largest: int = 4
     """Critical sets are searched exhaustively up to this many attributes."""
     text: bool = False
@@ -39,7 +38,7 @@ class BeliefOptions:
         ):
             if value not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}; got '{value}'")
-        if not 0 <= self.smoothing <= 1:
+        if self.smoothing is not None and not 0 <= self.smoothing <= 1:
             raise InputError(f"smoothing must be from 0 to 1, got {self.smoothing}")
         if self.largest < 1:
             raise InputError(f"the largest critical set must be at least 1, got {self.largest}")
