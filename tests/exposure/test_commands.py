@@ -97,6 +97,15 @@ def test_a_space_is_learnt_and_used(incrowd, tiny_crowd: Crowd, tmp_path: Path) 
     assert json.loads(used.out)["assessments"][0]["assumptions"]["parameters"]["method"] == "LDA-DT"
     both = incrowd("exposure", "rank", tiny_crowd.path, "--model", model, "--topics", model)
     assert (both.code, "exclude each other" in both.err) == (2, True)
+    page, sheet, votes, out = (tmp_path / name for name in ("j.html", "s.csv", "v.csv", "t.toml"))
+    asked = incrowd("exposure", "annotate", model, "--page", page, "--sheet", sheet, "--json")
+    assert json.loads(asked.out) == {"topics": 8}
+    assert pl.read_csv(sheet).height == 8
+    votes.write_text("judge,topic,sensitive,domain\na,0,1,law\nb,0,1,law\n", encoding="utf-8")
+    counted = incrowd("exposure", "annotate", model, "--votes", votes, "--out", out, "--json")
+    assert json.loads(counted.out)["sensitive"] == 1
+    assert incrowd("exposure", "topics", "--topics", out).code == 0
+    assert incrowd("exposure", "annotate", model).code == 2
     wrong = incrowd("exposure", "train", tiny_crowd.path, *options, "--space", "magic")
     assert (wrong.code, "lda or word2vec" in wrong.err) == (2, True)
 

@@ -136,6 +136,51 @@ def train(
 
 
 @app.command()
+def annotate(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="An LDA space learnt by `exposure train`.")],
+    page: Annotated[
+        Path | None, typer.Option("--page", help="Write a form for judges as an offline HTML page.")
+    ] = None,
+    sheet: Annotated[
+        Path | None, typer.Option("--sheet", help="Write the form as CSV, for crowdsourcing.")
+    ] = None,
+    votes: Annotated[
+        list[Path] | None, typer.Option("--votes", help="Judges' answers (CSV). Repeat it.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the judged topics as a topic file (TOML).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have judges say which latent topics are sensitive; count their votes and how far they agree."""
+    from incrowd.errors import InputError
+    from incrowd.measures.exposure import annotation
+    from incrowd.measures.exposure.lda import LdaSpace
+    from incrowd.measures.exposure.model_file import load_space
+
+    space = load_space(model)
+    if not isinstance(space, LdaSpace):
+        raise InputError(f"{model}: only an LDA space has latent topics to judge, got {space.name}")
+    if not (page or sheet or votes):
+        raise InputError("say what to do: --page or --sheet to ask judges, --votes to count their answers")
+    words = annotation.salient_words(space)
+    result: dict[str, Any] = {"topics": len(words)}
+    if page is not None:
+        from incrowd.report.judges_page import judges_page
+        from incrowd.report.page import write
+
+        write(page, judges_page(words, annotation.DOMAINS))
+    if sheet is not None:
+        annotation.sheet(space).write_csv(sheet)
+    if votes:
+        verdict = annotation.decide(annotation.read_votes(votes, len(words)))
+        result |= verdict.to_dict()
+        if out is not None:
+            out.write_text(annotation.topics_toml(space, verdict), encoding="utf-8")
+    show_json(result) if as_json else show(_annotated(result))
+
+
+@app.command()
 def rank(
     crowd: CrowdFolder,
     topic: Annotated[
@@ -299,6 +344,16 @@ def _options(
         literal=literal,
         memory=parse_memory(memory),
     )
+
+
+def _annotated(result: dict[str, Any]) -> str:
+    """Say what the judges decided, or that they can begin."""
+    if "judged" not in result:
+        return f"{result['topics']} topics are ready to be judged."
+    kappa = "undefined" if result["kappa"] is None else f"{result['kappa']:.3f}"
+    lines = [f"{row['domain']}: {row['sensitive']} of {row['topics']} sensitive" for row in result["table_1"]]
+    head = f"{result['sensitive']} of {result['judged']} topics are sensitive; Fleiss' kappa is {kappa}."
+    return "\n".join([head, *lines])
 
 
 def _show_found(found: list[Assessment]) -> None:
