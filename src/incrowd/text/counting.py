@@ -98,13 +98,14 @@ class Counting:
         everyone = self._identities.table().with_columns(
             posts=pl.Series(self._posts), tokens=pl.Series(self._tokens), number=pl.int_range(pl.len())
         )
-        owners = everyone.group_by(IDENTITY).agg(pl.col("posts", "tokens").sum())
-        why = reasons(owners, filters).fill_null(
-            pl.select(pl.when(owners["tokens"] == 0).then(pl.lit(Dropped.EMPTY_PROFILE.value))).to_series()
-        )
-        kept = everyone.filter(pl.col("tokens") > 0).join(
-            owners.filter(why.is_null()), on=IDENTITY, how="semi"
-        )
+        owners = everyone
+        if self._period is not None:
+            owners = everyone.group_by(IDENTITY).agg(pl.col("posts", "tokens").sum())
+        empty = pl.when(owners["tokens"] == 0).then(pl.lit(Dropped.EMPTY_PROFILE.value))
+        why = reasons(owners, filters).fill_null(pl.select(empty).to_series())
+        kept = everyone.filter(pl.col("tokens") > 0)
+        if why.count():
+            kept = kept.join(owners.filter(why.is_null()), on=IDENTITY, how="semi")
         kept = kept.sort("community", "user", *(["period"] if self._period is not None else []))
         row_places = _places(kept["number"].to_numpy(), len(everyone))
         tokens = self._tokeniser.vocabulary()

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from incrowd.text import alphabet
 from incrowd.text.options import TextOptions
 from incrowd.text.reference import MAX_RUN, chunk_tokens, lexicon_of, plain_text
-from incrowd.text.strings import Bytes, Ints, Longs, StringTable, utf8
+from incrowd.text.strings import Bytes, Ints, Keys, Longs, StringTable, utf8
 
 SLICE_BYTES = 4 * 2**20
 _ENTITIES = {
@@ -62,6 +64,7 @@ class Tokeniser:
         self._max_run = MAX_RUN if options.tokens == "full" else np.iinfo(np.int64).max
         self._tokens = StringTable()
         self._stop_words = len(self._tokens.numbers_of(pl.Series(options.stop_word_list, dtype=pl.String)))
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._chunks = StringTable()
         self._meaning_starts: Longs = np.zeros(1, np.int64)
         self._meanings: Ints = np.empty(0, np.int32)
@@ -91,7 +94,7 @@ class Tokeniser:
         strings = self._split(texts)
         numbers = np.empty(len(strings.ends), np.int32)
         for table, wanted in ((self._tokens, 0), (self._chunks, 1)):
-            table.number(strings.data, strings.ends, strings.hard, wanted, numbers)
+            table.number(strings.data, strings.ends, strings.keys, strings.hard, wanted, numbers)
         self._learn_chunks()
         extra = np.diff(self._meaning_starts)[numbers[strings.hard == 1]].sum()
         out = np.empty(len(numbers) + int(extra), np.int32)
@@ -104,13 +107,20 @@ class Tokeniser:
     def _split(self, texts: pl.Series) -> _Strings:
         """Take the markup out and cut what is left into strings."""
         data, offsets = self._without_markup(texts) if self.options.tokens == "full" else self._simple(texts)
-        size = len(data)
-        clean = np.empty(2 * size, np.uint8)
-        ends, hard = np.empty(size // 2 + len(texts), np.int64), np.empty(size // 2 + len(texts), np.uint8)
+        clean = self._scratch("clean", 2 * len(data), np.uint8)
+        most = len(data) // 2 + len(texts)
+        ends, keys = self._scratch("ends", most, np.int64), self._scratch("keys", most, np.uint64)
+        hard = self._scratch("hard", most, np.uint8)
         post_ends = np.empty(len(texts), np.int64)
         characters = self._kinds, self._lower, self._max_run
-        count = self._kernels.split_posts(data, offsets, *characters, clean, ends, hard, post_ends)
-        return _Strings(clean, ends[:count], hard[:count], post_ends)
+        count = self._kernels.split_posts(data, offsets, *characters, clean, ends, keys, hard, post_ends)
+        return _Strings(clean, ends[:count], keys[:count], hard[:count], post_ends)
+
+    def _scratch(self, name: str, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array of at least this size, the same one each time: fresh memory costs time."""
+        if name not in self._arrays or len(self._arrays[name]) < size:
+            self._arrays[name] = np.empty(size, dtype)
+        return self._arrays[name]
 
     def _without_markup(self, texts: pl.Series) -> tuple[Bytes, Longs]:
         """Run steps 0 to 2, except for lower-casing: common cases in bulk, the rest through the reference."""
@@ -118,7 +128,7 @@ class Tokeniser:
         data, offsets = utf8(decoded)
         flags = np.zeros(len(texts), np.uint8)
         self._kernels.flag_markup(data, offsets, _SUSPICIOUS, self._entities, flags)
-        if flags.any():
+        if (flags == 1).any():
             data, offsets = self._through_reference(texts, decoded, flags)
         self._kernels.blank_lines(data, offsets, flags)
         return data, offsets
@@ -132,7 +142,7 @@ class Tokeniser:
 
     def _through_reference(self, texts: pl.Series, decoded: pl.Series, flags: Bytes) -> tuple[Bytes, Longs]:
         """Put the reference's plain text in place of the flagged posts."""
-        rows = np.flatnonzero(flags)
+        rows = np.flatnonzero(flags == 1)
         self.routed_posts += len(rows)
         plain = [plain_text(text, self.options) for text in texts.gather(rows)]
         return utf8(decoded.clone().scatter(rows, pl.Series(plain, dtype=pl.String)))
@@ -160,6 +170,7 @@ class _Strings:
 
     data: Bytes
     ends: Longs
+    keys: Keys
     hard: Bytes
     post_ends: Longs
 

@@ -19,11 +19,22 @@ Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.uint32]
-Slots = npt.NDArray[np.uint64]
+Keys = npt.NDArray[np.uint64]
 
-_FNV_START, _FNV_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_EMPTY, _FNV_FACTOR = np.uint64(1), np.uint64(0x100000001B3)
 _GOLDEN, _LONG = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFF << 56)
-_ONE, _BYTE, _HALF = np.uint64(1), np.uint64(8), np.uint64(32)
+_ONE, _TWO, _BYTE, _HALF = np.uint64(1), np.uint64(2), np.uint64(8), np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def longer_key(key: np.uint64, length: int, byte: int | np.integer) -> np.uint64:
+    """Return the key of a string of `length` bytes after one more byte.
+
+    Up to 7 bytes the key is the string itself behind a 1, so that equal keys mean equal strings.
+    """
+    if length < 7:
+        return key << _BYTE | np.uint64(byte)
+    return (key ^ np.uint64(byte)) * _FNV_FACTOR | _LONG
 
 
 @njit(cache=True, nogil=True)
@@ -35,16 +46,17 @@ def split_posts(
     max_run: int,
     clean: Bytes,
     ends: Longs,
+    keys: Keys,
     hard: Bytes,
     post_ends: Longs,
 ) -> int:
     """Write the cleaned strings of all posts end to end into `clean`; return how many there are.
 
-    String n ends at ``ends[n]``, the strings of post p at ``post_ends[p]``. A string is a token or, where
-    ``hard[n]``, something that only the reference can settle: a raw chunk, or a word with apostrophes in it.
-    `clean` needs room for twice the data: lower-casing makes no text twice as long. `ends` and `hard` need room
-    for half of it and one a post: two bytes make at most one token, which ends in white space or is an emoji of
-    three bytes.
+    String n ends at ``ends[n]`` and has the key ``keys[n]``; the strings of post p end at ``post_ends[p]``. A
+    string is a token or, where ``hard[n]``, something that only the reference can settle: a raw chunk, or a word
+    with apostrophes in it. `clean` needs room for twice the data: lower-casing makes no text twice as long.
+    `ends`, `keys` and `hard` need room for half of it and one a post: two bytes make at most one token, which
+    ends in white space or is an emoji of three bytes.
     """
     n, w = 0, 0
     last_kind = np.int64(len(kinds) - 1)
@@ -55,31 +67,36 @@ def split_posts(
             if finds_urls and data[i] | 32 == 104:  # "h", perhaps of "http"
                 host, host_end, end = simple_url(data, i, stop)
                 if end:
+                    key = _EMPTY
                     for k in range(host, host_end):
                         clean[w] = data[k] | 32 if 65 <= data[k] <= 90 else data[k]
+                        key = longer_key(key, k - host, clean[w])
                         w += 1
-                    ends[n], hard[n] = w, 0
+                    ends[n], keys[n], hard[n] = w, key, 0
                     n += 1
                     i = end
                     continue
             chunk, chunk_n, chunk_w = i, n, w
-            word, previous, run = w, np.int64(0), 0
+            word, key, previous, run = w, _EMPTY, np.int64(0), 0
             symbol, symbol_run = np.int64(0), 0
             apostrophes, is_written_so, is_hard = 0, False, False
             width = 1
             while i < stop:
                 character, width = np.int64(data[i]), 1
-                if character >= 0xF0:
-                    character = (character & 0x07) << 18 | (data[i + 1] & 0x3F) << 12
-                    character |= (data[i + 2] & 0x3F) << 6 | (data[i + 3] & 0x3F)
-                    width = 4
-                elif character >= 0xE0:
-                    character = (character & 0x0F) << 12 | (data[i + 1] & 0x3F) << 6 | (data[i + 2] & 0x3F)
-                    width = 3
-                elif character >= 0x80:
-                    character = (character & 0x1F) << 6 | (data[i + 1] & 0x3F)
-                    width = 2
-                character = min(character, last_kind)
+                if character >= 0x80:
+                    if character >= 0xF0:
+                        character = (character & 0x07) << 18 | (data[i + 1] & 0x3F) << 12
+                        character |= (data[i + 2] & 0x3F) << 6 | (data[i + 3] & 0x3F)
+                        width = 4
+                    elif character >= 0xE0:
+                        character = (
+                            (character & 0x0F) << 12 | (data[i + 1] & 0x3F) << 6 | (data[i + 2] & 0x3F)
+                        )
+                        width = 3
+                    else:
+                        character = (character & 0x1F) << 6 | (data[i + 1] & 0x3F)
+                        width = 2
+                    character = min(character, last_kind)
                 kind = kinds[character]
                 if kind == SPACE:
                     break
@@ -88,33 +105,39 @@ def split_posts(
                 elif kind == WORD:
                     while apostrophes:  # kept within a word: the reference looks it up with and without
                         clean[w] = 39
+                        key = longer_key(key, w - word, 39)
                         w += 1
                         apostrophes -= 1
                         is_written_so, previous = True, np.int64(0)
                     code = np.int64(lower[character])
                     run = run + 1 if code == previous else 1
                     previous, symbol = code, np.int64(0)
-                    while code and run <= max_run:
-                        clean[w] = code & 0xFF
-                        code >>= 8
-                        w += 1
+                    if run <= max_run:
+                        while code:
+                            clean[w] = code & 0xFF
+                            key = longer_key(key, w - word, code & 0xFF)
+                            code >>= 8
+                            w += 1
                 elif kind == HARD:
                     is_hard = True
                 elif kind == SYMBOL:
                     if w > word:
-                        ends[n], hard[n] = w, is_written_so
+                        ends[n], keys[n], hard[n] = w, key, is_written_so
                         n += 1
+                    word, key, previous = w, _EMPTY, np.int64(0)
+                    apostrophes, is_written_so = 0, False
                     code = np.int64(lower[character])
                     symbol_run = symbol_run + 1 if code == symbol else 1
                     symbol = code
                     if symbol_run <= max_run:
                         while code:
                             clean[w] = code & 0xFF
+                            key = longer_key(key, w - word, code & 0xFF)
                             code >>= 8
                             w += 1
-                        ends[n], hard[n] = w, 0
+                        ends[n], keys[n], hard[n] = w, key, 0
                         n += 1
-                    word, previous, apostrophes, is_written_so = w, np.int64(0), 0, False
+                        word, key = w, _EMPTY
                 else:
                     symbol = np.int64(0)
                     if kind == APOSTROPHE:
@@ -123,12 +146,13 @@ def split_posts(
                         is_hard = data[i - 1] | 32 == 119 == data[i - 2] | 32 and data[i - 3] | 32 == 119
                 i += width
             if is_hard:
-                n, w, word = chunk_n, chunk_w, chunk_w
+                n, w, word, key = chunk_n, chunk_w, chunk_w, _EMPTY
                 for k in range(chunk, i):
                     clean[w] = data[k]
+                    key = longer_key(key, w - word, data[k])
                     w += 1
             if w > word:
-                ends[n], hard[n] = w, is_hard or is_written_so
+                ends[n], keys[n], hard[n] = w, key, is_hard or is_written_so
                 n += 1
             i += width
         post_ends[post] = n
@@ -187,14 +211,26 @@ def ends_url(byte: np.uint8) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def key_strings(data: Bytes, ends: Longs, keys: Keys) -> None:
+    """Compute the keys of strings that lie end to end."""
+    begin = 0
+    for n in range(len(ends)):
+        key = _EMPTY
+        for k in range(begin, ends[n]):
+            key = longer_key(key, k - begin, data[k])
+        keys[n] = key
+        begin = ends[n]
+
+
+@njit(cache=True, nogil=True)
 def number_strings(
-    slot_keys: Slots,
-    slot_numbers: Ints,
+    slots: Keys,
     starts: Longs,
     arena: Bytes,
     used: Longs,
     data: Bytes,
     ends: Longs,
+    keys: Keys,
     hard: Bytes,
     wanted: int,
     first: int,
@@ -204,61 +240,53 @@ def number_strings(
 
     The numbers are those of a table of distinct strings, in order of arrival. String m lies in
     ``arena[starts[m]:starts[m + 1]]``; `used` says how many strings and bytes there are. The slots are an
-    open-addressing hash table of a length that is a power of two: a key, and the number + 1 or 0 if free. The
-    key of a string of up to 7 bytes is its length and those bytes, so that the arena need not be looked at.
+    open-addressing hash table whose size is a power of two: in turn a key, and the number + 1 or 0 if free.
     """
-    mask = np.uint64(len(slot_keys) - 1)
-    end = ends[first - 1] if first > 0 else 0
+    mask = np.uint64(len(slots) // 2 - 1)
     for n in range(first, len(ends)):
-        begin, end = end, ends[n]
         if hard[n] != wanted:
             continue
-        length = end - begin
-        count, tail = used[0], used[1]
-        if 2 * count >= len(slot_keys) or count + 2 > len(starts) or tail + length > len(arena):
-            return n
-        is_short = length <= 7
-        if is_short:
-            key = np.uint64(length)
-            for k in range(begin, end):
-                key = key << _BYTE | np.uint64(data[k])
-        else:
-            key = _FNV_START
-            for k in range(begin, end):
-                key = (key ^ np.uint64(data[k])) * _FNV_FACTOR
-            key |= _LONG
+        key = keys[n]
         slot = (key * _GOLDEN >> _HALF) & mask
-        while slot_numbers[slot]:
-            if slot_keys[slot] == key:
-                if is_short:
+        number = np.int64(slots[_TWO * slot + _ONE]) - 1
+        while number >= 0:
+            if slots[_TWO * slot] == key:
+                if key < _LONG:
                     break
-                start = starts[slot_numbers[slot] - 1]
-                k = length if starts[slot_numbers[slot]] - start == length else -1
+                begin, start = ends[n - 1] if n else 0, starts[number]
+                k = ends[n] - begin
+                if starts[number + 1] - start != k:
+                    k = -1
                 while k > 0 and arena[start + k - 1] == data[begin + k - 1]:
                     k -= 1
                 if k == 0:
                     break
             slot = (slot + _ONE) & mask
-        if not slot_numbers[slot]:
-            slot_keys[slot], slot_numbers[slot] = key, count + 1
-            for k in range(length):
-                arena[tail + k] = data[begin + k]
-            used[0], used[1] = count + 1, tail + length
-            starts[count + 1] = tail + length
-        numbers[n] = slot_numbers[slot] - 1
+            number = np.int64(slots[_TWO * slot + _ONE]) - 1
+        if number < 0:
+            number, tail = used[0], used[1]
+            begin = ends[n - 1] if n else 0
+            end = tail + ends[n] - begin
+            if 4 * number >= len(slots) or number + 2 > len(starts) or end > len(arena):
+                return n
+            slots[_TWO * slot], slots[_TWO * slot + _ONE] = key, np.uint64(number + 1)
+            for k in range(tail, end):
+                arena[k] = data[begin + k - tail]
+            used[0], used[1], starts[number + 1] = number + 1, end, end
+        numbers[n] = number
     return len(ends)
 
 
 @njit(cache=True, nogil=True)
-def rehash(old_keys: Slots, old_numbers: Ints, new_keys: Slots, new_numbers: Ints) -> None:
-    """Fill larger slot arrays from smaller ones."""
-    mask = np.uint64(len(new_keys) - 1)
-    for old in range(len(old_keys)):
-        if old_numbers[old]:
-            slot = (old_keys[old] * _GOLDEN >> _HALF) & mask
-            while new_numbers[slot]:
+def rehash(old: Keys, new: Keys) -> None:
+    """Fill larger slots from smaller ones."""
+    mask = np.uint64(len(new) // 2 - 1)
+    for k in range(0, len(old), 2):
+        if old[k + 1]:
+            slot = (old[k] * _GOLDEN >> _HALF) & mask
+            while new[_TWO * slot + _ONE]:
                 slot = (slot + _ONE) & mask
-            new_keys[slot], new_numbers[slot] = old_keys[old], old_numbers[old]
+            new[_TWO * slot], new[_TWO * slot + _ONE] = old[k], old[k + 1]
 
 
 @njit(cache=True, nogil=True)
@@ -293,17 +321,21 @@ def resolve(
 
 @njit(cache=True, nogil=True)
 def flag_markup(data: Bytes, offsets: Longs, suspicious: Bytes, entities: Bytes, flags: Bytes) -> None:
-    """Flag the posts whose markup only the reference can take out; a flag too many costs only time."""
+    """Flag the posts whose markup only the reference can take out (1), and those with lines to blank (2).
+
+    A flag too many costs only time.
+    """
     for post in range(len(offsets) - 1):
-        start, stop = offsets[post], offsets[post + 1]
-        flag = opens_code(data, start, stop)
-        i = start
+        i, stop = offsets[post], offsets[post + 1]
+        opening = line_opening(data, i, stop)
+        flag, has_lines = opening == 1, opening == 2
         while i < stop and not flag:
             byte = data[i]
             if suspicious[byte]:
                 following = np.uint8(data[i + 1]) if i + 1 < stop else np.uint8(0)
                 if byte == 10:
-                    flag = opens_code(data, i + 1, stop)
+                    opening = line_opening(data, i + 1, stop)
+                    flag, has_lines = opening == 1, has_lines or opening == 2
                 elif byte == 38:  # "&"
                     flag = len(entities) > 0 and opens_entity(data, i + 1, stop, entities)
                 elif byte == 93:  # "](" joins a link's text and address; one that names a host stays as it is
@@ -311,15 +343,15 @@ def flag_markup(data: Bytes, offsets: Longs, suspicious: Bytes, entities: Bytes,
                 else:
                     flag = True
             i += 1
-        flags[post] = flag
+        flags[post] = 1 if flag else 2 * has_lines
 
 
 @njit(cache=True, nogil=True)
 def blank_lines(data: Bytes, offsets: Longs, flags: Bytes) -> None:
-    """Overwrite quoted lines and the numbers of list items with spaces, in posts that were not flagged."""
+    """Overwrite quoted lines and the numbers of list items with spaces, in posts flagged with 2."""
     for post in range(len(offsets) - 1):
         i, stop = offsets[post], offsets[post + 1]
-        while i < stop and not flags[post]:
+        while i < stop and flags[post] == 2:
             i = skip_margin(data, i, stop)
             blank = i
             if i < stop and data[i] == 62 and (i + 1 == stop or data[i + 1] != 33):  # ">", but no spoiler
@@ -343,10 +375,17 @@ def skip_margin(data: Bytes, i: int, stop: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def opens_code(data: Bytes, i: int, stop: int) -> bool:
-    """Say whether a line opens like code: with a fourth space, a tab or a tilde. Backticks are seen anyway."""
+def line_opening(data: Bytes, i: int, stop: int) -> int:
+    """Say whether a line opens like code (1), or like a quote or a numbered item (2), or neither (0).
+
+    Code opens with a fourth space, a tab or a tilde; backticks are seen anyway.
+    """
     i = skip_margin(data, i, stop)
-    return bool(i < stop and (data[i] == 32 or data[i] == 9 or data[i] == 126))
+    if i == stop:
+        return 0
+    if data[i] == 32 or data[i] == 9 or data[i] == 126:
+        return 1
+    return 2 if data[i] == 62 or 48 <= data[i] <= 57 else 0
 
 
 @njit(cache=True, nogil=True)

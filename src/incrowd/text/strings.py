@@ -7,6 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 Bytes = npt.NDArray[np.uint8]
+Keys = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
@@ -22,8 +23,7 @@ class StringTable:
         from incrowd.text import kernels
 
         self._kernels = kernels
-        self._slot_keys = np.empty(2**15, np.uint64)
-        self._slot_numbers = np.zeros(2**15, np.int32)
+        self._slots = np.zeros(2**16, np.uint64)
         self._starts = np.zeros(2**14, np.int64)
         self._arena = np.empty(2**17, np.uint8)
         self._used = np.zeros(2, np.int64)
@@ -31,8 +31,7 @@ class StringTable:
     @property
     def nbytes(self) -> int:
         """Return how much memory the table takes."""
-        arrays = self._slot_keys, self._slot_numbers, self._starts, self._arena
-        return sum(array.nbytes for array in arrays)
+        return self._slots.nbytes + self._starts.nbytes + self._arena.nbytes
 
     def __len__(self) -> int:
         return int(self._used[0])
@@ -46,23 +45,24 @@ class StringTable:
         """Return the strings' numbers, giving new ones to new strings."""
         data, offsets = utf8(strings)
         numbers = np.empty(len(strings), np.int32)
-        self.number(data, offsets[1:], np.zeros(len(strings), np.uint8), 0, numbers)
+        ends, keys = offsets[1:], np.empty(len(strings), np.uint64)
+        self._kernels.key_strings(data, ends, keys)
+        self.number(data, ends, keys, np.zeros(len(strings), np.uint8), 0, numbers)
         return numbers
 
-    def number(self, data: Bytes, ends: Longs, hard: Bytes, wanted: int, numbers: Ints) -> None:
+    def number(self, data: Bytes, ends: Longs, keys: Keys, hard: Bytes, wanted: int, numbers: Ints) -> None:
         """Number the wanted strings, doubling the table whenever the kernel asks for room."""
         done = 0
         while done < len(ends):
-            table = self._slot_keys, self._slot_numbers, self._starts, self._arena, self._used
-            done = self._kernels.number_strings(*table, data, ends, hard, wanted, done, numbers)
+            table = self._slots, self._starts, self._arena, self._used
+            done = self._kernels.number_strings(*table, data, ends, keys, hard, wanted, done, numbers)
             if done < len(ends):
                 self._double()
 
     def _double(self) -> None:
-        keys = np.empty(2 * len(self._slot_keys), np.uint64)
-        numbers = np.zeros(2 * len(self._slot_keys), np.int32)
-        self._kernels.rehash(self._slot_keys, self._slot_numbers, keys, numbers)
-        self._slot_keys, self._slot_numbers = keys, numbers
+        slots = np.zeros(2 * len(self._slots), np.uint64)
+        self._kernels.rehash(self._slots, slots)
+        self._slots = slots
         self._starts = np.concatenate([self._starts, np.zeros_like(self._starts)])
         self._arena = np.concatenate([self._arena, np.empty_like(self._arena)])
 
