@@ -1,6 +1,8 @@
 """The GPU kernel against the reference. Most of it needs a CUDA device and is skipped without one."""
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -17,8 +19,9 @@ from incrowd.distances import (
     ranks,
     within_both,
 )
-from incrowd.distances.gpu import GpuKernel, Panels, _no_device
+from incrowd.distances.gpu import GpuKernel, _no_device
 from incrowd.distances.gpu_kernels import METRICS
+from incrowd.distances.gpu_memory import Panels, Turns
 from incrowd.distances.gpu_panels import build_panel, count_users, split_vocabulary
 from incrowd.distances.gpu_questions import smallest
 from incrowd.distances.reference import METRICS as REFERENCE
@@ -127,12 +130,37 @@ def test_little_device_memory_changes_nothing(monkeypatch):
 
 
 @on_device
-def test_too_little_device_memory_is_said(monkeypatch):
+def test_a_tight_limit_makes_tiles_take_turns_and_a_tighter_one_is_refused(monkeypatch):
+    import cupy
+
     import incrowd.distances.gpu as gpu
 
-    monkeypatch.setattr(gpu, "DEVICE_SHARE", 1e-7)
-    with pytest.raises(BudgetExceeded, match="device memory"):
+    free, known = (
+        cupy.cuda.Device().mem_info[0],
+        ball_sizes(X, radii=RADII, compute=Compute(kernel="reference")),
+    )
+    refused = []
+    for limit in (2**18, 2**19, 2**20, 3 * 2**19, 2**21, 2**22, 2**23, 2**24):
+        monkeypatch.setattr(gpu, "DEVICE_SHARE", limit / free)
+        try:
+            found = ball_sizes(X, radii=RADII, compute=Compute(kernel="gpu", tile=40))
+        except BudgetExceeded:
+            refused.append(limit)
+        else:
+            assert (found == known).all()
+    assert refused
+    assert 2**24 not in refused
+
+
+@on_device
+def test_device_memory_is_given_back(monkeypatch):
+    import cupy
+
+    ball_sizes(X, radii=RADII, compute=Compute(kernel="gpu"))
+    before = cupy.cuda.Device().mem_info[0]
+    for _ in range(5):
         ball_sizes(X, radii=RADII, compute=Compute(kernel="gpu"))
+    assert cupy.cuda.Device().mem_info[0] >= before - 2**22
 
 
 def test_a_metric_without_a_cuda_kernel_is_refused():
@@ -190,6 +218,48 @@ def test_threads_asking_for_one_panel_get_the_same_one():
         thread.join()
     assert len(built) == 1
     assert all(panel is found[0] for panel in found)
+
+
+def test_a_panel_that_could_not_be_built_is_tried_again():
+    panels, built = panels_of(X, limit=2**30)
+    build, failures = panels._build, [MemoryError("full"), MemoryError("full")]
+
+    def failing_first(is_y, span):
+        if failures:
+            raise failures.pop()
+        return build(is_y, span)
+
+    panels._build = failing_first
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            panels.get(False, range(50))
+    assert panels.get(False, range(50)).rows == 50
+    assert len(built) == 1
+
+
+def test_work_that_runs_out_of_memory_is_done_again_alone():
+    turns, busy = Turns(), []
+
+    def work():
+        busy.append(1)
+        time.sleep(0.01)
+        crowded = len(busy) > 1
+        busy.pop()
+        if crowded:
+            raise MemoryError
+        return "done"
+
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: turns.run(work, MemoryError), range(9)))
+    assert found == ["done"] * 9
+
+
+def test_work_that_never_fits_is_refused_with_a_remedy():
+    def never():
+        raise MemoryError
+
+    with pytest.raises(BudgetExceeded, match="smaller tiles"):
+        Turns().run(never, MemoryError)
 
 
 def test_candidates_are_cut_to_the_k_smallest_by_distance_then_column():

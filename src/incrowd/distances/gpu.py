@@ -14,12 +14,9 @@ decided in double precision, so they agree exactly.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -27,6 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from incrowd.distances import gpu_kernels as cuda
+from incrowd.distances.gpu_memory import Panels, Turns
 from incrowd.distances.gpu_panels import (
     Device,
     Panel,
@@ -40,7 +38,7 @@ from incrowd.distances.gpu_panels import (
 from incrowd.distances.question import Array, Floats, Ints, Piece, Question
 from incrowd.distances.reference import Metric
 from incrowd.distances.tiles import Tile
-from incrowd.errors import BudgetExceeded, MissingExtra
+from incrowd.errors import MissingExtra
 
 GAP_ERROR = 5e-6
 """Largest error of a gap (Jensen-Shannon divergence, 1 - cosine, …) in single precision: 2e-6 from the chip's
@@ -67,49 +65,6 @@ class Edges:
     """Row i has the one edge values[i]."""
 
 
-class Panels:
-    """The panels of one comparison, kept on the device while they fit, the longest unused dropped first."""
-
-    def __init__(self, build: Callable[[bool, range], Panel], limit: int) -> None:
-        self._build, self._limit = build, limit
-        self._held: OrderedDict[tuple[bool, range], Future[Panel]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, is_y: bool, span: range) -> Panel:
-        """Return the panel of some rows; the first thread to ask builds it, others wait."""
-        key = (is_y, span)
-        with self._lock:
-            waiting = self._held.get(key)
-            if waiting:
-                self._held.move_to_end(key)
-            else:
-                mine = self._held[key] = Future()
-        if waiting:
-            return waiting.result()
-        try:
-            mine.set_result(self._build(is_y, span))
-        except BaseException as error:
-            mine.set_exception(error)
-            raise
-        self._make_room(key)
-        return mine.result()
-
-    def _make_room(self, newest: tuple[bool, range]) -> None:
-        with self._lock:
-            sizes = {
-                key: held.result().nbytes
-                for key, held in self._held.items()
-                if held.done() and not held.exception()
-            }
-            total = sum(sizes.values())
-            for key in list(sizes):
-                if total <= self._limit:
-                    return
-                if key != newest:
-                    total -= sizes[key]
-                    del self._held[key]
-
-
 @dataclass(frozen=True)
 class GpuState:
     """One comparison, ready for tiles."""
@@ -125,6 +80,12 @@ class GpuState:
     """Where all of it lies on the device; has a limit, and goes when the comparison goes."""
     recomputed: Device
     """How many pairs were computed again in double precision."""
+    turns: Turns = field(default_factory=Turns)
+
+    def __del__(self) -> None:
+        """Give the memory back now: CuPy's blocks refer to each other and would wait for the collector."""
+        self.panels.drop()
+        self.memory.free_all_blocks()
 
 
 @dataclass
@@ -172,8 +133,7 @@ class GpuKernel:
 
     def tile(self, state: GpuState, tile: Tile) -> Array:
         """Return the distances of one tile on the host, in single precision."""
-        with _stream():
-            return np.asarray(_cupy().asnumpy(distances(state, tile)))
+        return state.turns.run(lambda: _to_host(state, tile), _no_memory())
 
     def exact(self, state: GpuState, rows: Ints, columns: Ints) -> Floats:
         """Return listed pairs in double precision, a warp a pair."""
@@ -191,8 +151,8 @@ class GpuKernel:
         answer = ANSWERS.get(type(question))
         if answer is None:
             return None
-        with _stream():
-            return answer(states, question, tile)
+        piece: Piece = states[0].turns.run(lambda: _in_stream(answer, states, question, tile), _no_memory())
+        return piece
 
 
 _streams: SimpleQueue[Any] = SimpleQueue()
@@ -208,13 +168,18 @@ def _stream() -> Iterator[None]:
     try:
         with stream:
             yield
-    except _cupy().cuda.memory.OutOfMemoryError as error:
-        raise BudgetExceeded(
-            f"gpu: a tile needs more device memory than it may take ({error}). Use smaller tiles (`tile`), "
-            "or free memory on the device."
-        ) from error
     finally:
         _streams.put(stream)
+
+
+def _in_stream(answer: Callable[..., Piece], *arguments: Any) -> Piece:
+    with _stream():
+        return answer(*arguments)
+
+
+def _to_host(state: GpuState, tile: Tile) -> Array:
+    with _stream():
+        return np.asarray(_cupy().asnumpy(distances(state, tile)))
 
 
 def distances(state: GpuState, tile: Tile, edges: Edges | None = None) -> Device:
@@ -328,6 +293,11 @@ def _cupy() -> Any:
     except ImportError as error:
         raise MissingExtra("computing on a GPU", "gpu") from error
     return cupy
+
+
+def _no_memory() -> type[Exception]:
+    error: type[Exception] = _cupy().cuda.memory.OutOfMemoryError
+    return error
 
 
 def _no_device() -> str:
