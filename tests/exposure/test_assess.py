@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.crowd import Crowd
 from incrowd.errors import BudgetExceeded, InputError, NotInCrowd, UnreadableSource
-from incrowd.measures.exposure.assess import CARE, assess_person
+from incrowd.measures.exposure.assess import CARE, assess_alone, assess_person
 from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.comparison import compare
 from incrowd.measures.exposure.explain import own_posts
@@ -209,6 +209,19 @@ def test_quantiles_read_back_the_same_and_small_crowds_stay_hidden(scored: Score
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(UnreadableSource, match="expected quantiles"):
         load_quantiles(path)
+
+
+def test_a_person_finds_their_rank_with_nobody_elses_posts(
+    made: SyntheticPosts, space: BagOfWords, scored: Scored
+) -> None:
+    published = quantiles(scored)
+    for row in (0, 40, 80):
+        user = scored.users[row]
+        mine = score(Crowd.from_frame(made.to_frame().filter(pl.col("user") == user)), space)
+        found = assess_alone(mine, user, "debts", published)
+        assert found.interval is not None
+        assert found.interval[0] <= scored.ranks("debts")[row] <= found.interval[1]
+        assert found.crowd_size == 120
 
 
 # Streams

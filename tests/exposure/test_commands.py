@@ -115,3 +115,12 @@ def test_quantiles_are_published(incrowd, tiny_crowd: Crowd, tmp_path: Path) -> 
     made = incrowd("exposure", "publish", tiny_crowd.path, "--out", path, "--json")
     assert json.loads(made.out) == {"out": str(path), "people": 60, "groups": 6, "topics": STARTER}
     assert json.loads(path.read_text())["edges"] == [0, 10, 20, 30, 40, 50, 60]
+
+    alone = ("exposure", "rank", tiny_crowd.path, "--quantiles", path, "--topic", "debts", "--json")
+    (found,) = json.loads(incrowd(*alone, "--user", "alex").out)["assessments"]
+    whole = incrowd("exposure", "rank", tiny_crowd.path, "--topic", "debts", "--json", "--user", "alex")
+    best, worst = found["interval"]
+    assert best <= json.loads(whole.out)["assessments"][0]["value"] <= worst
+    assert incrowd(*alone).code == 2
+    other = incrowd(*alone, "--user", "alex", "--weeks", "2")
+    assert (other.code, "published with weeks = 3" in other.err) == (2, True)

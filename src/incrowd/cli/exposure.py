@@ -48,7 +48,7 @@ Dimensions = Annotated[
 Breadth = Annotated[float, typer.Option("--breadth", help="k: the share of a domain that makes it broad.")]
 Weeks = Annotated[int, typer.Option("--weeks", help="m: in how many periods a lasting interest shows.")]
 Days = Annotated[int, typer.Option("--days", help="Length of a period in days.")]
-Literal = Annotated[bool, typer.Option("--literal", help="The definitions as printed, for comparison.")]
+AsPrinted = Annotated[bool, typer.Option("--literal", help="The definitions as printed, for comparison.")]
 
 
 @app.command()
@@ -187,6 +187,12 @@ def rank(
         list[str] | None, typer.Option("--topic", help="A topic [default: all]. Repeat it.")
     ] = None,
     user: Annotated[str | None, typer.Option("--user", help="Your own name: where you rank and why.")] = None,
+    quantiles: Annotated[
+        Path | None,
+        typer.Option(
+            "--quantiles", help="A crowd's published quantiles: DIR then needs your own posts only."
+        ),
+    ] = None,
     community: Community = None,
     model: Model = None,
     file: TopicFile = None,
@@ -194,7 +200,7 @@ def rank(
     breadth: Breadth = 0.3,
     weeks: Weeks = 3,
     days: Days = 7,
-    literal: Literal = False,
+    literal: AsPrinted = False,
     memory: Memory = "1GiB",
     fail_above: FailAbove = None,
     as_json: AsJson = False,
@@ -205,7 +211,9 @@ def rank(
     you, from 0 to 1, for your worst topic.
     """
     from incrowd.crowd import Crowd
-    from incrowd.measures.exposure.assess import assess_person
+    from incrowd.errors import InputError
+    from incrowd.measures.exposure.assess import assess_alone, assess_person
+    from incrowd.measures.exposure.publish import load_quantiles
     from incrowd.measures.exposure.scoring import score, summary
 
     options = _options(community, dimension, breadth, weeks, days, literal, memory)
@@ -213,13 +221,19 @@ def rank(
     wanted = topic or list(space.topics.sensitive)
     for name in wanted:
         space.topics.place(name)
+    if quantiles is not None and user is None:
+        raise InputError("--quantiles tells one person their rank; add --user with your own name")
     person = None if user is None else opened.user(user)
     with progress_bar("comparing posts") as progress:
         scored = score(opened, space, options, progress)
         if person is None:
             totals = [summary(scored, name) for name in wanted]
         else:
-            found = [assess_person(opened, scored, person, name) for name in wanted]
+            if quantiles is None:
+                found = [assess_person(opened, scored, person, name) for name in wanted]
+            else:
+                published = load_quantiles(quantiles)
+                found = [assess_alone(scored, person, name, published) for name in wanted]
             found.sort(key=lambda one: (not one.defined, one.value))
     if person is None:
         show_json({"people": len(scored.users), "topics": totals}) if as_json else _show_totals(totals)
@@ -244,7 +258,7 @@ def evaluate(
     breadth: Breadth = 0.3,
     weeks: Weeks = 3,
     days: Days = 7,
-    literal: Literal = False,
+    literal: AsPrinted = False,
     memory: Memory = "1GiB",
     as_json: AsJson = False,
 ) -> None:

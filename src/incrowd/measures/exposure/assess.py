@@ -9,6 +9,7 @@ import numpy as np
 
 from incrowd.measures.exposure.definition import Floats
 from incrowd.measures.exposure.explain import OwnPosts, evidence, impression, own_posts
+from incrowd.measures.exposure.publish import Quantiles
 from incrowd.measures.exposure.scoring import Scored
 from incrowd.measures.exposure.spec import ADVERSARIES, method_name
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
@@ -51,6 +52,37 @@ def assess_person(crowd: Crowd, scored: Scored, user: str, topic: str) -> Assess
         evidence=parts,
         explained=math.fsum(part.contribution for part in parts) if parts else None,
         advice=advice(posts, scored, row, place),
+    )
+
+
+def assess_alone(own: Scored, user: str, topic: str, published: Quantiles) -> Assessment:
+    """Return where a person ranks in a crowd they know only by its published quantiles.
+
+    `own` needs nobody's posts but the person's. The value is the most exposed rank that fits, the interval goes
+    to the least exposed one.
+    """
+    published.check(own)
+    risk = float(own.risks()[own.place(user), own.space.topics.place(topic)])
+    if math.isnan(risk):
+        return _undefined(own, topic, published.people)
+    best, worst = published.rank(topic, risk)
+    return Assessment(
+        measure="exposure",
+        subject=f"you, topic {topic}",
+        value=float(best),
+        unit="rank",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning=(
+            f"To {ADVERSARIES[own.space.name]}, you are between number {best:,} and {worst:,} of "
+            f"{published.people:,} for {topic} (1 is the most exposed). {CARE}"
+        ),
+        standing=Standing.HEURISTIC,
+        assumptions=_assumptions(own),
+        interval=(float(best), float(worst)),
+        baseline=(published.people + 1) / 2,
+        crowd_rank=best,
+        crowd_size=published.people,
+        threats=(Threat.INFERENCE,),
     )
 
 

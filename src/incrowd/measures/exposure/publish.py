@@ -56,6 +56,15 @@ class Quantiles:
         worst = self.people - self.edges[last_below] if last_below >= 0 else self.people
         return best, worst
 
+    def check(self, scored: Scored) -> None:
+        """Raise unless a person's risks were computed as the published ones were."""
+        for name, value in _parameters(scored).items():
+            if name != "community" and self.parameters.get(name) != value:
+                raise InputError(
+                    f"the quantiles were published with {name} = {self.parameters.get(name)!r}, your risk was "
+                    f"computed with {value!r}; use the provider's topics, model and options"
+                )
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain types."""
         return {
@@ -89,9 +98,12 @@ def quantiles(scored: Scored, smallest: int = 10) -> Quantiles:
         smallest=smallest,
         edges=tuple(edges.tolist()),
         risks={name: _group_means(risks[:, at], edges) for at, name in enumerate(names)},
-        parameters=scored.options.parameters()
-        | {"topics": scored.space.topics.hash, "space": scored.space.hash},
+        parameters=_parameters(scored),
     )
+
+
+def _parameters(scored: Scored) -> dict[str, Any]:
+    return scored.options.parameters() | {"topics": scored.space.topics.hash, "space": scored.space.hash}
 
 
 def _group_means(values: Floats, edges: NDArray[np.int64]) -> tuple[float, ...]:
