@@ -156,3 +156,23 @@ def exposure(
         judged = read_labels(labels, opened)
         study = exposure_study(opened, all_spaces(model, topics), judged, options, progress)
     finish(study, out, as_json)
+
+
+@app.command()
+def belief(
+    crowd: CrowdFolder,
+    out: Out = None,
+    people: Annotated[int, typer.Option("--people", help="Held-out people looked at, at most.")] = 400,
+    sigma: Annotated[float, typer.Option("--sigma", help="What the tried policy allows, 0 to 1.")] = 0.5,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """What do published attributes give away, how honestly, and what repairs it (paper 000, section 4)?"""
+    from incrowd.crowd import Crowd
+    from incrowd.measures.belief.table import attribute_table
+    from incrowd.study.belief import BeliefStudyOptions, belief_study
+
+    options = BeliefStudyOptions(people=people, sigma=sigma, seed=seed)
+    with progress_bar("hiding and guessing"):
+        study = belief_study(attribute_table(Crowd(crowd)), options)
+    finish(study, out, as_json)

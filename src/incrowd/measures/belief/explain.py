@@ -27,7 +27,7 @@ def steps(adversary: Adversary, evidence: Evidence, one: Requirement) -> tuple[P
     names = [f"your {evidence.space.attributes[place]}" for place in order]
     moves = np.diff(reached, prepend=nothing)
     parts = [Part(what=name, contribution=float(move)) for name, move in zip(names, moves[1:], strict=True)]
-    if moves[0] != 0:
+    if abs(moves[0]) > 1e-12:
         parts.append(Part(what="your words and communities", contribution=float(moves[0])))
     return tuple(parts)
 

@@ -21,6 +21,8 @@ ROWS = 2000
 PEOPLE = 150
 SWEEPS = 2
 START = 0.9
+WORTH = 2.0
+"""Trusting an attribute more must explain the sample better by so many nats in all, or it is chance."""
 FLOOR = 1e-6
 """A value that was ruled out and is true costs this much, not everything."""
 
@@ -48,6 +50,7 @@ def fitted_belief(table: AttributeTable, targets: Sequence[int] | None = None, s
 def _best(belief: CrowdBelief, evidence: Evidence, targets: list[int]) -> Floats:
     """Improve one attribute's smoothing at a time."""
     chosen, score = belief.smoothing.copy(), _score(belief, evidence, targets)
+    needed = WORTH / max(1, int((evidence.seen[:, targets] != HIDDEN).sum()))
     for _ in range(SWEEPS):
         before = score
         for place in range(len(chosen)):
@@ -57,7 +60,7 @@ def _best(belief: CrowdBelief, evidence: Evidence, targets: list[int]) -> Floats
                 tried = chosen.copy()
                 tried[place] = value
                 reached = _score(replace(belief, smoothing=tried), evidence, targets)
-                if reached > score:
+                if reached > score + (needed if value < chosen[place] else 0.0):
                     chosen, score = tried, reached
         if score - before < 1e-4:
             break
