@@ -7,7 +7,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from incrowd.measures.microdata.set_sizes_cpu import _mix
+from incrowd.measures.microdata.set_sizes_cpu import _mix, _place, _uniform
 
 
 @nb.njit(cache=True, nogil=True)
@@ -36,22 +36,18 @@ def _common(some, others):
     kept = np.empty(len(some), dtype=np.int32)
     count = 0
     for person in some:
-        at = np.searchsorted(others, person)
-        if at < len(others) and others[at] == person:
+        at = _place(others, person)
+        if at > 0 and others[at - 1] == person:
             kept[count] = person
             count += 1
     return kept[:count]
 
 
 @nb.njit(cache=True)
-def _uniform(state):
-    return np.float64(_mix(state) >> np.uint64(11)) / 2.0**53
-
-
-@nb.njit(cache=True)
 def _believe(items, size, wrong, popular, state, pool, believed):
     """Draw `size` of the person's items, then `wrong` others by popularity; return the generator's state."""
-    pool[:] = np.arange(len(items))
+    for k in range(len(items)):
+        pool[k] = k
     for k in range(size):
         state += np.uint64(1)
         pick = k + np.int64(_uniform(state) * (len(items) - k))
@@ -61,9 +57,9 @@ def _believe(items, size, wrong, popular, state, pool, believed):
         item = -1
         for _ in range(100):  # nearly always the first draw; a person who has everything keeps a doubtful one
             state += np.uint64(1)
-            item = np.int64(min(np.searchsorted(popular, _uniform(state), "right"), len(popular) - 1))
-            at = np.searchsorted(items, item)
-            if at >= len(items) or items[at] != item:
+            item = min(_place(popular, _uniform(state)), len(popular) - 1)
+            at = _place(items, item)
+            if at == 0 or items[at - 1] != item:
                 break
         believed[size + k] = item
     return state
@@ -88,9 +84,7 @@ def scoring_attack(
         pool, believed = np.empty(n, dtype=np.int64), np.empty(n + wrong, dtype=np.int64)
         for _ in range(rounds):
             state += np.uint64(1)
-            level = min(
-                np.searchsorted(cumulative, _uniform(state) * cumulative[-1], "right"), high - low - 1
-            )
+            level = min(_place(cumulative, _uniform(state) * cumulative[-1]), high - low - 1)
             size = sizes[low + level]
             state = _believe(items, size, wrong, popular, state, pool, believed)
             seen = 0

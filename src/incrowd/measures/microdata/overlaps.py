@@ -137,7 +137,9 @@ def shares_of(sizes: NDArray[np.int64], rows: int = 16) -> list[NDArray[np.int64
     """Deal rows out in small shares, heavy and light ones in each, so that all cores finish together."""
     order = np.argsort(-np.asarray(sizes), kind="stable")
     count = -(-len(order) // rows)
-    return [order[share::count] for share in range(count)]
+    return [
+        np.ascontiguousarray(order[share::count]) for share in range(count)
+    ]  # one layout, one compilation
 
 
 def in_threads(task: Callable[[NDArray[np.int64]], None], shares: list[NDArray[np.int64]]) -> None:

@@ -109,7 +109,8 @@ def _walk(shares, who, table, items, start, depth0, least, most, leaf, tail, bud
     """
     width = table.shape[1]
     fits = np.empty((most + 2, width), dtype=np.uint64)
-    fits[depth0] = ~np.uint64(0)
+    for w in range(width):
+        fits[depth0, w] = ~np.uint64(0)
     if len(who) & 63:
         fits[depth0, width - 1] = (np.uint64(1) << np.uint64(len(who) & 63)) - np.uint64(1)
     next_item = np.empty(most + 2, dtype=np.int64)
@@ -138,7 +139,9 @@ def _walk(shares, who, table, items, start, depth0, least, most, leaf, tail, bud
             _settle(shares, fitting, count, depth + 1, item + 1, items, tail, found)
         elif count <= 64 and width > 1:
             _members(fits[depth + 1], who, fitting, 64)
-            few = fitting[:count].copy()
+            few = np.empty(count, dtype=np.int64)
+            for k in range(count):
+                few[k] = fitting[k]
             narrow = _by_item(shares, few, items)
             budget[0] -= items * count // 16
             if not _narrow(
@@ -188,15 +191,17 @@ def _narrow(shares, who, table, items, start, depth0, least, most, leaf, tail, b
 @nb.njit(cache=True, nogil=True)
 def search(shares, items, least, most, leaf, tail, steps, found):
     """Fill found[k] = Pr(k others fit) exactly; False if it would take more than `steps`."""
-    people = len(shares)
-    everybody = np.arange(people)
+    people, zero = np.int64(len(shares)), np.int64(0)
+    everybody, budget = np.empty(people, dtype=np.int64), np.empty(1, dtype=np.int64)
+    for person in range(people):
+        everybody[person] = person
+    budget[0] = steps
     found[people] += leaf[0]
     if people <= 2:
-        _settle(shares, everybody, people, 0, 0, items, tail, found)
+        _settle(shares, everybody, people, zero, zero, items, tail, found)
         return True
-    budget = np.array([steps], dtype=np.int64)
     table = _by_item(shares, everybody, items)
-    return _walk(shares, everybody, table, items, 0, 0, least, most, leaf, tail, budget, found)
+    return _walk(shares, everybody, table, items, zero, zero, least, most, leaf, tail, budget, found)
 
 
 @nb.njit(cache=True)
@@ -208,20 +213,39 @@ def _mix(state):
     return z ^ (z >> np.uint64(31))
 
 
+@nb.njit(cache=True)
+def _uniform(state):
+    """A number from 0 up to 1."""
+    return np.float64(_mix(state) >> np.uint64(11)) / 2.0**53
+
+
+@nb.njit(cache=True)
+def _place(ascending, value):
+    """How many numbers of an ascending list are at most `value` (np.searchsorted takes seconds to compile)."""
+    low, high = 0, len(ascending)
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @nb.njit(cache=True, nogil=True)
 def draw(shares, items, sizes, cumulative, wrong, rounds, seed, number, found):
     """Count in found[k] how many of `rounds` random samples fit exactly k others."""
     people, width = shares.shape
     state = _mix(_mix(np.uint64(seed) + np.uint64(1)) ^ np.uint64(number))
-    pool = np.arange(items)
-    sample = np.zeros(width, dtype=np.uint64)
+    pool, sample = np.empty(items, dtype=np.int64), np.zeros(width, dtype=np.uint64)
+    for k in range(items):
+        pool[k] = k
     for _ in range(rounds):
         state += np.uint64(1)
-        level = np.searchsorted(
-            cumulative, np.float64(_mix(state) >> np.uint64(11)) / 2.0**53 * cumulative[-1], "right"
-        )
+        level = _place(cumulative, _uniform(state) * cumulative[-1])
         size = sizes[min(level, len(sizes) - 1)]
-        sample[:] = 0
+        for w in range(width):
+            sample[w] = np.uint64(0)
         for k in range(size):  # the first `size` places of a shuffle
             state += np.uint64(1)
             # 2^64 is so much larger than any profile that the remainder's bias is below 1e-14.
