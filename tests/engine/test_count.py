@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 
 import polars as pl
 import pytest
@@ -10,8 +11,10 @@ from backports import zstd
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.engine import connect
 from incrowd.engine.count import count_files
+from incrowd.engine.counted import read_counts
 from incrowd.errors import SchemaError, UnreadableSource
-from incrowd.text import TextOptions, tokenise
+from incrowd.text import TextOptions, count_tokens, tokenise
+from incrowd.text.filters import Filters
 
 POSTS = [
     [("ann", "books", "Dune, Dune and MORE dune!"), ("bob", "books", "see www.example.org :)")],
@@ -109,3 +112,30 @@ def test_files_of_ratings_are_refused(tmp_path):
     path.write_text("user,item,value\nann,dune,5\n")
     with pytest.raises(SchemaError, match="files of posts"):
         count_files([path], tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "filters", [Filters(), Filters(min_posts=2), Filters(min_profiles=2, drop_largest=1)]
+)
+def test_counts_of_files_are_those_of_their_posts_together(files, tmp_path, filters):
+    count_files(files, tmp_path / "out")
+    found = read_counts(tmp_path / "out", filters=filters)
+    kept = [post for posts in POSTS for post in posts if post[0] in {"ann", "bob", "eve"} and post[2]]
+    together = pl.DataFrame(kept, schema=["user", "community", "text"], orient="row")
+    known = count_tokens(together, **asdict(filters))
+    assert found.vocabulary.equals(known.vocabulary)
+    assert found.identities.equals(known.identities)
+    assert found.dropped.equals(known.dropped)
+    assert found.matrix.dtype == known.matrix.dtype
+    assert (found.matrix.toarray() == known.matrix.toarray()).all()
+    assert found.options_hash == known.options_hash
+
+
+def test_people_who_say_nothing_but_stop_words_are_dropped_with_a_reason(tmp_path):
+    path = tmp_path / "posts.jsonl"
+    rows = [{"author": "ann", "text": "the and of"}, {"author": "bob", "text": "dune"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    count_files([path], tmp_path / "out")
+    found = read_counts(tmp_path / "out")
+    assert found.identities["user"].to_list() == ["bob"]
+    assert found.dropped.rows() == [("ann", "default", "empty_profile")]
