@@ -158,3 +158,9 @@ def test_groups_of_columns_stay_small_and_hold_everything() -> None:
     assert sorted(place for group in groups for place in group) == list(range(10))
     assert all(np.prod([sizes[place] for place in group]) <= CELLS for group in groups)
     assert len(groups) < 7
+
+
+def test_an_attribute_nobody_gave_is_believed_evenly() -> None:
+    table = table_of(Space.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, HIDDEN], [1, HIDDEN]]))
+    evidence = Evidence(table.space, table.space.encode({"a": "x"}))
+    assert CrowdBelief.learn(table, 0.1).posteriors([1], evidence)[0].tolist() == [[0.5, 0.5]]

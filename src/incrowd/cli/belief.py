@@ -30,7 +30,10 @@ def check(
         str, typer.Option("--adversary", help="stranger (does not know your row) or insider (does).")
     ] = "stranger",
     smoothing: Annotated[
-        float | None, typer.Option("--smoothing", help="How far people differ from those like them, 0 to 1.")
+        float | None,
+        typer.Option(
+            "--smoothing", help="How far people differ from those like them, 0 to 1; left out: fitted."
+        ),
     ] = None,
     largest: Annotated[int, typer.Option("--largest", help="Search sets of up to so many attributes.")] = 4,
     text: Annotated[bool, typer.Option("--text", help="Also use what the person's words suggest.")] = False,
@@ -46,7 +49,7 @@ def check(
     from incrowd.measures.belief.assess import check_policy
     from incrowd.measures.belief.policy import load_policy
     from incrowd.measures.belief.rules import load_rules
-    from incrowd.measures.belief.spec import SMOOTHING, BeliefOptions
+    from incrowd.measures.belief.spec import BeliefOptions
     from incrowd.measures.belief.table import attribute_table
 
     opened = Crowd(crowd)
@@ -54,7 +57,7 @@ def check(
     options = BeliefOptions(
         engine=engine,  # type: ignore[arg-type]  # the value checks itself
         adversary=adversary,  # type: ignore[arg-type]
-        smoothing=SMOOTHING if smoothing is None else smoothing,
+        smoothing=smoothing,
         largest=largest,
         text=text,
         seed=seed,

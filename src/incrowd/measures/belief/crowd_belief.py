@@ -210,4 +210,5 @@ def _merged(columns: list[Ints], space: Space, weights: Floats) -> tuple[NDArray
 
 def _shares(codes: NDArray[np.int32], size: int) -> Floats:
     counted = np.bincount(codes[codes != HIDDEN], minlength=size).astype(np.float64)
-    return np.asarray(counted / counted.sum())
+    # Of an attribute nobody here gave, nothing is known: every value is as probable.
+    return np.asarray(counted / counted.sum() if counted.any() else np.full(size, 1 / size))

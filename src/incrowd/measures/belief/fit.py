@@ -16,7 +16,7 @@ from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints
 from incrowd.measures.belief.table import AttributeTable
 
-GRID = (0.1, 0.4, 0.8, 0.97, 1.0)
+GRID = (0.01, 0.1, 0.4, 0.8, 0.97, 1.0)
 ROWS = 2000
 PEOPLE = 150
 SWEEPS = 2
