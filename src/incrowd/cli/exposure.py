@@ -212,7 +212,7 @@ def rank(
     """
     from incrowd.crowd import Crowd
     from incrowd.errors import InputError
-    from incrowd.measures.exposure.assess import assess_alone, assess_person
+    from incrowd.measures.exposure.assess import assess_alone, assess_topics
     from incrowd.measures.exposure.publish import load_quantiles
     from incrowd.measures.exposure.scoring import score, summary
 
@@ -228,12 +228,11 @@ def rank(
         scored = score(opened, space, options, progress)
         if person is None:
             totals = [summary(scored, name) for name in wanted]
+        elif quantiles is None:
+            found = assess_topics(opened, scored, person, wanted)
         else:
-            if quantiles is None:
-                found = [assess_person(opened, scored, person, name) for name in wanted]
-            else:
-                published = load_quantiles(quantiles)
-                found = [assess_alone(scored, person, name, published) for name in wanted]
+            published = load_quantiles(quantiles)
+            found = [assess_alone(scored, person, name, published) for name in wanted]
             found.sort(key=lambda one: (not one.defined, one.value))
     if person is None:
         show_json({"people": len(scored.users), "topics": totals}) if as_json else _show_totals(totals)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,19 +23,30 @@ ON_TOPIC = 0.5
 """Posts at least this share as similar as the most similar one count as posts on the topic."""
 
 
+def assess_topics(crowd: Crowd, scored: Scored, user: str, topics: Iterable[str]) -> list[Assessment]:
+    """Return where a person (by id) ranks for each of some topics, most exposed first."""
+    scored.place(user)
+    posts = own_posts(crowd, scored, user)
+    found = [_assess(posts, scored, user, topic) for topic in topics]
+    return sorted(found, key=lambda one: (not one.defined, one.value))
+
+
 def assess_person(crowd: Crowd, scored: Scored, user: str, topic: str) -> Assessment:
     """Return where a person (by id) ranks for a topic, with the posts and words that put them there.
 
     The value is their R-Susceptibility: 1 is the most exposed person of the community. The evidence adds up
     to the risk score behind the rank.
     """
+    return assess_topics(crowd, scored, user, [topic])[0]
+
+
+def _assess(posts: OwnPosts, scored: Scored, user: str, topic: str) -> Assessment:
     place, row = scored.space.topics.place(topic), scored.place(user)
     risks = scored.risks()[:, place]
     mine, people = float(risks[row]), len(risks)
     if math.isnan(mine):
         return _undefined(scored, topic, people)
     rank = int(scored.ranks(topic)[row])
-    posts = own_posts(crowd, scored, user)
     parts = () if scored.options.literal else evidence(posts, scored, place)
     return Assessment(
         measure="exposure",
