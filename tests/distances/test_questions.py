@@ -191,7 +191,7 @@ def test_means_do_not_depend_on_the_order_of_tiles():
 
 def test_a_matrix_beyond_the_budget_is_refused_with_a_way_out():
     with pytest.raises(BudgetExceeded, match="ball_sizes"):
-        distances.pairwise(CROWD, compute=Compute(memory=60 * 60 - 1))
+        distances.pairwise(CROWD, compute=Compute(memory=8 * 60 * 60 - 1))
 
 
 @pytest.mark.parametrize(

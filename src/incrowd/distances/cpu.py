@@ -6,7 +6,8 @@ Only shared words matter. With base-2 logarithms the Jensen-Shannon divergence i
     f(p, q)   = (p+q) log₂(p+q) − p log₂ p − q log₂ q,
 
 so a word that only one of two people uses costs nothing. Hellinger (Σ √p√q), total variation (Σ min(p, q))
-and the angle (Σ pq) have the same form with another f; one set of loops (`cpu_jit.py`) serves all four.
+and the angle (Σ pq) have the same form with another f; one set of loops (`cpu_jit.py`,
+`cpu_pairs.py`) serves all four.
 
 1. *Frequent words* (used by more than a fifth of people) are laid out word by word for 64 people at a time.
    One word of one person meets all 64 in eight vector instructions, logarithm included (a polynomial, in
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 FREQUENT = 0.2
 """Share of people who use a word for it to be laid out densely: where both ways cost the same."""
-RARE_TERMS = 16.0
+RARE_TERMS = 32.0
 """Shared words an average pair has in one block of rare words."""
 SUBSTRIP = 2048
 """Columns whose posting lists are held at once."""
@@ -170,7 +171,7 @@ class CpuKernel:
 
     def exact(self, state: State, rows: Ints, columns: Ints) -> Floats:
         """Compute listed pairs in double precision."""
-        from incrowd.distances.cpu_jit import exact_pairs
+        from incrowd.distances.cpu_pairs import exact_pairs
 
         distances: Floats = exact_pairs(state.x.arrays, state.y.arrays, rows, columns, state.rule.metric)
         return distances
@@ -197,7 +198,7 @@ class Standing:
 
     def settle(self, radii: Floats, guesses: Ints, below: float) -> None:
         """Compute the pairs near a radius, or nearer than `below`, in double precision."""
-        from incrowd.distances.cpu_jit import exact_pairs, near_radius
+        from incrowd.distances.cpu_pairs import exact_pairs, near_radius
 
         triangle = self.tile.diagonal
         a, b = near_radius(self.distances, radii, guesses, CpuKernel.tolerance, below, triangle)
@@ -214,7 +215,7 @@ class Standing:
 
 def _counts(state: State, radii: Floats, tile: Tile) -> tuple[Array, Array]:
     """Count a tile's pairs by radius, decided in double precision, people in their own order."""
-    from incrowd.distances.cpu_jit import count_within, first_guesses
+    from incrowd.distances.cpu_pairs import count_within, first_guesses
 
     standing, guesses = _standing(state, tile), first_guesses(radii)
     standing.settle(radii, guesses, below=0.0)
@@ -225,7 +226,7 @@ def _counts(state: State, radii: Floats, tile: Tile) -> tuple[Array, Array]:
 
 def _standing(state: State, tile: Tile) -> Standing:
     """Compute a tile: sums over shared words, distances from them, the small ones again."""
-    from incrowd.distances.cpu_jit import to_distances
+    from incrowd.distances.cpu_pairs import to_distances
 
     rows = _strip(state, state.x, tile.rows)
     columns = rows if tile.diagonal else _strip(state, state.y, tile.columns)

@@ -23,7 +23,7 @@ BLOCK = 256
 """Words in a block: a panel then fits the second-level cache."""
 FLUSH = 32
 """Words summed in single precision before the sum moves to double."""
-BAND = 64
+BAND = 32
 """Rows that meet the posting lists together, so that a list is read once for all of them."""
 ENTROPY, PRODUCT, OVERLAP = 0, 1, 2
 """What a shared word adds: (p+q) log2(p+q) − p log2 p − q log2 q, or p q, or min(p, q)."""
@@ -33,19 +33,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 Array = npt.NDArray[Any]
 
 
-def _jit(function: F) -> F:
+def jit(function: F) -> F:
     """Compile. Sums may use fused multiply-add but are never reordered: tiles must not change results."""
     compiled: Any = nb.njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")(function)
     return compiled  # type: ignore[no-any-return]
 
 
-def _jit_plain(function: F) -> F:
-    """Compile without contraction, so that formulas symmetric on paper are symmetric to the bit."""
-    compiled: Any = nb.njit(nogil=True, cache=True, error_model="numpy")(function)
-    return compiled  # type: ignore[no-any-return]
-
-
-def _inline(function: F) -> F:
+def inline(function: F) -> F:
+    """Compile into its callers."""
     compiled: Any = nb.njit(inline="always", fastmath={"contract"}, error_model="numpy")(function)
     return compiled  # type: ignore[no-any-return]
 
@@ -74,7 +69,7 @@ _C6, _C7 = f4(0.236890331 * LOG_UNIT), f4(-0.145744375 * LOG_UNIT)
 _SQRT_HALF, _EXPONENT, _ONE = i4(0x3F3504F3), i4(-0x800000), f4(1)
 
 
-@_inline
+@inline
 def log2_units(s: Any) -> Any:
     """log2 of a positive float32, times 2**23."""
     bits = _bits(s)
@@ -86,14 +81,14 @@ def log2_units(s: Any) -> Any:
     return f4(exponent) + t * (low + (t2 * t2) * high)
 
 
-@_inline
+@inline
 def _entropy(p: Any, p_aux: Any, q: Any, q_aux: Any) -> Any:
     """(p+q) log2(p+q) − p log2 p − q log2 q, with x log2 x at hand as auxiliary numbers. 0 if q is 0."""
     s = p + q
     return s * log2_units(s) - (p_aux + q_aux)  # p and q may change places without changing a bit
 
 
-@_inline
+@inline
 def _terms(kind: int, p: Any, p_aux: Any, q: Array, q_aux: Array, terms: Array, count: int) -> None:
     """Write what one word adds for each of `count` people."""
     if kind == ENTROPY:
@@ -107,7 +102,7 @@ def _terms(kind: int, p: Any, p_aux: Any, q: Array, q_aux: Array, terms: Array, 
             terms[m] = min(p, q[m])
 
 
-@_inline
+@inline
 def _add_terms(kind: int, p: Any, p_aux: Any, q: Array, q_aux: Array, sums: Array) -> None:
     """Add what one word adds for each of LANES people."""
     if kind == ENTROPY:
@@ -138,7 +133,7 @@ class Strip(NamedTuple):
     """x log2 x of the value, if the kind is ENTROPY."""
 
 
-@_jit
+@jit
 def count_words(rows: Any, first: int, people: int, block_of: Array, blocks: int) -> Array:
     """Count everybody's words in every block: (blocks, people)."""
     indptr, indices, _, _ = rows
@@ -149,7 +144,7 @@ def count_words(rows: Any, first: int, people: int, block_of: Array, blocks: int
     return counts
 
 
-@_jit
+@jit
 def fill_strip(
     rows: Any, first: int, order: Array, starts: Array, block_of: Array, slot_of: Array, scales: Array,
     root: bool, kind: int,
@@ -172,7 +167,7 @@ def fill_strip(
     return words, values, aux
 
 
-@_jit
+@jit
 def _fill_panel(columns: Any, block: int, left: int, people: int, panel: Array, panel_aux: Array) -> None:
     """Lay a block of words of up to LANES people out word by word, zeros where a word is not used."""
     _, _, starts, words, values, aux = columns
@@ -184,7 +179,7 @@ def _fill_panel(columns: Any, block: int, left: int, people: int, panel: Array, 
             panel_aux[words[k], lane] = aux[k]
 
 
-@_jit
+@jit
 def add_frequent(
     kind: int, rows: Any, columns: Any, begin: Array, reached: Array, blocks: int, scales: Array, out: Array,
     row_step: int, column_step: int,
@@ -219,7 +214,7 @@ def add_frequent(
                 totals[:] = 0.0
 
 
-@_jit
+@jit
 def _postings(
     strip: Any, block: int, left: int, right: int, word_count: int
 ) -> tuple[Array, Array, Array, Array]:
@@ -244,7 +239,7 @@ def _postings(
     return offsets[:-1], who, by_word, by_word_aux
 
 
-@_jit
+@jit
 def add_rare(
     kind: int, rows: Any, columns: Any, block: int, left: int, right: int, word_count: int, triangle: bool,
     scale: float, out: Array,
@@ -283,143 +278,7 @@ def add_rare(
             sums[:] = 0.0
 
 
-ROOT_OF_REST, REST, ANGLE = 0, 1, 2
-"""How a shared sum becomes a distance: sqrt(mass − c·sum), mass − c·sum, arccos(c·sum)/π."""
-
-
-@_jit
-def to_distances(
-    shared: Array, row_mass: Array, column_mass: Array, factor: float, shape: int, triangle: bool
-) -> None:
-    """Turn sums over shared words into distances, in place; NaN where a side is empty."""
-    height, width = shared.shape
-    for a in range(height):
-        for b in range(a if triangle else 0, width):
-            rest = 0.5 * (row_mass[a] + column_mass[b]) - factor * shared[a, b]
-            if shape == ROOT_OF_REST:
-                d = np.sqrt(min(max(rest, 0.0), 1.0))
-            elif shape == REST:
-                d = min(max(rest, 0.0), 1.0)
-            else:
-                d = np.arccos(min(max(factor * shared[a, b], 0.0), 1.0)) / np.pi
-            if triangle and a == b:
-                d = 0.0
-            if row_mass[a] == 0.0 or column_mass[b] == 0.0:
-                d = np.nan
-            shared[a, b] = d
-            if triangle:
-                shared[b, a] = d
-
-
-CELLS = 4096
-"""Steps of the table that says where to start looking for a distance among sorted radii."""
-
-
-def first_guesses(radii: Array) -> Array:
-    """Return, for every step of [0, 1], the first radius that is not below it."""
-    return np.searchsorted(radii, np.arange(CELLS + 1) / CELLS, side="left")
-
-
-@_inline
-def _reach(radii: Array, guesses: Array, d: float) -> Any:
-    """Return the number of the smallest radius >= d."""
-    at = guesses[int(d * CELLS)]
-    while at < len(radii) and radii[at] < d:
-        at += 1
-    return at
-
-
-@_jit
-def near_radius(
-    distances: Array, radii: Array, guesses: Array, tolerance: float, below: float, triangle: bool
-) -> tuple[Array, Array]:
-    """List the pairs within `tolerance` of a radius or nearer than `below`; behind the diagonal only once."""
-    height, width = distances.shape
-    rows, columns = np.empty(64, np.int64), np.empty(64, np.int64)
-    found = 0
-    for a in range(height):
-        for b in range(a + 1 if triangle else 0, width):
-            d = distances[a, b]
-            if np.isnan(d):
-                continue
-            close = d < below
-            if len(radii) and not close:
-                at = _reach(radii, guesses, d)
-                close = (at > 0 and d - radii[at - 1] <= tolerance) or (
-                    at < len(radii) and radii[at] - d <= tolerance
-                )
-            if close:
-                if found == len(rows):
-                    rows, columns = np.append(rows, rows), np.append(columns, columns)
-                rows[found], columns[found] = a, b
-                found += 1
-    return rows[:found], columns[:found]
-
-
-@_jit
-def count_within(distances: Array, radii: Array, guesses: Array, triangle: bool) -> tuple[Array, Array]:
-    """Count, for every row and column, pairs by the smallest radius that reaches them (self included)."""
-    height, width = distances.shape
-    by_row = np.zeros((height, len(radii) + 1), i4)
-    by_column = np.zeros((width, len(radii) + 1), i4)
-    for a in range(height):
-        for b in range(width):
-            at = _reach(radii, guesses, distances[a, b])
-            by_row[a, at] += i4(1)
-            if not triangle:
-                by_column[b, at] += i4(1)
-    return by_row, by_column
-
-
-JENSEN_SHANNON, TOTAL_VARIATION, HELLINGER, ANGULAR = 0, 1, 2, 3
-
-
-@_jit_plain
-def exact_pairs(x: Any, y: Any, rows: Array, columns: Array, metric: int) -> Array:
-    """Compute listed pairs in double precision by formulas without cancellation, symmetric to the bit."""
-    x_indptr, x_indices, x_data, x_factors = x
-    y_indptr, y_indices, y_data, y_factors = y
-    distances = np.empty(len(rows))
-    for n in range(len(rows)):
-        i, i_end = x_indptr[rows[n]], x_indptr[rows[n] + 1]
-        j, j_end = y_indptr[columns[n]], y_indptr[columns[n] + 1]
-        total, other = 0.0, 0.0
-        empty = i == i_end or j == j_end
-        while i < i_end or j < j_end:
-            word = x_indices[i] if i < i_end else y_indices[j]
-            if j < j_end and y_indices[j] < word:
-                word = y_indices[j]
-            p = q = 0.0
-            if i < i_end and x_indices[i] == word:
-                p = x_data[i] * x_factors[rows[n]] if metric == ANGULAR else x_data[i]
-                i += 1
-            if j < j_end and y_indices[j] == word:
-                q = y_data[j] * y_factors[columns[n]] if metric == ANGULAR else y_data[j]
-                j += 1
-            if metric == JENSEN_SHANNON:
-                if p == 0.0 or q == 0.0:
-                    total += p + q
-                elif p != q:
-                    m = (p + q) / 2
-                    total += p * np.log2(p / m) + q * np.log2(q / m)
-            elif metric == TOTAL_VARIATION:
-                total += abs(p - q)
-            elif metric == HELLINGER:
-                total += (np.sqrt(p) - np.sqrt(q)) ** 2
-            else:
-                total += (p - q) ** 2
-                other += (p + q) ** 2
-        if metric == ANGULAR:
-            d = 2 * np.arctan2(np.sqrt(total), np.sqrt(other)) / np.pi
-        else:
-            d = min(max(total / 2, 0.0), 1.0)
-            if metric != TOTAL_VARIATION:
-                d = np.sqrt(d)
-        distances[n] = np.nan if empty else d
-    return distances
-
-
-@_jit
+@jit
 def log2_rate(repeats: int) -> int:
     """Do nothing but x log2 x on data in the first-level cache; return how many. The yardstick for speed."""
     x, sums = np.linspace(0.5, 2.0, 1024).astype(f4), np.zeros(1024, f4)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from incrowd.distances.balls import BallSizes, Histogram
 from incrowd.distances.dispatch import choose
+from incrowd.distances.kernel import Kernel
 from incrowd.distances.neighbours import (
     LocalMatching,
     Nearest,
@@ -31,7 +32,7 @@ from incrowd.distances.reference import metric_named
 from incrowd.distances.rows import as_rows, check_pair, check_rows
 from incrowd.distances.solve import Engine, Job, Progress, Side, Threads
 from incrowd.distances.summary import DistanceSummary, Matrix, Summary
-from incrowd.distances.tiles import plan_tiles
+from incrowd.distances.tiles import LARGEST_SIDE, TilePlan, plan_tiles
 from incrowd.errors import BudgetExceeded, InputError
 
 
@@ -44,7 +45,7 @@ class Compute:
     engine: Engine | None = None
     """Where tiles run; None: the cores of this machine."""
     memory: int = 2**30
-    """Bytes the tiles under way may use together."""
+    """Bytes the tiles under way may use together, and the largest matrix `pairwise` makes."""
     tile: int | None = None
     """Largest side of a tile; None: what fits the memory."""
     progress: Progress | None = None
@@ -64,11 +65,11 @@ def pairwise(X: Any, Y: Any = None, *, metric: str = "jensen-shannon", compute: 
     """
     side = _side(X, Y, metric, allow_empty=True)
     rows, columns = _extent(side)
-    if 8 * rows * columns > 8 * compute.memory:
+    if 8 * rows * columns > compute.memory:
         raise BudgetExceeded(
             f"pairwise: {rows:,} x {columns:,} distances need {8 * rows * columns / 2**30:.1f} GiB; "
             f"the memory budget is {compute.memory / 2**30:.1f} GiB. Ask ball_sizes, nearest, ranks or "
-            "histogram instead, which hold no matrix, or raise memory to an eighth of that."
+            "histogram instead, which hold no matrix, or raise memory."
         )
     matrix: Floats = _solve(Matrix(rows, columns), (side,), metric, compute)
     return matrix
@@ -201,20 +202,8 @@ def _solve(question: Question, sides: tuple[Side, ...], metric: str, compute: Co
     """Pick a kernel, plan tiles, run them, finish."""
     engine: Engine = compute.engine or Threads()
     rows, columns = _extent(sides[0])
-    symmetric = sides[0][1] is None
     choice = choose(metric_named(metric), len(sides) * rows * columns, compute.kernel)
-    a_pair, a_side = choice.kernel.bytes_for(sides[0][0], _other(sides[0]))
-    limit = {} if compute.tile is None else {"largest": compute.tile}
-    plan = plan_tiles(
-        rows,
-        columns,
-        symmetric=symmetric,
-        memory=compute.memory,
-        bytes_per_pair=a_pair * len(sides),
-        bytes_per_side=a_side * len(sides) + question.bytes_per_row,
-        workers=min(engine.workers, choice.kernel.threads or engine.workers),
-        **limit,
-    )
+    plan = _plan(question, sides, choice.kernel, engine.workers, compute)
     if compute.explain:
         for reason in choice.reasons:
             compute.explain(f"kernel {reason}")
@@ -223,6 +212,23 @@ def _solve(question: Question, sides: tuple[Side, ...], metric: str, compute: Co
     job = Job(question, metric, choice.kernel.name, sides)
     engine.run(job, plan, lambda piece: question.absorb(total, piece), compute.progress)
     return question.finish(total)
+
+
+def _plan(
+    question: Question, sides: tuple[Side, ...], kernel: Kernel, workers: int, compute: Compute
+) -> TilePlan:
+    rows, columns = _extent(sides[0])
+    a_pair, a_side = kernel.bytes_for(sides[0][0], _other(sides[0]))
+    return plan_tiles(
+        rows,
+        columns,
+        symmetric=sides[0][1] is None,
+        memory=compute.memory,
+        bytes_per_pair=a_pair * len(sides),
+        bytes_per_side=a_side * len(sides) + question.bytes_per_row,
+        workers=min(workers, kernel.threads or workers),
+        largest=compute.tile or LARGEST_SIDE,
+    )
 
 
 def _side(X: Any, Y: Any, metric: str, *, allow_empty: bool = False) -> Side:
