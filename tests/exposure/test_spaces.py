@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse as sp
 
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.exposure.bag_of_words import BagOfWords
@@ -197,10 +198,10 @@ def test_free_dimensions_are_named_by_where_salient_words_come_from(background: 
 
 def test_a_topic_lies_where_posts_on_it_differ_from_posts_at_large() -> None:
     mixtures = np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]])
-    used = [np.array([0, 1, 7]), np.array([0, 8]), np.array([0, 1])]
-    assert place_by_posts(mixtures, used, [0, 1]).tolist() == [0, 1, 0]
-    assert place_by_posts(mixtures, used, [3, 4]).tolist() == [0, 0, 0]
-    assert place_by_posts(mixtures, used, []).tolist() == [0, 0, 0]
+    held = sp.csc_matrix([[True, True, False, False], [True, False, True, False], [True, True, False, False]])
+    assert place_by_posts(mixtures, held, [0, 1]).tolist() == [0, 1, 0]
+    assert place_by_posts(mixtures, held, [2, 3]).tolist() == [0, 0, 0]
+    assert place_by_posts(mixtures, held, []).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("name", ["LDA", "W2V"])

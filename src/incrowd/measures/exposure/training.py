@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InputError, MissingExtra
 from incrowd.measures.exposure.lda import LdaSpace
+from incrowd.measures.exposure.space import WordLists
 from incrowd.measures.exposure.topics import TopicSet
 from incrowd.measures.exposure.word2vec import WordVectors
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
     import polars as pl
+    import scipy.sparse as sp
 
 Progress = Callable[[float, float | None, str], None]
 ALPHA, ETA = 0.1, 0.01
@@ -138,17 +140,19 @@ def _topic_vectors(
             if known:
                 vectors[row, name_dimension(shares, known)] = 1.0
         return vectors.astype(np.float32)
-    used = [np.unique(np.asarray(post.words)) for post in model.docs]
     mixtures = np.stack([post.get_topic_dist() for post in model.docs])
-    return np.stack([place_by_posts(mixtures, used, known) for known in columns]).astype(np.float32)
+    lists = [np.asarray(post.words, dtype=np.int32) for post in model.docs]
+    bounds = np.cumsum([0, *map(len, lists)])
+    held = WordLists(np.concatenate(lists), bounds).counts(len(words)).tocsc() > 0
+    return np.stack([place_by_posts(mixtures, held, known) for known in columns]).astype(np.float32)
 
 
-def place_by_posts(mixtures: NDArray[Any], used: list[NDArray[Any]], columns: list[int]) -> NDArray[Any]:
+def place_by_posts(mixtures: NDArray[Any], held: sp.csc_matrix, columns: list[int]) -> NDArray[Any]:
     """Return where a topic lies: what posts that use its words hold more of than posts at large, length 1.
 
-    `used` has the distinct words of every post. A topic that no post is on is a vector of zeros.
+    `held` says which post has which word. A topic that no post is on is a vector of zeros.
     """
-    hits = np.array([np.isin(words, columns).sum() for words in used])
+    hits = np.asarray(held[:, columns].sum(axis=1)).ravel()
     enough = min(ENOUGH_WORDS, len(columns))
     if not columns or hits.max() < enough:
         return np.zeros(mixtures.shape[1])
