@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incrowd.distances import Compute, ball_sizes, histogram, mean_distance, nearest
+from incrowd.distances.solve import Threads
 from incrowd.distances.tiles import TilePlan, plan_tiles
 from incrowd.errors import BudgetExceeded
 
@@ -53,3 +57,17 @@ def test_two_workers_share_a_small_triangle_evenly():
     plan = plan_tiles(1000, 1000, symmetric=True, memory=2**30, workers=2)
     square, *halves = sorted((tile.pairs for tile in plan), reverse=True)
     assert square == pytest.approx(sum(halves), rel=0.01)
+
+
+@pytest.mark.parametrize("question", [ball_sizes, histogram, nearest, mean_distance])
+def test_no_question_ever_holds_all_pairs(question):
+    people, budget = 1500, 2**20
+    rows = np.random.default_rng(0).dirichlet(np.full(6, 0.5), people)
+    options = {ball_sizes: {"radii": [0.5]}, histogram: {"edges": [0, 1]}}.get(question, {})
+    compute = Compute(kernel="cpu", memory=budget, engine=Threads(2))
+    question(rows[:9], **options, compute=compute)
+    tracemalloc.start()
+    question(rows, **options, compute=compute)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * budget < 8 * people**2 / 4
