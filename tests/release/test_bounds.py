@@ -52,7 +52,7 @@ def test_the_compiled_local_bound_is_the_readable_one(rng):
     stop = np.zeros(1, dtype=np.int64)
     for _ in range(100):
         values = rng.choice([3, 5, 70])
-        counts = {rng.getrandbits(values) | 1: rng.randint(1, 9) for _ in range(12)}
+        counts = {rng.getrandbits(values) | 1: rng.randint(1, 9) for _ in range(12)} | {2**values - 1: 1}
         patterns = PatternCounts.from_counts(counts, range(values))
         table = local_counts(patterns)
         found = smallest_local_count(patterns.masks, patterns.weights, values, 0, stop)

@@ -52,6 +52,26 @@ def test_a_prepared_index_answers_for_any_class_and_any_values(rng):
     chosen = [7, 2, 5]
     direct = {value: [user for user in answer[value] if user in members] for value in chosen}
     assert as_counts(index.patterns(chosen, within)) == as_counts(PatternCounts.from_holders(direct))
+    with pytest.raises(InputError, match="got one that it does not have"):
+        index.patterns(["secret taste"])
+
+
+def test_values_that_nobody_in_the_class_lists_are_no_part_of_the_response():
+    index = HolderIndex.from_holders({"x": [1, 2], "y": [3], "z": [2, 3]})
+    class_of_two = np.array([name in (1, 2) for name in index.names])
+    assert index.patterns(within=class_of_two).values == ("x", "z")
+    with pytest.raises(InputError, match="one that nobody lists"):
+        PatternCounts.from_counts({0b01: 3}, ["x", "y"])
+
+
+def test_two_columns_make_the_same_index_as_a_mapping(rng):
+    answer = {value: [rng.randrange(30) for _ in range(8)] for value in "abcd"}
+    users = np.array([user for listed in answer.values() for user in listed])
+    values = np.array([value for value, listed in answer.items() for _ in listed])
+    index = HolderIndex.from_pairs(users, values)
+    assert as_counts(index.patterns("abcd")) == as_counts(PatternCounts.from_holders(answer))
+    assert {index.names[i] for i in index.holders(index.position["b"])} == set(answer["b"])
+    assert measure_q(HolderIndex.from_pairs(users[:0], values[:0])).method is Method.NOTHING
 
 
 @pytest.mark.parametrize("words", [3, 100])
@@ -63,7 +83,7 @@ def test_selecting_values_merges_patterns(rng, words):
 
 
 def test_a_mask_of_users_may_be_given_directly():
-    counts = {0b101: 3, 1 << 70: 2}
+    counts = {2**70 - 1: 3, 1 << 70: 2}
     assert as_counts(PatternCounts.from_counts(counts)) == counts
     with pytest.raises(InputError, match="at least 71 value labels"):
         PatternCounts.from_counts(counts, ["a", "b"])

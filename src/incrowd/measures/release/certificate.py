@@ -14,20 +14,15 @@ from incrowd.errors import InputError
 class PartCertificate:
     """Why one part of the released values reaches the threshold; no user lists values of two parts.
 
-    Either every local count is at least `at_least` (`solver` is "local"): then q is at least that, also
-    after withholding any further values. Or q was counted: `at_least` is q of the part, `without` holds q
-    after withholding each single value in turn, and `solver` names what counted.
+    Either q was counted (`exact`): `at_least` is q of the part, and `without` holds q after withholding each
+    single value in turn. Or every local count is at least `at_least`: then q is at least that, also after
+    withholding any further values.
     """
 
     values: tuple[Hashable, ...]
     at_least: Fraction
-    solver: str
+    exact: bool
     without: tuple[Fraction, ...] = ()
-
-    @property
-    def exact(self) -> bool:
-        """True if q of this part was counted."""
-        return self.solver != "local"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +45,7 @@ class Certificate:
                 {
                     "values": list(part.values),
                     "at_least": str(part.at_least),
-                    "solver": part.solver,
+                    "exact": part.exact,
                     "without": [str(q) for q in part.without],
                 }
                 for part in self.parts
@@ -67,7 +62,7 @@ class Certificate:
                     PartCertificate(
                         values=tuple(part["values"]),
                         at_least=Fraction(part["at_least"]),
-                        solver=str(part["solver"]),
+                        exact=bool(part["exact"]),
                         without=tuple(Fraction(q) for q in part["without"]),
                     )
                     for part in plain["parts"]

@@ -13,6 +13,7 @@ if they fit; the last two are tried with the time that is left.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -30,7 +31,9 @@ SECONDS_PER_STEP = 4e-9
 QUICK_SECONDS = 0.01
 """A sum this quick is not worth comparing with a sweep."""
 PRODUCT_PATTERNS, PRODUCT_COMPARISONS = 24, 50_000
-"""Limits of multiplying out in plain Python: a few milliseconds."""
+"""Limits of multiplying out in plain Python: a few milliseconds, less than loading the compiler takes."""
+LOADED_COMPARISONS = 1_000
+"""The same limit once the compiler is loaded anyway."""
 WIDEST = 16
 """The most values open at a time for which a sweep is planned."""
 SUM_BYTES = 250
@@ -133,7 +136,8 @@ def _products(part: Part, deadline: Deadline, memory: int) -> Count | None:
     if len(part.masks) > PRODUCT_PATTERNS:
         return None
     clauses = [sum(1 << row for row in np.flatnonzero(column).tolist()) for column in part.patterns.table.T]
-    terms = multiply_and_absorb(clauses, limit=PRODUCT_COMPARISONS)
+    limit = LOADED_COMPARISONS if "numba" in sys.modules else PRODUCT_COMPARISONS
+    terms = multiply_and_absorb(clauses, limit=limit)
     if terms is None:
         return None
     weights = part.patterns.weights.tolist()

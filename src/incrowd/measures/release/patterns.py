@@ -60,7 +60,10 @@ class PatternCounts:
         words = words_for(len(labels))
         rows = [[(mask >> (WORD * w)) & (2**WORD - 1) for w in range(words)] for mask in counts]
         masks = np.array(rows, dtype=np.uint64).reshape(len(rows), words)
-        return cls(labels, *_merge(masks, np.array(list(counts.values()), dtype=np.int64)))
+        made = cls(labels, *_merge(masks, np.array(list(counts.values()), dtype=np.int64)))
+        if not made.supports.all():
+            raise InputError("pattern counts: expected every value to have a user, got one that nobody lists")
+        return made
 
     def __repr__(self) -> str:
         return f"PatternCounts({len(self.values)} values, {len(self.weights)} patterns, {self.users} users)"
@@ -121,6 +124,18 @@ class HolderIndex:
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return cls(tuple(holders), starts, members, len(numbers), tuple(numbers))
 
+    @classmethod
+    def from_pairs(cls, users: NDArray[Any], values: NDArray[Any]) -> HolderIndex:
+        """Take two columns, a row for each user and a value they list, as a database returns them."""
+        names, rows = _numbered(users)
+        labels, columns = _numbered(values)
+        from scipy.sparse import csr_array
+
+        table = csr_array((np.ones(len(rows), np.bool_), (columns, rows)), shape=(len(labels), len(names)))
+        table.sum_duplicates()
+        starts, members = table.indptr.astype(np.int64), table.indices.astype(np.int32)
+        return cls(tuple(labels.tolist()), starts, members, len(names), tuple(names.tolist()))
+
     def __repr__(self) -> str:
         return f"HolderIndex({len(self.values)} values, {self.users} users, {len(self.members)} entries)"
 
@@ -136,7 +151,7 @@ class HolderIndex:
     def patterns(
         self, values: Sequence[Hashable] | None = None, within: NDArray[np.bool_] | None = None
     ) -> PatternCounts:
-        """Group the users of a response: these values, among the users of a class.
+        """Group the users of a response: these values, as far as somebody in the class lists them.
 
         Parameters
         ----------
@@ -146,7 +161,14 @@ class HolderIndex:
             True for each user number in the class the query selected; everybody if not given.
         """
         labels = self.values if values is None else tuple(values)
-        masks = self.masks([self.position[value] for value in labels], within)
+        try:
+            places = [self.position[value] for value in labels]
+        except KeyError:
+            raise InputError("values: expected values of the index, got one that it does not have") from None
+        if within is not None:
+            places = [place for place in places if within[self.holders(place)].any()]
+            labels = tuple(self.values[place] for place in places)
+        masks = self.masks(places, within)
         if len(labels) > 20:
             return PatternCounts(labels, *_merge(masks, np.ones(len(masks), dtype=np.int64)))
         # Few values: count into a table instead of sorting a million users.
@@ -205,6 +227,17 @@ def _listed(users: Iterable[Any], place: int) -> list[Any]:
             "a value that nobody lists cannot be in a response, leave it out"
         )
     return listed
+
+
+def _numbered(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct entries in rising order, and for each row the place of its entry."""
+    if column.dtype.kind in "iu" and len(column) and column.min() >= 0 and column.max() < 4 * len(column):
+        # Small numbers: mark them in a table instead of sorting millions of rows.
+        seen = np.zeros(int(column.max()) + 1, dtype=np.bool_)
+        seen[column] = True
+        return np.flatnonzero(seen), (np.cumsum(seen) - 1)[column]
+    distinct, place = np.unique(column, return_inverse=True)
+    return distinct, place.astype(np.int64)
 
 
 def _merge(masks: Masks, weights: NDArray[np.int64]) -> tuple[Masks, NDArray[np.int64]]:

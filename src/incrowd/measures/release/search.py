@@ -30,7 +30,7 @@ Places = NDArray[np.int64]
 def keyed_order(values: Sequence[Hashable], key: bytes) -> Places:
     """Rank values by a keyed hash: a fixed order that nobody without the key can foresee."""
     words = [f"{type(value).__name__}:{value}".encode("utf-8", "replace") for value in values]
-    hashes = [blake2b(word, key=key[:64]).digest() for word in words]
+    hashes = [blake2b(word, key=key[:64], digest_size=16).digest() for word in words]
     order = sorted(range(len(values)), key=hashes.__getitem__)
     rank = np.empty(len(values), dtype=np.int64)
     rank[order] = np.arange(len(values))
@@ -63,10 +63,10 @@ class Search:
         order = np.lexsort([values, rows])
         labels = [index.values[place] for place in eligible.tolist()]
         weights = np.ones(index.users, dtype=np.int64)
-        kept = self._thin(rows[order], values[order], weights, labels, index.supports[eligible])
+        kept = self._thin(rows[order], values[order], weights, self._rank(labels), index.supports[eligible])
         self._in_time()
         names = tuple(labels[place] for place in kept.tolist())
-        proof = PartCertificate(values=names, at_least=Fraction(self.threshold), solver="local")
+        proof = PartCertificate(values=names, at_least=Fraction(self.threshold), exact=False)
         return Certificate(threshold=self.threshold, parts=(proof,) if names else ())
 
     def _keep(self, part: PatternCounts) -> Places:
@@ -74,17 +74,18 @@ class Search:
         everything = np.arange(len(part.values))
         if bounds.local_bound(part, self.deadline) >= self.threshold:
             return everything
+        rank = self._rank(part.values)
         if len(part.values) <= self.options.exact_values:
-            return self._best_subset(part)
+            return self._best_subset(part, rank)
         if self._affordable(part) and self._passes(part):
             return everything
         rows, values = np.nonzero(part.table)
-        thinned = self._thin(rows, values, part.weights, part.values, part.supports)
-        return self._take_back_exactly(part, self._take_back_locally(part, thinned))
+        kept = self._thin(rows, values, part.weights, rank, part.supports)
+        kept = self._take_back_locally(part, kept, rank)
+        return self._take_back_exactly(part, kept, rank)
 
-    def _best_subset(self, part: PatternCounts) -> Places:
+    def _best_subset(self, part: PatternCounts, rank: Places) -> Places:
         """Try every subset, larger ones first; among equals more holders, then the keyed order."""
-        rank = keyed_order(part.values, self.options.key)
         for size in range(len(part.values), 0, -1):
             subsets = [list(some) for some in combinations(range(len(part.values)), size)]
             subsets.sort(key=lambda some: (-int(part.supports[some].sum()), sorted(rank[some].tolist())))
@@ -93,50 +94,50 @@ class Search:
                     return np.array(some)
         return np.array([], dtype=np.int64)
 
-    def _thin(
-        self, rows: Places, values: Places, weights: Places, labels: Sequence[Hashable], supports: Places
-    ) -> Places:
+    def _thin(self, rows: Places, values: Places, weights: Places, rank: Places, supports: Places) -> Places:
         from incrowd.measures.release.thin import compile_thin, lists_from_pairs, thin
 
         with self.deadline.not_counting():
             compile_thin()
         # Rare values are withheld last; the keyed order decides among equally rare ones.
-        order = np.lexsort([keyed_order(labels, self.options.key), supports])
-        rank = np.argsort(order)
-        lists = lists_from_pairs(rows, values, weights, len(labels))
+        rare_first = np.argsort(np.lexsort([rank, supports]))
+        lists = lists_from_pairs(rows, values, weights, len(rank))
         with self.deadline.watch(float("inf")) as stop:
-            kept = thin(lists, self.threshold, rank, self.options.rounds, self.options.effort, stop)
+            kept = thin(lists, self.threshold, rare_first, self.options.rounds, self.options.effort, stop)
         return np.flatnonzero(kept)
 
-    def _take_back_locally(self, part: PatternCounts, kept: Places) -> Places:
+    def _take_back_locally(self, part: PatternCounts, kept: Places, rank: Places) -> Places:
         """Add withheld values as long as the local bound carries them, e.g. tags that come in pairs."""
         if len(part.weights) > LOCAL_PATTERNS:
             return kept
-        for place in self._withheld(part, kept):
-            wider = np.append(kept, place)
-            alone = bounds.only_value(part.select(wider))
-            # Somebody who lists one value only has no other local count to lean on.
-            if not ((alone > 0) & (alone < self.threshold)).any():
-                self._in_time()
-                if bounds.local_bound(part.select(wider), self.deadline) >= self.threshold:
-                    kept = wider
-        return kept
-
-    def _take_back_exactly(self, part: PatternCounts, kept: Places) -> Places:
-        """Add withheld values where the connected piece they join is small enough to be counted."""
-        for place in self._withheld(part, kept):
-            wider = np.append(kept, place)
-            together = part.select(wider)
-            part_of = connected(together)
-            piece = together.select(np.flatnonzero(part_of == part_of[-1]))
-            if self._affordable(piece) and self._passes(piece):
+        tried: list[int] = []
+        while True:
+            candidates = [v for v in _withheld(part, kept, rank) if v not in tried]
+            value = next((v for v in candidates if leaves_no_few(part, kept, v, self.threshold)), None)
+            if value is None:
+                return kept
+            self._in_time()
+            tried.append(value)
+            wider = np.append(kept, value)
+            if bounds.local_bound(part.select(wider), self.deadline) >= self.threshold:
                 kept = wider
+
+    def _take_back_exactly(self, part: PatternCounts, kept: Places, rank: Places) -> Places:
+        """Add withheld values where the connected piece they join is small enough to be counted."""
+        piece_of = connected(part.select(kept)) if len(kept) else np.array([], dtype=np.int64)
+        for value in _withheld(part, kept, rank):
+            met = part.table[part.table[:, value]][:, kept].any(axis=0)
+            joined = np.append(kept[np.isin(piece_of, piece_of[met])], value)
+            if len(joined) > COUNTED_VALUES:
+                continue
+            piece = part.select(joined)
+            if self._affordable(piece) and self._passes(piece):
+                kept = np.append(kept, value)
+                piece_of = connected(part.select(kept))
         return kept
 
-    def _withheld(self, part: PatternCounts, kept: Places) -> list[int]:
-        rank = keyed_order(part.values, self.options.key)
-        left = np.setdiff1d(np.arange(len(part.values)), kept)
-        return [int(place) for place in left[np.lexsort([rank[left], -part.supports[left]])]]
+    def _rank(self, labels: Sequence[Hashable]) -> Places:
+        return keyed_order(labels, self.options.key)
 
     def _affordable(self, patterns: PatternCounts) -> bool:
         """Decide by the expected cost, not by the clock, so that the outcome is always the same."""
@@ -154,34 +155,51 @@ class Search:
             return True
         if bounds.least_common(absorb(patterns)) < self.threshold:
             return False
-        if self._q(patterns)[0] < self.threshold:
+        if self._q(patterns) < self.threshold:
             return False
-        return all(self._q(rest)[0] >= self.threshold for rest in _without_each(patterns))
+        return all(self._q(rest) >= self.threshold for rest in _without_each(patterns))
 
     def _prove(self, piece: PatternCounts) -> PartCertificate:
         bound = bounds.local_bound(piece, self.deadline)
         if bound >= self.threshold:
-            return PartCertificate(values=piece.values, at_least=Fraction(bound), solver="local")
-        q, solver = self._q(piece)
-        without = tuple(self._q(rest)[0] for rest in _without_each(piece))
-        return PartCertificate(values=piece.values, at_least=q, solver=solver, without=without)
+            return PartCertificate(values=piece.values, at_least=Fraction(bound), exact=False)
+        without = tuple(self._q(rest) for rest in _without_each(piece))
+        return PartCertificate(values=piece.values, at_least=self._q(piece), exact=True, without=without)
 
-    def _q(self, patterns: PatternCounts) -> tuple[Fraction, str]:
+    def _q(self, patterns: PatternCounts) -> Fraction:
         """Count q, or fail closed."""
-        found: list[tuple[Fraction, str]] = []
-        for part in parts(absorb(patterns)):
-            piece, memory = Part(part), self.options.budget.memory
-            count = count_with("products", piece, self.deadline, memory) or count_with(
-                "sum", piece, self.deadline, memory
-            )
+        found = []
+        for part in map(Part, parts(absorb(patterns))):
+            memory = self.options.budget.memory
+            count = count_with("products", part, self.deadline, memory)
+            count = count or count_with("sum", part, self.deadline, memory)
             if count is None:
                 raise BudgetExceeded("suppression: a part could not be counted within the budget")
-            found.append((Fraction(count.groups, max(count.each)), count.solver))
-        return min(q for q, _ in found), "+".join(sorted({solver for _, solver in found}))
+            found.append(Fraction(count.groups, max(count.each)))
+        return min(found)
 
     def _in_time(self) -> None:
         if self.deadline.passed:
             raise BudgetExceeded("suppression passed its time budget")
+
+
+def leaves_no_few(part: PatternCounts, kept: Places, value: int, threshold: int) -> bool:
+    """Check quickly whether releasing one more value leaves some value with a few users of its own.
+
+    Such users have no companions but each other, so the local bound would be below the threshold.
+    """
+    held = part.table[:, kept]
+    listed, has = held.sum(axis=1), part.table[:, value]
+    alone = part.weights[(listed == 1) & ~has] @ held[(listed == 1) & ~has]
+    own = part.weights[(listed == 0) & has].sum()
+    counts = np.append(alone, own)
+    return not ((counts > 0) & (counts < threshold)).any()
+
+
+def _withheld(part: PatternCounts, kept: Places, rank: Places) -> list[int]:
+    """Return the positions of the other values, common ones first."""
+    left = np.setdiff1d(np.arange(len(part.values)), kept)
+    return [int(place) for place in left[np.lexsort([rank[left], -part.supports[left]])]]
 
 
 def _without_each(patterns: PatternCounts) -> list[PatternCounts]:

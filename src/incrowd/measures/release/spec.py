@@ -34,5 +34,5 @@ class SuppressOptions:
     """Connected parts up to this many values are solved to the optimum with exact q."""
     rounds: int = 6
     """Ways to weigh the greedy choice in larger parts; the best outcome is kept."""
-    effort: int = 2_000_000
+    effort: int = 1_000_000
     """Rows that exchanges may visit in all. Counted, not timed: the same data give the same answer."""

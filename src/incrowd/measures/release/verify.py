@@ -18,6 +18,8 @@ from incrowd.measures.release.patterns import Holders, PatternCounts
 from incrowd.measures.release.reductions import absorb, parts
 from incrowd.measures.release.spec import Budget
 
+OTHER_SOLVER = "sweep"
+"""The search counts by products and sums."""
 Lists = Mapping[frozenset[Hashable], int]
 """What people list of a part -> how many of them list exactly that."""
 
@@ -117,7 +119,7 @@ def _check_counted(
     claims += [(frozenset([value]), q) for value, q in zip(part.values, part.without, strict=False)]
     for left_out, claimed in claims:
         kept = [value for value in part.values if value not in left_out]
-        q = _recount(kept, listed, part.solver, deadline, memory)
+        q = _recount(kept, listed, deadline, memory)
         if q is None:
             return "could not be counted again within the budget"
         if q != claimed or q < threshold:
@@ -125,17 +127,14 @@ def _check_counted(
     return ""
 
 
-def _recount(
-    kept: list[Hashable], listed: Lists, solver: str, deadline: Deadline, memory: int
-) -> Fraction | None:
+def _recount(kept: list[Hashable], listed: Lists, deadline: Deadline, memory: int) -> Fraction | None:
     bit = {value: 1 << place for place, value in enumerate(kept)}
     counts: Counter[int] = Counter()
     for values, users in listed.items():
         counts[sum(bit.get(value, 0) for value in values)] += users
-    other = "enumeration" if "sweep" in solver else "sweep"
     found = []
     for part in parts(absorb(PatternCounts.from_counts(counts, kept))):
-        count = count_with(other, Part(part), deadline, memory)
+        count = count_with(OTHER_SOLVER, Part(part), deadline, memory)
         if count is None:
             return None
         found.append(Fraction(count.groups, max(count.each)))
