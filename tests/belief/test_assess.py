@@ -131,6 +131,19 @@ def test_every_engine_answers(tiny_crowd: Crowd, options: BeliefOptions) -> None
     json.dumps(result)
 
 
+def test_what_cannot_be_is_said_to_be_undefined(tiny_crowd: Crowd) -> None:
+    """Without smoothing a stranger knows nobody with all of these values at once."""
+    checked = check_policy(tiny_crowd, "alex", policy(0.3), options=BeliefOptions(smoothing=0.0))
+    said = checked.to_dict()
+    assert said["requirements"][0]["posterior"] is None
+    assert "contradiction" in said["requirements"][0]["reason"]
+    assert not checked.satisfied
+    json.dumps(said, allow_nan=False)
+    assert checked.sentence().startswith("Cannot tell for your region")
+    (assessment,) = checked.assessments()
+    assert not assessment.defined
+
+
 def test_linkability_is_an_attribute(tiny_crowd: Crowd) -> None:
     links = Policy(links=(Unlinkable(communities=("cycling", "gardening"), sigma=0.0),))
     checked = check_policy(tiny_crowd, "alex", links)

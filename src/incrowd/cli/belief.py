@@ -103,7 +103,7 @@ def _show(result: PolicyCheck) -> None:
     show(result.sentence())
     table = Table("attribute", "value", "believed", "before", "allowed", "")
     for one in result.judged:
-        said = "holds" if one.satisfied else "violated"
+        said = "holds" if one.satisfied else "undefined" if one.posterior != one.posterior else "violated"
         table.add_row(
             one.attribute, one.value, f"{one.posterior:.1%}", f"{one.prior:.1%}", f"{one.sigma:.1%}", said
         )

@@ -54,7 +54,7 @@ class Judged:
             "value": self.value,
             "sigma": self.sigma,
             "posterior": None if math.isnan(self.posterior) else self.posterior,
-            "prior": self.prior,
+            "prior": None if math.isnan(self.prior) else self.prior,
             "satisfied": self.satisfied,
         } | ({"reason": IMPOSSIBLE} if math.isnan(self.posterior) else {})
 
@@ -78,8 +78,9 @@ class PolicyCheck:
 
     @property
     def worst(self) -> float:
-        """The highest belief in anything the policy wants hidden."""
-        return max((one.posterior for one in self.judged), default=math.nan)
+        """The highest belief in anything the policy wants hidden; undefined if any of them is."""
+        beliefs = [one.posterior for one in self.judged]
+        return math.nan if any(map(math.isnan, beliefs)) else max(beliefs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers other programs rely on."""
@@ -115,6 +116,9 @@ class PolicyCheck:
             return (
                 f"Your policy holds: nobody like this is surer than {self.worst:.0%} of what you want hidden."
             )
+        undefined = [one.attribute for one in broken if math.isnan(one.posterior)]
+        if undefined:
+            return f"Cannot tell for your {', '.join(undefined)}: {IMPOSSIBLE}. Try a larger --smoothing."
         worst = max(broken, key=lambda one: one.posterior - one.sigma)
         return (
             f"Your policy does not hold: {len(broken)} of {len(self.judged)} requirements are violated. The "
