@@ -50,6 +50,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--dims", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=150)
     parser.add_argument("--models", type=Path, help="Folder to keep learnt spaces in.")
+    parser.add_argument("--people", type=int, help="Take so many people at random [default: all].")
     parser.add_argument("--resamples", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
@@ -84,6 +85,11 @@ def spaces(options: argparse.Namespace) -> list[Any]:
 def people(options: argparse.Namespace) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the posts an adversary sees, and who is labelled."""
     posts = read(options.data / "reddit_users" / "posts.jsonl.zst").rename({"author": "user", "t": "time"})
+    if options.people is not None:
+        everybody = posts["user"].unique().sort()
+        posts = posts.filter(
+            pl.col("user").is_in(everybody.sample(options.people, seed=options.seed).implode())
+        )
     place = pl.col("community").str.to_lowercase()
     labelled = posts.group_by("user").agg(vote=place.is_in(PROXY).any().cast(pl.Float64))
     seen = posts.filter(~place.str.contains(MENTAL_HEALTH))
