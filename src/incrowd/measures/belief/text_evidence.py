@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
     from incrowd.crowd import Crowd
 
-TEMPERATURES = np.geomspace(1, 1000, 25)
+TEMPERATURES = np.geomspace(1, 10_000, 33)
 FEWEST_WRITERS = 3
 """A value that fewer people with words have is not judged by words."""
 PSEUDO = 0.5
+DRAWN = 10.0
+"""So many made-up people who write like the whole crowd stand behind every value; otherwise rare words would speak
+for the value with the fewest people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +70,14 @@ def _scores(used: sp.csr_matrix, own: Ints, counts: Floats, people: Floats) -> F
     Taking a person out of their own value's counts lowers each of their words' counts by one there, so the
     corrected term is looked up, not counted again.
     """
-    rates = np.log((counts + PSEUDO) / (people + 2 * PSEUDO)[:, None])
-    scores = np.asarray(used @ rates.T)
+    usual = DRAWN * (counts.sum(axis=0) + PSEUDO) / (people.sum() + 2 * PSEUDO)
+    rates = (counts + usual) / (people + DRAWN)[:, None]
+    # Relative to all words of a value's people, so that those who write more do not seem likelier throughout.
+    length = np.log(rates.sum(axis=1, keepdims=True))
+    scores = np.asarray(used @ (np.log(rates) - length).T)
     has = np.flatnonzero(own != HIDDEN)
-    lowered = np.log(
-        (np.maximum(counts - 1, 0) + PSEUDO) / np.maximum(people - 1 + 2 * PSEUDO, PSEUDO)[:, None]
-    )
+    fewer = np.maximum(people - 1, 0)[:, None] + DRAWN
+    lowered = np.log((np.maximum(counts - 1, 0) + usual) / fewer) - length
     mine = used[has]
     rows = np.repeat(np.arange(len(has)), np.diff(mine.indptr))
     terms = lowered[own[has][rows], mine.indices]
