@@ -141,10 +141,12 @@ def _topic_vectors(
                 vectors[row, name_dimension(shares, known)] = 1.0
         return vectors.astype(np.float32)
     mixtures = np.stack([post.get_topic_dist() for post in model.docs])
-    lists = [np.asarray(post.words, dtype=np.int32) for post in model.docs]
+    # tomotopy keeps the numbers of words too rare for the vocabulary; they lie beyond its end.
+    known = [np.asarray(post.words, dtype=np.int64) for post in model.docs]
+    lists = [numbers[(numbers >= 0) & (numbers < len(words))] for numbers in known]
     bounds = np.cumsum([0, *map(len, lists)])
     held = WordLists(np.concatenate(lists), bounds).counts(len(words)).tocsc() > 0
-    return np.stack([place_by_posts(mixtures, held, known) for known in columns]).astype(np.float32)
+    return np.stack([place_by_posts(mixtures, held, some) for some in columns]).astype(np.float32)
 
 
 def place_by_posts(mixtures: NDArray[Any], held: sp.csc_matrix, columns: list[int]) -> NDArray[Any]:
