@@ -250,7 +250,7 @@ def test_work_that_runs_out_of_memory_is_done_again_alone():
         return "done"
 
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: turns.run(work, MemoryError), range(9)))
+        found = list(pool.map(lambda _: turns.run(work), range(9)))
     assert found == ["done"] * 9
 
 
@@ -259,7 +259,7 @@ def test_work_that_never_fits_is_refused_with_a_remedy():
         raise MemoryError
 
     with pytest.raises(BudgetExceeded, match="smaller tiles"):
-        Turns().run(never, MemoryError)
+        Turns().run(never)
 
 
 def test_candidates_are_cut_to_the_k_smallest_by_distance_then_column():

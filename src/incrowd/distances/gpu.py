@@ -133,7 +133,7 @@ class GpuKernel:
 
     def tile(self, state: GpuState, tile: Tile) -> Array:
         """Return the distances of one tile on the host, in single precision."""
-        return state.turns.run(lambda: _to_host(state, tile), _no_memory())
+        return state.turns.run(lambda: _to_host(state, tile))
 
     def exact(self, state: GpuState, rows: Ints, columns: Ints) -> Floats:
         """Return listed pairs in double precision, a warp a pair."""
@@ -151,7 +151,7 @@ class GpuKernel:
         answer = ANSWERS.get(type(question))
         if answer is None:
             return None
-        piece: Piece = states[0].turns.run(lambda: _in_stream(answer, states, question, tile), _no_memory())
+        piece: Piece = states[0].turns.run(lambda: _in_stream(answer, states, question, tile))
         return piece
 
 
@@ -293,11 +293,6 @@ def _cupy() -> Any:
     except ImportError as error:
         raise MissingExtra("computing on a GPU", "gpu") from error
     return cupy
-
-
-def _no_memory() -> type[Exception]:
-    error: type[Exception] = _cupy().cuda.memory.OutOfMemoryError
-    return error
 
 
 def _no_device() -> str:

@@ -71,16 +71,16 @@ class Turns:
     def __init__(self) -> None:
         self._lock, self._one_at_a_time = threading.Lock(), False
 
-    def run(self, work: Callable[[], Result], no_memory: type[Exception]) -> Result:
-        """Do some work; `no_memory` is what it raises if there is not enough."""
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Do some work that raises MemoryError (as CuPy and its sorting do) if there is not enough."""
         if not self._one_at_a_time:
-            with suppress(no_memory):
+            with suppress(MemoryError):
                 return work()
             self._one_at_a_time = True
         with self._lock:
             for pause in _PAUSES:  # tiles that began side by side end soon
                 time.sleep(pause)
-                with suppress(no_memory):
+                with suppress(MemoryError):
                     return work()
         raise BudgetExceeded(
             "gpu: a tile needs more device memory than it may take. Use smaller tiles (`tile`), or free "
