@@ -142,8 +142,8 @@ def _topic_vectors(
         return vectors.astype(np.float32)
     mixtures = np.stack([post.get_topic_dist() for post in model.docs])
     # tomotopy keeps the numbers of words too rare for the vocabulary; they lie beyond its end.
-    known = [np.asarray(post.words, dtype=np.int64) for post in model.docs]
-    lists = [numbers[(numbers >= 0) & (numbers < len(words))] for numbers in known]
+    numbered = [np.asarray(post.words, dtype=np.int64) for post in model.docs]
+    lists = [numbers[(numbers >= 0) & (numbers < len(words))] for numbers in numbered]
     bounds = np.cumsum([0, *map(len, lists)])
     held = WordLists(np.concatenate(lists), bounds).counts(len(words)).tocsc() > 0
     return np.stack([place_by_posts(mixtures, held, some) for some in columns]).astype(np.float32)
