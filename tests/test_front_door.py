@@ -28,7 +28,9 @@ def test_an_unknown_name_lists_those_that_exist() -> None:
 def test_importing_loads_nothing_heavy() -> None:
     heavy = {"numba", "polars", "duckdb", "pyarrow", "scipy", "pandas", "rich", "typer", "dask"}
     code = "import incrowd, sys; print(*sorted({name.split('.')[0] for name in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not heavy & set(loaded)
 
 

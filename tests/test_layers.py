@@ -33,7 +33,10 @@ BARE_ARRAY_LAYERS = {"numpy", "scipy", "numba", "llvmlite", "cupy", "cupyx"}  # 
 
 def _modules() -> list[tuple[str, ast.Module]]:
     return [
-        (".".join(("incrowd", *path.relative_to(ROOT).with_suffix("").parts)), ast.parse(path.read_text("utf-8")))
+        (
+            ".".join(("incrowd", *path.relative_to(ROOT).with_suffix("").parts)),
+            ast.parse(path.read_text("utf-8")),
+        )
         for path in sorted(ROOT.rglob("*.py"))
     ]
 
@@ -46,7 +49,9 @@ def _imports(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             found.add(node.module or "")
-            found |= {f"{node.module}.{alias.name}" for alias in node.names if node.module == "incrowd.measures"}
+            found |= {
+                f"{node.module}.{alias.name}" for alias in node.names if node.module == "incrowd.measures"
+            }
     return found
 
 

@@ -66,7 +66,9 @@ def test_the_dictionary_is_plain_json() -> None:
         crowd_rank=np.int64(2),
         threats=(Threat.LINKABILITY,),
         advice=(Advice(action="drop a post", before=3.5, after=8.0),),
-        assumptions=Assumptions(adversary="a", parameters={"radii": (0.1, np.float32(0.5)), "worst": math.inf}),
+        assumptions=Assumptions(
+            adversary="a", parameters={"radii": (0.1, np.float32(0.5)), "worst": math.inf}
+        ),
     )
     parsed = json.loads(json.dumps(whole.to_dict(), allow_nan=False))
     assert parsed["value"] == 3.5

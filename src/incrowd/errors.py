@@ -60,5 +60,7 @@ class MissingExtra(IncrowdError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs the extra '{extra}'. Install it with: pip install 'incrowd[{extra}]'")
+        super().__init__(
+            f"{feature} needs the extra '{extra}'. Install it with: pip install 'incrowd[{extra}]'"
+        )
         self.extra = extra
