@@ -11,6 +11,7 @@ from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar
 
 if TYPE_CHECKING:
     from incrowd.study.figures import Study
+    from incrowd.study.matched import PairStudyOptions
 
 app = typer.Typer(no_args_is_help=True, help="Run a paper's experiments on a crowd.")
 
@@ -66,6 +67,20 @@ MinPairs = Annotated[
 DropLargest = Annotated[int, typer.Option("--drop-largest", help="Leave out the largest communities.")]
 
 
+def _pair_options(
+    min_posts: int, min_profiles: int, min_pairs: int, drop_largest: int, memory: str
+) -> PairStudyOptions:
+    from incrowd.study.matched import PairStudyOptions
+
+    return PairStudyOptions(
+        min_posts=min_posts,
+        min_profiles=min_profiles,
+        min_pairs=min_pairs,
+        drop_largest=drop_largest,
+        memory=parse_memory(memory),
+    )
+
+
 @app.command()
 def anonymity(
     crowd: CrowdFolder,
@@ -80,15 +95,8 @@ def anonymity(
     """How well do people hide in their communities (paper 000, table 1, figures 2 and 3)?"""
     from incrowd.crowd import Crowd
     from incrowd.study.anonymity import anonymity_study
-    from incrowd.study.matched import PairStudyOptions
 
-    options = PairStudyOptions(
-        min_posts=min_posts,
-        min_profiles=min_profiles,
-        min_pairs=min_pairs,
-        drop_largest=drop_largest,
-        memory=parse_memory(memory),
-    )
+    options = _pair_options(min_posts, min_profiles, min_pairs, drop_largest, memory)
     with progress_bar("counting words") as progress:
         study = anonymity_study(Crowd(crowd), options, progress)
     finish(study, out, as_json)
@@ -112,15 +120,8 @@ def linkability(
     """Who can be linked despite a crowd (paper 003, figures 5 to 12)?"""
     from incrowd.crowd import Crowd
     from incrowd.study.linkability import linkability_study
-    from incrowd.study.matched import PairStudyOptions
 
-    options = PairStudyOptions(
-        min_posts=min_posts,
-        min_profiles=min_profiles,
-        min_pairs=min_pairs,
-        drop_largest=drop_largest,
-        memory=parse_memory(memory),
-    )
+    options = _pair_options(min_posts, min_profiles, min_pairs, drop_largest, memory)
     with progress_bar("counting words") as progress:
         study = linkability_study(Crowd(crowd), options, source=source, target=target, progress=progress)
     finish(study, out, as_json)
