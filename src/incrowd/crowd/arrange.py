@@ -89,6 +89,7 @@ def arrange(
             _distribute(rows, ends, pieces)
         for bucket in range(len(ends)):
             yield from _in_order([pieces.get(bucket, schema)])
+            pa.default_memory_pool().release_unused()
     finally:
         pieces.close()
 

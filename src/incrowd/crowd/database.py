@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from incrowd.errors import BudgetExceeded
 
-MOST_THREADS = 4
-"""More threads need more memory than they save time here."""
+THREAD_MEMORY = 128 * 2**20
+"""DuckDB needs about this much for each thread; with less it fails instead of spilling."""
+STREAMED_ROWS = 65_536
 
 
 def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
@@ -22,13 +24,26 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
         config={
             "memory_limit": f"{memory}B",
             "temp_directory": str(spill),
-            "threads": min(MOST_THREADS, os.cpu_count() or 1),
+            "threads": max(1, min(len(os.sched_getaffinity(0)), memory // THREAD_MEMORY)),
             "preserve_insertion_order": False,
+            # Memory that is freed goes back to the system, where the other libraries find it.
+            "allocator_background_threads": True,
             # Nothing is fetched from anywhere, whatever a query says.
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
         }
     )
+
+
+def stream(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
+    """Yield a query's rows, and give its memory back at the end rather than some time later."""
+    relation = connection.sql(sql)
+    reader = relation.to_arrow_reader(STREAMED_ROWS)
+    try:
+        yield from reader
+    finally:
+        reader.close()
+        relation.close()
 
 
 def parquet_sql(paths: Iterable[Path], *, numbered: bool = False) -> str:

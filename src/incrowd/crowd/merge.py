@@ -22,7 +22,7 @@ import polars as pl
 import pyarrow as pa
 
 from incrowd.crowd.arrange import PLACE_BITS, Numbers, Places, arrange
-from incrowd.crowd.database import parquet_sql
+from incrowd.crowd.database import parquet_sql, stream
 from incrowd.crowd.disk import Disk
 from incrowd.crowd.manifest import Part, Table
 from incrowd.crowd.parts import PARTS_FOLDER, parquet_sink, write_parts
@@ -32,8 +32,6 @@ from incrowd.crowd.staging import STAGING_FOLDER, Staged
 
 MOST_RUNS = 8
 """A table of this many sorted runs is rewritten as one by the next import."""
-VECTOR_ROWS = 65_536
-"""Rows DuckDB hands over at a time."""
 ROW_BYTES = 128
 """About what a row takes in memory beside its text."""
 
@@ -49,6 +47,7 @@ KEPT: dict[Kind, tuple[str, ...]] = {
     "items": (),
     "attributes": (),
 }
+QUARANTINE = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("reason", pa.string())])
 KEY = "coalesce(id_hi, content_hi) AS hi, coalesce(id_lo, content_lo) AS lo"
 
 
@@ -93,8 +92,8 @@ class Merger:
             """
         if rewritten:
             rows += f' UNION ALL SELECT file, "row", reason FROM {parquet_sql(self._paths(rewritten))}'
-        reader = self.connection.sql(f"{rows} ORDER BY ALL").to_arrow_reader(VECTOR_ROWS)
-        new = write_parts("quarantine", reader, reader.schema, self.folder, self.disk, run=self.run)
+        listed = stream(self.connection, f"{rows} ORDER BY ALL")
+        new = write_parts("quarantine", listed, QUARANTINE, self.folder, self.disk, run=self.run)
         return Table(parts=(*kept, *new))
 
     def _paths(self, parts: Sequence[Part]) -> list[Path]:
@@ -181,12 +180,13 @@ class Merger:
             keys += f" UNION ALL SELECT {columns} FROM (SELECT *{unkept} FROM rewritten)"
         order = self.folder / STAGING_FOLDER / "order.parquet"
         ends = self._sort(keys, kind, order)
-        places = self.connection.sql(
+        places = stream(
+            self.connection,
             f"""
             SELECT place, file_row_number::UBIGINT AS rank, occurrence
             FROM {parquet_sql([order], numbered=True)} ORDER BY place
-            """
-        ).to_arrow_reader(VECTOR_ROWS)
+            """,
+        )
         schema = _schema(kind)
         stored = [name for name in schema.names if name != "occurrence"]
         spill = order.with_name("rows.spill")
@@ -196,14 +196,15 @@ class Merger:
     def _sort(self, keys: str, kind: Kind, path: Path) -> Numbers:
         """Write the places of rows in their final order; return the ranks at which buckets end."""
         order = ", ".join(f'"{name}" NULLS FIRST' for name in (*ORDER[kind], "occurrence", "place"))
-        reader = self.connection.sql(
-            f"SELECT place, occurrence::UINTEGER AS occurrence, bytes FROM ({keys}) ORDER BY {order}"
-        ).to_arrow_reader(VECTOR_ROWS)
+        rows = stream(
+            self.connection,
+            f"SELECT place, occurrence::UINTEGER AS occurrence, bytes FROM ({keys}) ORDER BY {order}",
+        )
         schema = pa.schema([("place", pa.uint64()), ("occurrence", pa.uint32())])
         ends: list[Numbers] = []
         filled = 0
         with parquet_sink(path, schema, self.disk, compression="lz4") as sink:
-            for batch in reader:
+            for batch in rows:
                 sizes = batch.column("bytes").to_numpy().astype(np.uint64) + np.uint64(ROW_BYTES)
                 totals = np.cumsum(np.concatenate(([np.uint64(filled)], sizes)), dtype=np.uint64)
                 starts = np.flatnonzero(np.diff(totals // np.uint64(self.bucket_bytes)))
