@@ -3,7 +3,7 @@
 - products: multiply out and absorb, in plain Python: tiny parts, nothing to compile;
 - sum: 3^k terms for k values, however many users (inclusion.py);
 - sweep: 3^w cells for w values open at a time, however many values (frontier.py);
-- enumeration: one step for each choice of patterns (enumerate.py);
+- enumeration: one step for each choice of patterns (enumerate.py), a short one before anything slow;
 - diagram: a decision diagram of all minimal groups (zdd.py).
 
 All give the same integers. The cost of the second and third is known beforehand, so they are only started
@@ -34,6 +34,8 @@ PRODUCT_PATTERNS, PRODUCT_COMPARISONS = 24, 50_000
 """Limits of multiplying out in plain Python: a few milliseconds, less than loading the compiler takes."""
 LOADED_COMPARISONS = 1_000
 """The same limit once the compiler is loaded anyway."""
+SHORT_STEPS = 20_000
+"""Of a search that is tried before anything slow: a few milliseconds."""
 WIDEST = 16
 """The most values open at a time for which a sweep is planned."""
 SUM_BYTES = 250
@@ -98,24 +100,29 @@ class Part:
         return 4 * self.plan.cost * self.lanes * SECONDS_PER_STEP if self.plan else math.inf
 
 
-def count_groups(part: Part, deadline: Deadline, memory: int) -> Count | None:
-    """Count exactly with whatever solver fits the time and memory; None if none does."""
-    for solver in _worth_trying(part, deadline, memory):
+def count_groups(part: Part, deadline: Deadline, memory: int, *, persist: bool = True) -> Count | None:
+    """Count exactly with whatever solver fits the time and memory; None if none does.
+
+    Without `persist` only solvers that are known to be quick or to fit are tried.
+    """
+    for solver in _worth_trying(part, deadline, persist):
         counted = count_with(solver, part, deadline, memory)
         if counted is not None or deadline.passed:
             return counted
     return None
 
 
-def _worth_trying(part: Part, deadline: Deadline, memory: int) -> Iterator[str]:
+def _worth_trying(part: Part, deadline: Deadline, persist: bool) -> Iterator[str]:
     yield "products"
-    quick = part.sum_seconds < min(QUICK_SECONDS, deadline.left)
-    if not quick and part.sweep_seconds < min(part.sum_seconds, deadline.left):
-        yield "sweep"
+    if part.sum_seconds > min(QUICK_SECONDS, deadline.left):
+        yield "short enumeration"
+        if part.sweep_seconds < min(part.sum_seconds, deadline.left):
+            yield "sweep"
     if part.sum_seconds < deadline.left:
         yield "sum"
-    yield "enumeration"
-    yield "diagram"
+    if persist:
+        yield "enumeration"
+        yield "diagram"
 
 
 def count_with(solver: str, part: Part, deadline: Deadline, memory: int) -> Count | None:
@@ -170,13 +177,18 @@ def _sweep(part: Part, deadline: Deadline, memory: int) -> Count | None:
         return _from_residues(part, "sweep", count)
 
 
-def _enumeration(part: Part, deadline: Deadline, memory: int) -> Count | None:
+def _enumeration(part: Part, deadline: Deadline, memory: int, steps: int = 2**62) -> Count | None:
     from incrowd.measures.release.enumerate import count_by_enumeration
 
     patterns = part.patterns
-    with deadline.watch(math.inf, share=0.5) as stop:
-        count = partial(count_by_enumeration, patterns.masks, patterns.table, patterns.weights, stop=stop)
+    with deadline.watch(steps * 1e-6, share=0.5) as stop:
+        rows = (patterns.masks, patterns.table, patterns.weights)
+        count = partial(count_by_enumeration, *rows, stop=stop, steps=steps)
         return _from_residues(part, "enumeration", count)
+
+
+def _short_enumeration(part: Part, deadline: Deadline, memory: int) -> Count | None:
+    return _enumeration(part, deadline, memory, steps=SHORT_STEPS)
 
 
 def _diagram(part: Part, deadline: Deadline, memory: int) -> Count | None:
@@ -204,6 +216,7 @@ SOLVERS: dict[str, Callable[[Part, Deadline, int], Count | None]] = {
     "products": _products,
     "sum": _sum,
     "sweep": _sweep,
+    "short enumeration": _short_enumeration,
     "enumeration": _enumeration,
     "diagram": _diagram,
 }

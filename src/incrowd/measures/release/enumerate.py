@@ -22,11 +22,11 @@ def count_by_enumeration(
     weights: NDArray[np.int64],
     primes: Lanes,
     stop: NDArray[np.int64],
-    leaves: int = 2**40,
+    steps: int = 2**62,
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
     """Count modulo each prime: all minimal groups, and those that hold one given user of each pattern.
 
-    None if `stop` was raised or the search passed `leaves` choices of patterns.
+    None if `stop` was raised or the search took more than so many steps.
     """
     patterns, values = table.shape
     depth = min(patterns, values) + 1
@@ -39,13 +39,13 @@ def count_by_enumeration(
     candidates[0] = pack(np.ones((1, patterns), np.bool_))[0]
     sums = np.zeros((depth, len(primes)), np.uint64)
     shares = np.zeros((patterns, len(primes)), np.uint64)
-    if not _search(masks, holders, factors, primes, uncovered, candidates, sums, shares, stop, leaves):
+    if not _search(masks, holders, factors, primes, uncovered, candidates, sums, shares, stop, steps):
         return None
     return sums[0][:, None], shares.T
 
 
 @njit(cache=True, nogil=True)
-def _search(masks, holders, factors, primes, uncovered, candidates, sums, shares, stop, leaves):  # type: ignore[no-untyped-def]
+def _search(masks, holders, factors, primes, uncovered, candidates, sums, shares, stop, most_steps):  # type: ignore[no-untyped-def]
     depths, words = uncovered.shape
     lanes = primes.shape[0]
     to_try = np.zeros_like(candidates)
@@ -54,16 +54,15 @@ def _search(masks, holders, factors, primes, uncovered, candidates, sums, shares
     product = np.zeros((depths, lanes), np.uint64)  # product of the weights chosen so far
     for lane in range(lanes):
         product[0, lane] = 1
-    found, steps, d = 0, 0, 0
+    steps, d = 0, 0
     entering = True
     while d >= 0:
         steps += 1
-        if steps & 1023 == 0 and (stop[0] or found > leaves):
+        if steps & 255 == 0 and (stop[0] or steps > most_steps):
             return False
         if entering:
             value = _hardest(uncovered[d], holders, candidates[d])
             if value == -1:  # everything is covered: a minimal group
-                found += 1
                 for lane in range(lanes):
                     sums[d, lane] = 1
                 entering = False

@@ -21,6 +21,8 @@ from incrowd.measures.release.patterns import HolderIndex, Holders, PatternCount
 from incrowd.measures.release.reductions import parts_with_places, redundant
 from incrowd.measures.release.spec import Budget
 
+FINISH_SECONDS = 0.02
+"""Kept back from the time budget to stop in time and put the result together; at most a quarter of it."""
 DECIDED_VALUES = 128
 """With more values than this, groups are not counted once q is known without."""
 
@@ -53,13 +55,15 @@ def measure_q(
     (5, 3, '5/3', 'exact')
     """
     started = monotonic()
-    deadline = Deadline(budget.seconds * 0.9)  # the rest is for putting the result together
+    deadline = Deadline(budget.seconds - min(budget.seconds / 4, FINISH_SECONDS))
     source = (
         holders if isinstance(holders, PatternCounts | HolderIndex) else HolderIndex.from_holders(holders)
     )
     patterns = source if isinstance(source, PatternCounts) else source.patterns()
     _check_size(patterns, budget)
-    if len(patterns.values) > DECIDED_VALUES and not posteriors and bounds.least_common(patterns) == 1:
+    if not patterns.values:
+        pieces = []
+    elif len(patterns.values) > DECIDED_VALUES and not posteriors and bounds.least_common(patterns) == 1:
         # Among many values one with a single holder: q is 1, whatever n may be.
         pieces = [_Piece.decided(patterns)]
     else:
@@ -147,8 +151,6 @@ def _check_size(patterns: PatternCounts, budget: Budget) -> None:
 
 
 def _pieces(patterns: PatternCounts, deadline: Deadline) -> list[_Piece]:
-    if not patterns.values:
-        return []
     kept = np.flatnonzero(~redundant(patterns))
     smaller = patterns.select(kept)
     return [_Piece.bounded(kept[places], part, deadline) for places, part in parts_with_places(smaller)]
@@ -157,25 +159,33 @@ def _pieces(patterns: PatternCounts, deadline: Deadline) -> list[_Piece]:
 def _counted(pieces: list[_Piece], deadline: Deadline, memory: int, threshold: int | None) -> list[_Piece]:
     """Count each part that is not certified already, small ones first."""
     done = list(pieces)
+    low, high = _bounds(pieces)
     for i in sorted(range(len(pieces)), key=lambda i: pieces[i].part.values):
         piece = pieces[i]
         if deadline.passed:
             break
         if piece.count is None and (threshold is None or piece.at_least < threshold):
-            count = count_groups(piece.part, deadline, memory)
+            # Where q is known already, n alone is not worth an open-ended search.
+            count = count_groups(piece.part, deadline, memory, persist=low != high)
             done[i] = piece.counted(count) if count else piece
+            low, high = _bounds(done)
     return done
+
+
+def _bounds(pieces: Sequence[_Piece]) -> tuple[Fraction, Fraction]:
+    """Parts are independent: q is the smallest q of a part."""
+    return min(piece.at_least for piece in pieces), min(piece.at_most for piece in pieces)
 
 
 def _conclude(
     pieces: Sequence[_Piece], threshold: int | None
 ) -> tuple[Method, int | None, Fraction | None, tuple[Fraction, Fraction] | None]:
-    """Parts are independent: n multiplies, and q is the smallest q of a part."""
+    """Parts are independent: n multiplies."""
     if not pieces:
         return Method.NOTHING, 0, None, None
     counts = [piece.count for piece in pieces]
     n = prod(count.groups for count in counts if count) if all(counts) else None
-    low, high = min(piece.at_least for piece in pieces), min(piece.at_most for piece in pieces)
+    low, high = _bounds(pieces)
     if low == high:
         return Method.EXACT, n, low, None
     enough = threshold is not None and low >= threshold

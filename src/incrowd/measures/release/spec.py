@@ -32,7 +32,7 @@ class SuppressOptions:
     """Over the time or memory budget nothing is released."""
     exact_values: int = 6
     """Connected parts up to this many values are solved to the optimum with exact q."""
-    rounds: int = 6
+    rounds: int = 4
     """Ways to weigh the greedy choice in larger parts; the best outcome is kept."""
-    effort: int = 1_000_000
+    effort: int = 300_000
     """Rows that exchanges may visit in all. Counted, not timed: the same data give the same answer."""

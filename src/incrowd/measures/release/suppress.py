@@ -25,7 +25,7 @@ from incrowd.measures.release.spec import SuppressOptions
 
 MASKED_VALUES = 1024
 """Up to this many values users are grouped by pattern first; beyond, each user is a row."""
-COUNTING_SHARE = 0.1
+COUNTING_SHARE = 0.03
 """Part of the time budget that exact counts may be expected to take while larger parts are thinned."""
 
 
@@ -94,12 +94,12 @@ def suppress(
     if certificate is None or not certificate.parts:
         reason = reason or "nothing_fits: no value reaches the threshold"
         certificate = Certificate(threshold=threshold, parts=())
-    rank = keyed_order(source.values, options.key)
-    everything = [source.values[i] for i in np.argsort(rank)]
     released = certificate.released
+    in_order = [value for value in source.values if value in released]
+    in_order = [in_order[place] for place in np.argsort(keyed_order(in_order, options.key))]
     return Suppression(
-        released=tuple(value for value in everything if value in released),
-        withheld=tuple(value for value in everything if value not in released),
+        released=tuple(in_order),
+        withheld=tuple(value for value in source.values if value not in released),
         threshold=threshold,
         q=min((part.at_least for part in certificate.parts), default=None),
         method=_method(certificate),
