@@ -36,6 +36,7 @@ import numpy as np
 from scipy import sparse
 
 from incrowd.distances.balls import BallSizes, Histogram
+from incrowd.distances.cpu_rules import RULES, Rule, Term
 from incrowd.distances.question import Array, Floats, Ints, Piece, Question, rounded
 from incrowd.distances.reference import Metric
 from incrowd.distances.tiles import Tile
@@ -50,27 +51,6 @@ RARE_TERMS = 32.0
 SUBSTRIP = 2048
 """Columns whose posting lists are held at once."""
 _SAMPLE = 1000
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How a metric maps onto the loops; the numbers are names in `cpu_jit`."""
-
-    metric: int
-    kind: int
-    shape: int
-    small: float
-    """Distances below this are computed again; above it an error of 3e-7 in the sum is within tolerance."""
-    root: bool = False
-    unit_length: bool = False
-
-
-_RULES = {
-    "jensen-shannon": Rule(metric=0, kind=0, shape=0, small=0.3),
-    "total-variation": Rule(metric=1, kind=2, shape=1, small=0.0),
-    "hellinger": Rule(metric=2, kind=1, shape=0, small=0.3, root=True),
-    "angular-cosine": Rule(metric=3, kind=1, shape=2, small=0.05, unit_length=True),
-}
 
 
 @dataclass(frozen=True)
@@ -126,9 +106,9 @@ class State:
     @property
     def factor(self) -> float:
         """What a sum over shared words is multiplied with."""
-        from incrowd.distances.cpu_jit import ENTROPY, LOG_UNIT
+        from incrowd.distances.cpu_jit import LOG_UNIT
 
-        return 0.5 / LOG_UNIT if self.rule.kind == ENTROPY else 1.0
+        return 0.5 / LOG_UNIT if self.rule.term == Term.ENTROPY else 1.0
 
 
 class CpuKernel:
@@ -140,7 +120,7 @@ class CpuKernel:
 
     def refuses(self, metric: Metric) -> str:
         """Say why not: it needs Numba, and knows four metrics."""
-        if metric.name not in _RULES:
+        if metric.name not in RULES:
             return f"it does not know the metric {metric.name!r}"
         return "" if find_spec("numba") else "Numba is not installed"
 
@@ -151,7 +131,7 @@ class CpuKernel:
 
     def prepare(self, x: sparse.csr_matrix, y: sparse.csr_matrix | None, metric: Metric) -> State:
         """Sort the words into blocks."""
-        rule = _RULES[metric.name]
+        rule = RULES[metric.name]
         sides = [x] if y is None else [x, y]
         of_x = _side(x, rule)
         return State(
@@ -173,7 +153,9 @@ class CpuKernel:
         """Compute listed pairs in double precision."""
         from incrowd.distances.cpu_pairs import exact_pairs
 
-        distances: Floats = exact_pairs(state.x.arrays, state.y.arrays, rows, columns, state.rule.metric)
+        distances: Floats = exact_pairs(
+            state.x.arrays, state.y.arrays, rows, columns, int(state.rule.formula)
+        )
         return distances
 
     def fused(self, states: tuple[Any, ...], question: Question, tile: Tile) -> Piece | None:
@@ -207,7 +189,7 @@ class Standing:
             self.columns.order[b] + self.tile.columns.start,
         )
         x, y = self.state.x.arrays, self.state.y.arrays
-        exact = rounded(exact_pairs(x, y, rows, columns, self.state.rule.metric))
+        exact = rounded(exact_pairs(x, y, rows, columns, int(self.state.rule.formula)))
         self.distances[a, b] = exact
         if triangle:
             self.distances[b, a] = exact
@@ -235,7 +217,7 @@ def _standing(state: State, tile: Tile) -> Standing:
     _add_rare(state, rows, columns, shared, tile.diagonal)
     row_mass = state.x.mass[tile.rows.start + rows.order]
     column_mass = state.y.mass[tile.columns.start + columns.order]
-    to_distances(shared, row_mass, column_mass, state.factor, state.rule.shape, tile.diagonal)
+    to_distances(shared, row_mass, column_mass, state.factor, int(state.rule.shape), tile.diagonal)
     standing = Standing(state, tile, rows, columns, shared)
     standing.settle(np.empty(0), np.empty(0, np.int64), below=state.rule.small)
     return standing
@@ -256,7 +238,7 @@ def _make_strip(state: State, side: Side, span: range) -> Strip:
     ends = np.cumsum(counts[:, order]).reshape(counts.shape)
     starts = np.column_stack([np.append(0, ends[:-1, -1]), ends])
     words = (v.block_of, v.slot_of, v.scales)
-    filled = fill_strip(side.arrays, span.start, order, starts, *words, rule.root, rule.kind)
+    filled = fill_strip(side.arrays, span.start, order, starts, *words, rule.root, int(rule.term))
     return Strip(order, sizes[order], starts, *filled)
 
 
@@ -281,8 +263,7 @@ def _lead(
     ends = np.minimum(np.arange(LANES, followers + LANES, LANES), followers)
     reached = np.searchsorted(begin, ends, side="left")
     flat = out.reshape(-1)
-    kind = state.rule.kind
-    add_frequent(kind, leading, following, begin, reached, v.frequent, v.scales, flat, *steps)
+    add_frequent(int(state.rule.term), leading, following, begin, reached, v.frequent, v.scales, flat, *steps)
 
 
 def _add_rare(state: State, rows: Strip, columns: Strip, out: Floats, triangle: bool) -> None:
@@ -293,7 +274,7 @@ def _add_rare(state: State, rows: Strip, columns: Strip, out: Floats, triangle: 
         for left in range(0, width, SUBSTRIP):
             right = min(left + SUBSTRIP, width)
             add_rare(
-                state.rule.kind, rows, columns, block, left, right, v.words[block], triangle,
+                int(state.rule.term), rows, columns, block, left, right, v.words[block], triangle,
                 v.scales[block], out,
             )  # fmt: skip
 
@@ -310,7 +291,7 @@ def _side(rows: sparse.csr_matrix, rule: Rule) -> Side:
 
 def _vocabulary(sides: list[sparse.csr_matrix], rule: Rule) -> Vocabulary:
     """Rank words by how many people use them and cut the ranking into blocks."""
-    from incrowd.distances.cpu_jit import BLOCK, ENTROPY
+    from incrowd.distances.cpu_jit import BLOCK
 
     words = sides[0].shape[1]
     people = sum(side.shape[0] for side in sides)
@@ -325,7 +306,7 @@ def _vocabulary(sides: list[sparse.csr_matrix], rule: Rule) -> Vocabulary:
     block_of = np.searchsorted(edges, rank, side="right") - 1
     block_of = np.minimum(block_of, len(edges) - 2)
     scales = np.ones(len(edges) - 1)
-    if rule.kind == ENTROPY:
+    if rule.term == Term.ENTROPY:
         scales = _scales(sides, block_of, len(scales))
     return Vocabulary(
         block_of=block_of.astype(np.uint16),

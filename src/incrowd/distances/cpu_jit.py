@@ -17,6 +17,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
+from incrowd.distances.cpu_rules import Term
+
 LANES = 64
 """People in a panel: eight vector registers of eight."""
 BLOCK = 256
@@ -25,8 +27,7 @@ FLUSH = 32
 """Words summed in single precision before the sum moves to double."""
 BAND = 32
 """Rows that meet the posting lists together, so that a list is read once for all of them."""
-ENTROPY, PRODUCT, OVERLAP = 0, 1, 2
-"""What a shared word adds: (p+q) log2(p+q) − p log2 p − q log2 q, or p q, or min(p, q)."""
+
 
 f4, i4, u4 = np.float32, np.int32, np.uint32
 F = TypeVar("F", bound=Callable[..., Any])
@@ -89,12 +90,12 @@ def _entropy(p: Any, p_aux: Any, q: Any, q_aux: Any) -> Any:
 
 
 @inline
-def _terms(kind: int, p: Any, p_aux: Any, q: Array, q_aux: Array, terms: Array, count: int) -> None:
+def _terms(term: int, p: Any, p_aux: Any, q: Array, q_aux: Array, terms: Array, count: int) -> None:
     """Write what one word adds for each of `count` people."""
-    if kind == ENTROPY:
+    if term == Term.ENTROPY:
         for m in range(count):
             terms[m] = _entropy(p, p_aux, q[m], q_aux[m])
-    elif kind == PRODUCT:
+    elif term == Term.PRODUCT:
         for m in range(count):
             terms[m] = p * q[m]
     else:
@@ -103,12 +104,12 @@ def _terms(kind: int, p: Any, p_aux: Any, q: Array, q_aux: Array, terms: Array, 
 
 
 @inline
-def _add_terms(kind: int, p: Any, p_aux: Any, q: Array, q_aux: Array, sums: Array) -> None:
+def _add_terms(term: int, p: Any, p_aux: Any, q: Array, q_aux: Array, sums: Array) -> None:
     """Add what one word adds for each of LANES people."""
-    if kind == ENTROPY:
+    if term == Term.ENTROPY:
         for lane in range(LANES):
             sums[lane] += _entropy(p, p_aux, q[lane], q_aux[lane])
-    elif kind == PRODUCT:
+    elif term == Term.PRODUCT:
         for lane in range(LANES):
             sums[lane] += p * q[lane]
     else:
@@ -130,7 +131,7 @@ class Strip(NamedTuple):
     values: Array
     """Value times the block's scale, float32."""
     aux: Array
-    """x log2 x of the value, if the kind is ENTROPY."""
+    """x log2 x of the value, if the term is ENTROPY."""
 
 
 @jit
@@ -147,7 +148,7 @@ def count_words(rows: Any, first: int, people: int, block_of: Array, blocks: int
 @jit
 def fill_strip(
     rows: Any, first: int, order: Array, starts: Array, block_of: Array, slot_of: Array, scales: Array,
-    root: bool, kind: int,
+    root: bool, term: int,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Write the words of a strip, their scaled values and auxiliary numbers where `starts` has room for them."""
     indptr, indices, data, factors = rows
@@ -163,7 +164,7 @@ def fill_strip(
             x = f4((np.sqrt(data[k]) if root else data[k]) * factors[person] * scales[block])
             words[slot] = slot_of[indices[k]]
             values[slot] = x
-            aux[slot] = x * log2_units(x) if kind == ENTROPY else f4(0)
+            aux[slot] = x * log2_units(x) if term == Term.ENTROPY else f4(0)
     return words, values, aux
 
 
@@ -181,7 +182,7 @@ def _fill_panel(columns: Any, block: int, left: int, people: int, panel: Array, 
 
 @jit
 def add_frequent(
-    kind: int, rows: Any, columns: Any, begin: Array, reached: Array, blocks: int, scales: Array, out: Array,
+    term: int, rows: Any, columns: Any, begin: Array, reached: Array, blocks: int, scales: Array, out: Array,
     row_step: int, column_step: int,
 ) -> None:  # fmt: skip
     """Add the frequent words: every word of a row meets LANES columns at once.
@@ -204,7 +205,7 @@ def add_frequent(
                     pause = min(k + FLUSH, stop)
                     while k < pause:
                         word = words[k]
-                        _add_terms(kind, values[k], aux[k], panel[word], panel_aux[word], sums)
+                        _add_terms(term, values[k], aux[k], panel[word], panel_aux[word], sums)
                         k += 1
                     for lane in range(LANES):
                         totals[lane] += sums[lane]
@@ -241,7 +242,7 @@ def _postings(
 
 @jit
 def add_rare(
-    kind: int, rows: Any, columns: Any, block: int, left: int, right: int, word_count: int, triangle: bool,
+    term: int, rows: Any, columns: Any, block: int, left: int, right: int, word_count: int, triangle: bool,
     scale: float, out: Array,
 ) -> None:  # fmt: skip
     """Add a block of rare words for the columns at places left to right: list of rows meets list of columns.
@@ -267,7 +268,7 @@ def add_rare(
             who, some_q, some_aux = column_who[begin:end], q[begin:end], q_aux[begin:end]
             for k in range(row_offsets[word], row_offsets[word + 1]):
                 row_sums = sums[row_who[k]]
-                _terms(kind, p[k], p_aux[k], some_q, some_aux, terms, end - begin)
+                _terms(term, p[k], p_aux[k], some_q, some_aux, terms, end - begin)
                 for m in range(end - begin):
                     row_sums[who[m]] += terms[m]
         for a in range(top, bottom):

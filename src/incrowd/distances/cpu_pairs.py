@@ -8,16 +8,13 @@ import numba as nb
 import numpy as np
 
 from incrowd.distances.cpu_jit import Array, F, inline, jit
+from incrowd.distances.cpu_rules import Formula, Shape
 
 
 def _jit_plain(function: F) -> F:
     """Compile without contraction, so that formulas symmetric on paper are symmetric to the bit."""
     compiled: Any = nb.njit(nogil=True, cache=True, error_model="numpy")(function)
     return compiled  # type: ignore[no-any-return]
-
-
-ROOT_OF_REST, REST, ANGLE = 0, 1, 2
-"""How a shared sum becomes a distance: sqrt(mass − c·sum), mass − c·sum, arccos(c·sum)/π."""
 
 
 @jit
@@ -29,9 +26,9 @@ def to_distances(
     for a in range(height):
         for b in range(a if triangle else 0, width):
             rest = 0.5 * (row_mass[a] + column_mass[b]) - factor * shared[a, b]
-            if shape == ROOT_OF_REST:
+            if shape == Shape.ROOT_OF_REST:
                 d = np.sqrt(min(max(rest, 0.0), 1.0))
-            elif shape == REST:
+            elif shape == Shape.REST:
                 d = min(max(rest, 0.0), 1.0)
             else:
                 d = np.arccos(min(max(factor * shared[a, b], 0.0), 1.0)) / np.pi
@@ -104,11 +101,8 @@ def count_within(distances: Array, radii: Array, guesses: Array, triangle: bool)
     return by_row, by_column
 
 
-JENSEN_SHANNON, TOTAL_VARIATION, HELLINGER, ANGULAR = 0, 1, 2, 3
-
-
 @_jit_plain
-def exact_pairs(x: Any, y: Any, rows: Array, columns: Array, metric: int) -> Array:
+def exact_pairs(x: Any, y: Any, rows: Array, columns: Array, formula: int) -> Array:
     """Compute listed pairs in double precision by formulas without cancellation, symmetric to the bit."""
     x_indptr, x_indices, x_data, x_factors = x
     y_indptr, y_indices, y_data, y_factors = y
@@ -124,29 +118,29 @@ def exact_pairs(x: Any, y: Any, rows: Array, columns: Array, metric: int) -> Arr
                 word = y_indices[j]
             p = q = 0.0
             if i < i_end and x_indices[i] == word:
-                p = x_data[i] * x_factors[rows[n]] if metric == ANGULAR else x_data[i]
+                p = x_data[i] * x_factors[rows[n]] if formula == Formula.ANGULAR else x_data[i]
                 i += 1
             if j < j_end and y_indices[j] == word:
-                q = y_data[j] * y_factors[columns[n]] if metric == ANGULAR else y_data[j]
+                q = y_data[j] * y_factors[columns[n]] if formula == Formula.ANGULAR else y_data[j]
                 j += 1
-            if metric == JENSEN_SHANNON:
+            if formula == Formula.JENSEN_SHANNON:
                 if p == 0.0 or q == 0.0:
                     total += p + q
                 elif p != q:
                     m = (p + q) / 2
                     total += p * np.log2(p / m) + q * np.log2(q / m)
-            elif metric == TOTAL_VARIATION:
+            elif formula == Formula.TOTAL_VARIATION:
                 total += abs(p - q)
-            elif metric == HELLINGER:
+            elif formula == Formula.HELLINGER:
                 total += (np.sqrt(p) - np.sqrt(q)) ** 2
             else:
                 total += (p - q) ** 2
                 other += (p + q) ** 2
-        if metric == ANGULAR:
+        if formula == Formula.ANGULAR:
             d = 2 * np.arctan2(np.sqrt(total), np.sqrt(other)) / np.pi
         else:
             d = min(max(total / 2, 0.0), 1.0)
-            if metric != TOTAL_VARIATION:
+            if formula != Formula.TOTAL_VARIATION:
                 d = np.sqrt(d)
         distances[n] = np.nan if empty else d
     return distances
