@@ -51,7 +51,7 @@ def multiply_and_absorb(clauses: Iterable[int], limit: float = float("inf")) -> 
     of the multiplied terms never contain each other.) None after `limit` comparisons.
 
     >>> multiply_and_absorb([0b1101, 0b1011, 0b0110])
-    [3, 10, 12, 6, 5]
+    [3, 10, 5, 6, 12]
     """
     terms = [0]
     compared = 0

@@ -125,7 +125,9 @@ def _certified(
     eligible = np.flatnonzero(source.supports >= threshold)
     allowance = [options.budget.seconds * COUNTING_SHARE]
     search = Search(threshold=threshold, options=options, deadline=deadline, allowance=allowance)
-    if isinstance(source, HolderIndex) and len(eligible) > MASKED_VALUES:
+    if isinstance(source, HolderIndex) and (
+        len(eligible) > MASKED_VALUES or source.users * len(eligible) > options.budget.memory
+    ):
         return search.over_users(source, eligible)
     if isinstance(source, HolderIndex):
         patterns = source.patterns([source.values[i] for i in eligible])
