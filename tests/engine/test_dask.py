@@ -21,7 +21,7 @@ from incrowd.distances import (
 )
 from incrowd.engine import connect
 from incrowd.engine.dask import DaskEngine
-from incrowd.errors import InputError, MissingExtra
+from incrowd.errors import IncrowdError, InputError, MissingExtra
 
 RADII = np.linspace(0, 1, 11)
 PAIRS = [[0, 5], [3, 10], [20, 21]]
@@ -123,6 +123,17 @@ def test_an_address_where_nobody_answers_is_an_input_error(monkeypatch):
     monkeypatch.setattr("incrowd.engine.dask._JOIN_SECONDS", 0.2)
     with pytest.raises(InputError, match="none answered"):
         connect("tcp://127.0.0.1:9")
+
+
+def test_a_cluster_that_goes_away_is_an_error_that_says_what_to_do(people, monkeypatch):
+    monkeypatch.setattr("incrowd.engine.dask._JOIN_SECONDS", 1)
+    monkeypatch.setattr("incrowd.engine.dask._WORKER_SECONDS", 1)
+    with (
+        connect("dask:1") as own,
+        connect(own._cluster.scheduler_address) as joined,
+        pytest.raises(IncrowdError, match="continues where it stopped"),
+    ):
+        ball_sizes(people, radii=RADII, compute=here(engine=joined, progress=lambda *_: own._cluster.close()))
 
 
 def test_without_dask_the_extra_is_named(monkeypatch):

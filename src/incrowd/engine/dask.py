@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +28,7 @@ AHEAD = 2
 RESENDS = 3
 """How often a job is sent again after every worker that held it died."""
 _JOIN_SECONDS = 10
+_WORKER_SECONDS = 120
 
 
 class DaskEngine:
@@ -69,17 +70,18 @@ class DaskEngine:
     @property
     def workers(self) -> int:
         """How many tasks the cluster works on at once, now."""
-        threads: dict[str, int] = self._client.nthreads()
+        try:
+            threads: dict[str, int] = self._client.nthreads()
+        except (OSError, TimeoutError) as error:
+            raise _gone("a scheduler that answers", "it went away") from error
         return max(1, sum(threads.values()))
 
     def run(self, job: Any, plan: Any, absorb: Absorb, progress: Progress | None) -> None:
         """Send the job once, then its tasks, a few ahead of the workers; absorb pieces as they come."""
-        if self._cluster is not None:  # replaces workers that died for good
-            self._cluster.scale(self._processes)
-        self._client.wait_for_workers(1)
         missing: dict[int, Task] = {task.number: task for task in plan}
         done, total = 0, float(plan.pairs)
         for _ in range(1 + RESENDS):
+            self._wait_for_workers()
             with self._sent(job) as sent:
                 for number, piece in self._attempt(sent, list(missing.values())):
                     absorb(piece)
@@ -92,6 +94,14 @@ class DaskEngine:
             f"cluster: every worker holding the job died, {1 + RESENDS} times in a row; {len(missing)} of "
             f"{len(plan)} tiles are missing. Give workers more memory, or lower the memory of the job."
         )
+
+    def _wait_for_workers(self) -> None:
+        try:
+            if self._cluster is not None:  # replaces workers that died for good
+                self._cluster.scale(self._processes)
+            self._client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+        except (OSError, TimeoutError) as error:
+            raise _gone("at least one worker", f"none answered within {_WORKER_SECONDS} s") from error
 
     def _attempt(self, sent: Any, tasks: list[Task]) -> Iterator[tuple[int, Piece]]:
         """Yield (task number, piece) until all are done or the job was lost with its last holder."""
@@ -109,8 +119,9 @@ class DaskEngine:
                     numbers[added := self._submit(sent, token, task)] = task.number
                     flying.add(added)
         finally:
-            self._client.cancel(list(numbers), force=True)
-            self._client.run(_forget, token, on_error="ignore")
+            with suppress(OSError, TimeoutError):  # nothing to tidy up on a cluster that is gone
+                self._client.cancel(list(numbers), force=True)
+                self._client.run(_forget, token, on_error="ignore")
 
     @contextmanager
     def _sent(self, job: Any) -> Iterator[Any]:
@@ -123,7 +134,8 @@ class DaskEngine:
         try:
             yield sent
         finally:
-            self._client.cancel([sent], force=True)
+            with suppress(OSError, TimeoutError):
+                self._client.cancel([sent], force=True)
 
     def _ahead(self) -> int:
         return AHEAD * self.workers
@@ -142,6 +154,13 @@ class DaskEngine:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _gone(expected: str, got: str) -> IncrowdError:
+    return IncrowdError(
+        f"cluster: expected {expected}; {got}. Start the scheduler (dask scheduler) and workers (dask worker "
+        "ADDRESS) again. A job that keeps its tiles (Resumable) continues where it stopped."
+    )
 
 
 def _result(future: Any) -> Piece | None:
