@@ -27,6 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from incrowd.distances import Compute, ball_sizes, pairwise
+from incrowd.distances.rows import word_users
 from incrowd.distances.solve import usable_cores
 
 RADII = np.linspace(0, 1, 21)
@@ -148,7 +149,7 @@ def one_size(path: Path) -> dict[str, float]:
     """Time one crowd in this process, which holds nothing else, so that its peak memory means something."""
     rows = sparse.load_npz(path)
     people = rows.shape[0]
-    used = np.bincount(rows.indices, minlength=rows.shape[1]) / people
+    used = word_users(rows) / people
     ball_sizes(rows[:100], radii=RADII)
     begin, cpu = time.perf_counter(), time.process_time()
     sizes = ball_sizes(rows, radii=RADII, compute=Compute(memory=2**30))

@@ -39,6 +39,7 @@ from incrowd.distances.balls import BallSizes, Histogram
 from incrowd.distances.cpu_rules import RULES, Rule, Term
 from incrowd.distances.question import Array, Floats, Ints, Piece, Question, rounded
 from incrowd.distances.reference import Metric
+from incrowd.distances.rows import word_users
 from incrowd.distances.tiles import Tile
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ def _vocabulary(sides: list[sparse.csr_matrix], rule: Rule) -> Vocabulary:
 
     words = sides[0].shape[1]
     people = sum(side.shape[0] for side in sides)
-    users = np.sum([np.bincount(side.indices, minlength=words) for side in sides], axis=0)
+    users = np.sum([word_users(side) for side in sides], axis=0)
     ranking = np.argsort(-users, kind="stable")
     share = users[ranking] / max(people, 1)
     dense = int((share >= FREQUENT).sum())

@@ -12,6 +12,7 @@ from incrowd.distances.reference import Metric, RowKind
 from incrowd.errors import InputError
 
 SUM_TOLERANCE = 1e-6
+_CHUNK = 2**22
 
 
 def as_rows(values: Any, name: str = "X") -> sparse.csr_matrix:
@@ -24,11 +25,11 @@ def as_rows(values: Any, name: str = "X") -> sparse.csr_matrix:
                 f"{name}: expected a matrix with one row a profile; got {values.ndim} dimensions."
             )
     rows = sparse.csr_matrix(values, dtype=np.float64)
-    if not (rows.has_canonical_format and rows.has_sorted_indices) or (rows.data == 0).any():
+    if not (rows.has_canonical_format and rows.has_sorted_indices) or rows.data.min(initial=1) == 0:
         rows = rows.copy()
         rows.sum_duplicates()
         rows.eliminate_zeros()
-    if not (np.isfinite(rows.data).all() and (rows.data > 0).all()):
+    if not (rows.data.min(initial=1) > 0 and rows.data.max(initial=0) < np.inf):  # NaN fails both
         raise InputError(f"{name}: expected finite numbers, none below 0. Check how the profiles were made.")
     return rows
 
@@ -60,6 +61,14 @@ def check_rows(
                 f"{name}: {metric.name} needs rows that sum to 1; row {off[0]} sums to {sums[off[0]]:.6g} "
                 f"({len(off)} such rows). Use incrowd.profiles, or divide each row by its sum."
             )
+
+
+def word_users(rows: sparse.csr_matrix) -> npt.NDArray[np.int64]:
+    """Count the people who use each word, without a wide copy of all indices."""
+    users = np.zeros(rows.shape[1], np.int64)
+    for start in range(0, rows.nnz, _CHUNK):
+        users += np.bincount(rows.indices[start : start + _CHUNK], minlength=rows.shape[1])
+    return users
 
 
 def row_sums(rows: sparse.csr_matrix) -> npt.NDArray[np.float64]:
