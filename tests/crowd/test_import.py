@@ -218,7 +218,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(files=st.lists(ROWS, min_size=1, max_size=4), batch=st.integers(1, 400), data=st.data())
 def test_neither_the_order_of_files_nor_the_size_of_batches_matters(
     files: list[list[dict[str, object]]],
@@ -249,7 +249,7 @@ def test_neither_the_order_of_files_nor_the_size_of_batches_matters(
     assert outcomes[0] == outcomes[1]
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(first=ROWS, second=ROWS)
 def test_importing_again_is_importing_once(
     first: list[dict[str, object]], second: list[dict[str, object]], tmp_path_factory: pytest.TempPathFactory

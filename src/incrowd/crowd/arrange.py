@@ -87,7 +87,7 @@ def arrange(
         for rows in selected:
             schema = rows.schema
             _distribute(rows, ends, pieces)
-        for bucket in range(len(ends)):
+        for bucket in range(len(ends)) if schema is not None else ():
             yield from _in_order([pieces.get(bucket, schema)])
             pa.default_memory_pool().release_unused()
     finally:

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.crowd.arrange import PLACE_BITS, Places, arrange
+from incrowd.crowd.disk import Disk
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 12), min_size=1, max_size=3),
+    group=st.integers(1, 5),
+    pieces=st.integers(1, 7),
+    buckets=st.integers(1, 6),
+    seed=st.integers(0, 2**32),
+)
+def test_rows_come_out_by_rank_whatever_the_files_groups_batches_and_buckets(
+    sizes: list[int],
+    group: int,
+    pieces: int,
+    buckets: int,
+    seed: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("arrange")
+    rng = np.random.default_rng(seed)
+    files, places, words = [], [], []
+    for number, size in enumerate(sizes):
+        texts = [f"{number}.{row}" for row in range(size)]
+        files.append(folder / f"{number}.parquet")
+        pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), files[-1], row_group_size=group)
+        chosen = np.flatnonzero(rng.random(size) < 0.7)  # the others are duplicates
+        places += [(number << PLACE_BITS) + int(row) for row in chosen]
+        words += [texts[row] for row in chosen]
+    ranks = rng.permutation(len(places)).astype(np.uint64)
+    table = pa.table(
+        {
+            "place": pa.array(places, pa.uint64()),
+            "rank": pa.array(ranks, pa.uint64()),
+            "occurrence": pa.array([1] * len(places), pa.uint32()),
+        }
+    )
+    cuts = np.sort(rng.integers(0, len(places) + 1, buckets - 1)).astype(np.uint64)
+    ends = np.append(cuts, np.uint64(len(places)))
+    spill = folder / "spill"
+    batches = list(
+        arrange(files, Places(table.to_batches(pieces)), ends, ["text"], spill, Disk(durable=False))
+    )
+    found = [text for batch in batches for text in batch.column("text").to_pylist()]
+    assert found == [words[row] for row in np.argsort(ranks)]
+    assert not spill.exists()
+
+
+def test_a_failure_midway_leaves_no_spill(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["a", "b"]}), tmp_path / "0.parquet")
+    table = pa.table(
+        {
+            "place": pa.array([0, 1], pa.uint64()),
+            "rank": pa.array([1, 0], pa.uint64()),
+            "occurrence": pa.array([1, 1], pa.uint32()),
+        }
+    )
+    ends = np.array([1, 2], np.uint64)
+    rows = arrange(
+        [tmp_path / "0.parquet"],
+        Places(table.to_batches()),
+        ends,
+        ["text"],
+        tmp_path / "spill",
+        Disk(durable=False),
+    )
+    assert next(rows).column("text").to_pylist() == ["b"]
+    assert (tmp_path / "spill").exists()
+    rows.close()
+    assert not (tmp_path / "spill").exists()
