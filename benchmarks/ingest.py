@@ -37,7 +37,7 @@ def incrowd(path: Path) -> Callable[[], Totals]:
     from incrowd.crowd.readers import ReadOptions, detect
     from incrowd.text import count_tokens
 
-    rows = (batch.rows for batch in detect(path).read(path, ReadOptions()))
+    rows = (batch.rows for batch in detect(path).read(path, ReadOptions(batch_bytes=2**23)))
     counted = count_tokens(rows, memory=BUDGET)
     return lambda: dict(zip(counted.vocabulary, counted.matrix.sum(axis=0).A1.tolist(), strict=True))
 

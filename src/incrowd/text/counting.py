@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 MIB = 2**20
-LIBRARIES = 320 * MIB
+LIBRARIES = 448 * MIB
 """What Python, the libraries and the posts at hand take, whatever the crowd's size."""
 LEAST_MEMORY = 512 * MIB
 IDENTITY = ["user", "community"]

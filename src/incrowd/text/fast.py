@@ -22,10 +22,9 @@ from incrowd.text.reference import MAX_RUN, chunk_tokens, lexicon_of, plain_text
 from incrowd.text.strings import Bytes, Ints, Keys, Longs, StringTable, utf8
 
 SLICE_BYTES = 4 * 2**20
-_ENTITIES = {
-    name: unescape(name) for name in ("&gt;", "&lt;", "&amp;", "&quot;", "&#39;", "&nbsp;", "&#x200B;")
-}
 FORGET_CHUNKS_BYTES = 32 * 2**20
+_COMMON = ("&gt;", "&lt;", "&amp;", "&quot;", "&#39;", "&nbsp;", "&#x200B;")
+_ENTITIES = {name: unescape(name) for name in _COMMON}
 _SUSPICIOUS = np.isin(np.arange(256), np.frombuffer(b"\n&`]|\\", np.uint8)).astype(np.uint8)
 
 
@@ -52,12 +51,12 @@ class Tokeniser:
     """
 
     def __init__(self, options: TextOptions) -> None:
-        from incrowd.text import kernels
+        from incrowd.text import kernels, markup_kernels
 
         self.options = options
         self.posts = 0
         self.routed_posts = 0
-        self._kernels = kernels
+        self._kernels, self._markup = kernels, markup_kernels
         self._lexicon = lexicon_of(options)
         self._kinds, self._lower = alphabet.tables(options)
         self._entities = np.empty(0, np.uint8) if options.compat_gt else alphabet.open_entities()
@@ -127,17 +126,17 @@ class Tokeniser:
         decoded = texts if self.options.compat_gt else _without_common_entities(texts)
         data, offsets = utf8(decoded)
         flags = np.zeros(len(texts), np.uint8)
-        self._kernels.flag_markup(data, offsets, _SUSPICIOUS, self._entities, flags)
+        self._markup.flag_markup(data, offsets, _SUSPICIOUS, self._entities, flags)
         if (flags == 1).any():
             data, offsets = self._through_reference(texts, decoded, flags)
-        self._kernels.blank_lines(data, offsets, flags)
+        self._markup.blank_lines(data, offsets, flags)
         return data, offsets
 
     def _simple(self, texts: pl.Series) -> tuple[Bytes, Longs]:
         """Lower-case where that yields more characters than there were."""
         data, offsets = utf8(texts)
         flags = np.zeros(len(texts), np.uint8)
-        self._kernels.flag_growth(data, offsets, flags)
+        self._markup.flag_growth(data, offsets, flags)
         return self._through_reference(texts, texts, flags) if flags.any() else (data, offsets)
 
     def _through_reference(self, texts: pl.Series, decoded: pl.Series, flags: Bytes) -> tuple[Bytes, Longs]:
