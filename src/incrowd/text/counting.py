@@ -14,7 +14,8 @@ from incrowd.errors import BudgetExceeded, SchemaError
 from incrowd.text.fast import Tokeniser
 from incrowd.text.filters import Dropped, Filters, reasons
 from incrowd.text.options import TextOptions
-from incrowd.text.strings import Ints, Longs, StringTable
+from incrowd.text.row_table import RowTable
+from incrowd.text.strings import Ints, Longs
 from incrowd.text.tally import Tally
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ LIBRARIES = 448 * MIB
 """What Python, the libraries and the posts at hand take, whatever the crowd's size."""
 LEAST_MEMORY = 512 * MIB
 IDENTITY = ["user", "community"]
+_NOBODY = dict.fromkeys([*IDENTITY, "period"], pl.String)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Counting:
         self._memory = memory
         self._tokeniser = Tokeniser(options)
         self._tally = Tally(memory - LIBRARIES, folder)
-        self._identities = _Numbering()
+        self._identities = RowTable()
         self._posts: Longs = np.zeros(0, np.int64)
         self._tokens: Longs = np.zeros(0, np.int64)
 
@@ -95,7 +97,8 @@ class Counting:
 
     def result(self, filters: Filters) -> Counts:
         """Return the counts of those who pass the filters; call it once, last."""
-        everyone = self._identities.table().with_columns(
+        everyone = self._identities.rows() if len(self._identities) else pl.DataFrame(schema=_NOBODY)
+        everyone = everyone.with_columns(
             posts=pl.Series(self._posts), tokens=pl.Series(self._tokens), number=pl.int_range(pl.len())
         )
         owners = everyone
@@ -118,37 +121,6 @@ class Counting:
             dropped=dropped_table(owners, why),
             options_hash=self._options.hash,
         )
-
-
-class _Numbering:
-    """Numbers the distinct rows of key tables, in order of arrival."""
-
-    def __init__(self) -> None:
-        self._table = StringTable()
-        self._seen: list[pl.DataFrame] = []
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def numbers_of(self, keys: pl.DataFrame) -> Ints:
-        """Return the rows' numbers, giving new ones to new rows."""
-        known = len(self)
-        numbers = self._table.numbers_of(keys.select(_as_one_string(keys)).to_series())
-        fresh, first = np.unique(numbers, return_index=True)
-        self._seen.append(keys[first[fresh >= known]])
-        return numbers
-
-    def table(self) -> pl.DataFrame:
-        """Return the distinct rows, by number."""
-        return (
-            pl.concat(self._seen) if self._seen else pl.DataFrame(schema=dict.fromkeys(IDENTITY, pl.String))
-        )
-
-
-def _as_one_string(keys: pl.DataFrame) -> pl.Expr:
-    """Write each row as one string, every field behind its length, so that no two rows look alike."""
-    fields = [pl.col(name).cast(pl.String).fill_null("") for name in keys.columns]
-    return pl.concat_str([part for field in fields for part in (field.str.len_bytes(), pl.lit(":"), field)])
 
 
 def dropped_table(owners: pl.DataFrame, why: pl.Series) -> pl.DataFrame:

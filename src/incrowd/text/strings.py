@@ -41,13 +41,20 @@ class StringTable:
         size, end = self._used.tolist()
         return series_of(self._arena[:end], self._starts[first : size + 1])
 
+    def bytes(self) -> Bytes:
+        """Return the strings end to end."""
+        return self._arena[: int(self._used[1])]
+
     def numbers_of(self, strings: pl.Series) -> Ints:
         """Return the strings' numbers, giving new ones to new strings."""
         data, offsets = utf8(strings)
-        numbers = np.empty(len(strings), np.int32)
-        ends, keys = offsets[1:], np.empty(len(strings), np.uint64)
+        return self.numbers_of_bytes(data, offsets[1:])
+
+    def numbers_of_bytes(self, data: Bytes, ends: Longs) -> Ints:
+        """Return the numbers of byte strings that lie end to end."""
+        keys, numbers = np.empty(len(ends), np.uint64), np.empty(len(ends), np.int32)
         self._kernels.key_strings(data, ends, keys)
-        self.number(data, ends, keys, np.zeros(len(strings), np.uint8), 0, numbers)
+        self.number(data, ends, keys, np.zeros(len(ends), np.uint8), 0, numbers)
         return numbers
 
     def number(self, data: Bytes, ends: Longs, keys: Keys, hard: Bytes, wanted: int, numbers: Ints) -> None:
