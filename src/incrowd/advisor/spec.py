@@ -1,0 +1,71 @@
+"""What the advisor can be asked, as values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from incrowd.errors import InputError
+from incrowd.text.options import TextOptions
+
+LINK_ADVERSARIES = ("unigram", "determined")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Targets:
+    """What the person wants to reach; the plan aims at it."""
+
+    people: float = 10
+    """Hide among at least so many people, oneself included."""
+    gain: float = 0.5
+    """Nobody should lose more than this share of their doubt about a hidden attribute."""
+    exposed: float = 0.01
+    """Do not look like a lasting interest among this share of the most exposed people for a topic."""
+
+    def __post_init__(self) -> None:
+        if self.people < 1 or not 0 < self.gain <= 1 or not 0 <= self.exposed <= 1:
+            raise InputError(
+                f"targets: expected people >= 1, 0 < gain <= 1 and 0 <= exposed <= 1, got people={self.people:g}, "
+                f"gain={self.gain:g}, exposed={self.exposed:g}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdvisorOptions:
+    """Which adversaries to sweep over, what to reach, how hard to look for advice."""
+
+    adversaries: tuple[str, ...] = ()
+    """Only these, by name (e.g. unigram, determined, paper, friend, stranger, BOW); empty: all that apply."""
+    targets: Targets = field(default_factory=Targets)
+    radius: float = 0.8
+    """Distance within which two writers of a community count as alike."""
+    min_posts: int = 10
+    """Profiles with fewer posts are not linked: too little to tell."""
+    most_communities: int = 4
+    """Only the person's largest communities are assessed, so many."""
+    topics: tuple[str, ...] = ()
+    """Sensitive topics to look at; empty: all shipped ones."""
+    advice: bool = True
+    """False: measure only, look for no advice."""
+    quote_posts: bool = False
+    """Put the text of the person's own posts into the report where advice names them."""
+    text: TextOptions = field(default_factory=TextOptions)
+    seed: int = 0
+    memory: int = 2**30
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.radius <= 1:
+            raise InputError(f"radius must be between 0 and 1, got {self.radius}")
+        if self.min_posts < 1 or self.most_communities < 1:
+            raise InputError("min_posts and most_communities must be at least 1")
+
+    def asked(self, name: str) -> bool:
+        """Say whether an adversary is part of the sweep."""
+        return not self.adversaries or name in self.adversaries
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what decides the result, for the record."""
+        chosen = asdict(self)
+        chosen["text"] = self.text.hash
+        del chosen["memory"]
+        return chosen
