@@ -1,0 +1,187 @@
+"""Small pictures that a lay person can read: a crowd as dots, parts of a sum as bars, a change as before and after.
+
+Here are their numbers and sentences; the templates draw them. Nothing is computed that the report does not say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from incrowd.advisor.answer import Effect, Judged, PersonReport
+from incrowd.result import Direction, Evidence, say_number
+
+MOST_DOTS = 200
+COLUMNS = 20
+STEP, RADIUS = 14, 4.6
+LEAST_WIDTH = 0.6
+"""Of a bar: a part too small to be drawn to scale is still seen."""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One of the dots of a crowd picture."""
+
+    x: float
+    y: float
+    kind: str
+    """you, fits (could be you) or other."""
+
+
+@dataclass(frozen=True)
+class CrowdPicture:
+    """A crowd as dots: you, those who would still fit, everybody else."""
+
+    dots: tuple[Dot, ...]
+    sentence: str
+    fits: float
+    total: float
+
+    radius = RADIUS
+
+    @property
+    def width(self) -> int:
+        """Of the drawing."""
+        return min(len(self.dots), COLUMNS) * STEP
+
+    @property
+    def height(self) -> int:
+        """Of the drawing."""
+        return math.ceil(len(self.dots) / COLUMNS) * STEP
+
+
+def crowd_picture(fits: float, total: float, adversary: str) -> CrowdPicture:
+    """Return `fits` of `total` people as dots; large crowds are scaled, and you are always one dot."""
+    count = int(min(total, MOST_DOTS))
+    each = total / count
+    shown = min(count, max(1, round(fits / each)))
+    order = _scattered(count)
+    kinds = {place: "you" if k == 0 else "fits" for k, place in enumerate(order[:shown])}
+    dots = tuple(
+        Dot(
+            (place % COLUMNS) * STEP + STEP / 2,
+            (place // COLUMNS) * STEP + STEP / 2,
+            kinds.get(place, "other"),
+        )
+        for place in range(count)
+    )
+    scale = "" if each == 1 else f" One dot stands for about {say_number(round(each))} people."
+    others = (
+        "nobody else fits what they see"
+        if fits <= 1
+        else f"{say_number(round(fits, 1))} of {say_number(total)} people, you included, fit what they see"
+    )
+    return CrowdPicture(dots, f"For {adversary}, {others}.{scale}", fits, total)
+
+
+def _scattered(count: int) -> list[int]:
+    """Return the places of a picture in an even-looking, fixed order that starts near the middle."""
+    step = next(s for s in range(max(1, int(count * 0.382)), 2 * count + 2) if math.gcd(s, count) == 1)
+    middle = (min(count - 1, count // 2 + COLUMNS // 2)) if count > COLUMNS else count // 2
+    return [(middle + k * step) % count for k in range(count)]
+
+
+def worst_crowd(report: PersonReport) -> CrowdPicture | None:
+    """Return the smallest crowd the person has, as a picture; None if no measure counts people."""
+    counted = [one for one in report.judged if _counts_people(one)]
+    if not counted:
+        return None
+    worst = min(counted, key=lambda one: one.assessment.value / one.assessment.baseline).assessment
+    return crowd_picture(worst.value, worst.baseline, worst.assumptions.adversary)
+
+
+def _counts_people(one: Judged) -> bool:
+    a = one.assessment
+    return a.unit == "people" and a.defined and a.baseline >= max(a.value, 2)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One part of a sum: where its bar starts and how wide it is, in hundredths of the row."""
+
+    what: str
+    detail: str
+    amount: str
+    start: float
+    width: float
+    sign: str
+    """plus or minus."""
+
+
+def evidence_bars(evidence: Sequence[Evidence]) -> tuple[Bar, ...]:
+    """Return evidence as bars around a common zero line; the longest part fills its side."""
+    values = [part.contribution for part in evidence]
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    zero, room = (50.0, 50.0) if any(value < 0 for value in values) else (0.0, 100.0)
+    return tuple(_bar(part, zero, room, largest) for part in evidence)
+
+
+def _bar(part: Evidence, zero: float, room: float, largest: float) -> Bar:
+    value = part.contribution
+    width = max(abs(value) / largest * room, LEAST_WIDTH) if largest and math.isfinite(value) else 0.0
+    start = zero - width if value < 0 else zero
+    amount = f"{value:+.3g}".replace("-", "−")
+    return Bar(
+        part.what, part.detail, amount, round(start, 2), round(width, 2), "minus" if value < 0 else "plus"
+    )
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """How much one adversary gains: 0 to 100."""
+
+    adversary: str
+    subject: str
+    amount: str
+    level: str
+    width: float
+
+
+def sweep(judged: Iterable[Judged]) -> tuple[SweepRow, ...]:
+    """Return the adversaries of a question, most successful first, on the common scale of risk."""
+    known = [one for one in judged if not math.isnan(one.risk)]
+    return tuple(
+        SweepRow(
+            one.assessment.assumptions.adversary,
+            one.assessment.subject,
+            say_amount(one.assessment.value, one.assessment.unit),
+            str(one.level),
+            round(min(max(one.risk, 0.0), 1.0) * 100, 1),
+        )
+        for one in sorted(known, key=lambda one: -one.risk)
+    )
+
+
+def say_amount(value: float, unit: str) -> str:
+    """Write a value with its unit as a person would: "12 people", "97%", "rank 3"."""
+    if math.isnan(value):
+        return "cannot tell"
+    if unit.startswith("probability"):
+        return _percent(value)
+    if unit == "rank":
+        return f"rank {say_number(value)}"
+    if unit == "people":
+        rounded = round(value, 1)
+        return f"{say_number(rounded)} {'person' if rounded == 1 else 'people'}"
+    return f"{say_number(value)} {unit}"
+
+
+def _percent(value: float) -> str:
+    """Two digits that never round doubt away: 99.97% does not become 100%."""
+    percent = 100 * value
+    if 0 < percent < 1:
+        return f"{percent:.2g}%" if percent >= 0.01 else "under 0.01%"
+    if 99 < percent < 100:
+        return "over 99.9%" if percent > 99.9 else f"{percent:.1f}%"
+    return f"{percent:.0f}%"
+
+
+def helps(effect: Effect) -> str:
+    """Say whether a change makes things better, worse or neither; gone profiles cannot be assessed."""
+    if math.isnan(effect.after):
+        return "gone"
+    if effect.after == effect.before:
+        return "same"
+    higher = effect.after > effect.before
+    return "better" if higher == (effect.direction is Direction.HIGHER_IS_SAFER) else "worse"

@@ -1,0 +1,65 @@
+"""The templates of pages about people, and the few words they use; everything is escaped unless it is ours."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
+
+from incrowd.report import pictures
+from incrowd.result import Evidence, say_number
+
+MOST_EVIDENCE = 10
+
+
+def environment(loader: BaseLoader) -> Environment:
+    """Return an environment with our filters; a name a template mistypes is an error, not an empty string."""
+    made = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {
+        "amount": pictures.say_amount,
+        "bars": pictures.evidence_bars,
+        "day": say_day,
+        "has_minus": lambda evidence: any(part.contribution < 0 for part in evidence),
+        "has_text": lambda posts: any(post.text for post in posts),
+        "helps": pictures.helps,
+        "number": say_number,
+        "plain": say_plain,
+        "slug": lambda words: str(words).replace(" ", "-"),
+        "strongest": strongest,
+        "sweep": pictures.sweep,
+        "worst_crowd": pictures.worst_crowd,
+    }
+    return made
+
+
+@cache
+def report_templates() -> Environment:
+    """Return the environment of the offline pages."""
+    return environment(PackageLoader("incrowd.report", "templates"))
+
+
+def say_day(time: int | None) -> str:
+    """Write a time as a day, in UTC."""
+    return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
+
+
+def say_plain(value: Any) -> str:
+    """Write a parameter: lists and mappings as JSON, the rest as it is."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list | tuple) else str(value)
+
+
+def strongest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return the strongest parts and one that holds the rest, so that they still add up."""
+    ordered = sorted(evidence, key=lambda part: -abs(part.contribution))
+    rest = ordered[MOST_EVIDENCE:]
+    if not rest:
+        return tuple(ordered)
+    total = math.fsum(part.contribution for part in rest)
+    return (*ordered[:MOST_EVIDENCE], Evidence(what=f"{len(rest):,} more", contribution=total))

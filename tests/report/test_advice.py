@@ -1,0 +1,146 @@
+"""A person's report as a page: in the order in which to read it, adding up, escaping what people are called."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.advisor.answer import Level, ThemeName
+from incrowd.report.advice import person_label, person_report_page, theme_label
+from incrowd.report.pictures import crowd_picture, evidence_bars, helps, say_amount, sweep, worst_crowd
+from incrowd.report.templating import strongest
+from incrowd.result import Evidence
+
+from .people import actions, alex
+
+
+def embedded(document: str) -> object:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', document, re.S)
+    assert found
+    return json.loads(found[1])
+
+
+def test_the_page_answers_in_the_order_in_which_people_ask() -> None:
+    text = unescape(person_report_page(alex()))
+    order = [
+        alex().verdict.sentence,
+        "Your label",
+        "Why",
+        alex().reasons[0].sentence,
+        "What to do",
+        "Delete post 12 in gardening",
+        "What was not assessed",
+        "The crowd has no attributes of yours.",
+        "Fine print",
+        "0123456789abcdef",
+    ]
+    places = [text.index(words) for words in order]
+    assert places == sorted(places)
+
+
+def test_the_page_holds_the_same_numbers_as_the_json_twice() -> None:
+    document = person_report_page(alex())
+    link = re.search(r'href="data:application/json;base64,([^"]+)"', document)
+    assert link
+    assert json.loads(base64.b64decode(link[1])) == alex().to_dict() == embedded(document)
+
+
+def test_every_question_shows_its_level_in_words() -> None:
+    document = person_report_page(alex())
+    for theme in alex().themes:
+        assert f"{theme.level}, on a scale from well hidden over watch to at risk" in document
+
+
+def test_a_name_cannot_become_markup() -> None:
+    document = person_report_page(alex("<img src=x onerror=alert(1)>"))
+    assert "<img" not in document
+    assert "&lt;img src=x" in document
+
+
+def test_the_page_asks_for_nothing_from_anywhere() -> None:
+    document = person_report_page(alex())
+    assert "default-src 'none'" in document
+    assert not re.search(r'(src|href)="(?!data:|#)', document)
+    assert "http://" not in document.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r'\sstyle="', document), "the page's policy would drop it"
+
+
+def test_the_label_marks_the_level_and_cannot_tell_is_on_no_bar() -> None:
+    assert person_label(alex()).verdict == "at risk"
+    assert theme_label(alex(), ThemeName.EXPOSED).you == 0
+    assert theme_label(alex(), ThemeName.INFERABLE).you is None
+
+
+@given(st.integers(2, 5000), st.floats(0, 1))
+def test_a_crowd_is_drawn_to_scale_and_you_are_in_it_once(total: int, share: float) -> None:
+    fits = 1 + share * (total - 1)
+    picture = crowd_picture(fits, total, "anybody")
+    kinds = [dot.kind for dot in picture.dots]
+    assert kinds.count("you") == 1
+    assert len(kinds) == min(total, 200)
+    drawn = (kinds.count("fits") + 1) * total / len(kinds)
+    assert abs(drawn - fits) <= total / len(kinds)
+    assert all(0 < dot.x < picture.width and 0 < dot.y < picture.height for dot in picture.dots)
+
+
+def test_the_picture_shows_the_smallest_crowd() -> None:
+    picture = worst_crowd(alex())
+    assert picture is not None
+    assert (picture.fits, picture.total) == (3, 400)
+    assert "3 of 400 people, you included" in picture.sentence
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
+def test_bars_lie_within_the_row_and_keep_their_proportions(values: list[float]) -> None:
+    bars = evidence_bars([Evidence(what="a", contribution=value) for value in values])
+    for bar, value in zip(bars, values, strict=True):
+        assert bar.start >= -0.01
+        assert bar.start + bar.width <= 100.7
+        assert bar.sign == ("minus" if value < 0 else "plus")
+    largest = max(range(len(values)), key=lambda k: abs(values[k]))
+    assert bars[largest].width == max(bar.width for bar in bars)
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=40))
+def test_shortened_evidence_still_adds_up(values: list[float]) -> None:
+    shown = strongest([Evidence(what="a", contribution=value) for value in values])
+    assert math.isclose(
+        math.fsum(part.contribution for part in shown), math.fsum(values), rel_tol=1e-9, abs_tol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (12.0, "people", "12 people"),
+        (1.0, "people", "1 person"),
+        (0.97, "probability", "97%"),
+        (0.99999, "probability", "over 99.9%"),
+        (1.0, "probability of being picked out with one guess", "100%"),
+        (0.0068, "probability", "0.68%"),
+        (3.0, "rank", "rank 3"),
+        (math.nan, "people", "cannot tell"),
+        (0.5, "score", "0.5 score"),
+    ],
+)
+def test_amounts_read_as_people_say_them(value: float, unit: str, said: str) -> None:
+    assert say_amount(value, unit) == said
+
+
+def test_changes_are_told_better_worse_and_gone() -> None:
+    first, second, third = (action.effect for action in actions())
+    assert [helps(first), helps(second), helps(third)] == ["better", "better", "gone"]
+    assert helps(actions()[0].also[0]) == "same"
+
+
+def test_adversaries_are_swept_most_successful_first() -> None:
+    rows = sweep(alex().judged)
+    assert [row.width for row in rows] == [97.0, 33.0]
+    assert rows[0].level == Level.AT_RISK
