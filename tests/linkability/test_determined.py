@@ -35,9 +35,13 @@ def sides() -> tuple[Habits, Habits]:
     return everybody.only(where == "a"), everybody.only(where == "b")
 
 
+def all_scores(resemblance: Resemblance) -> np.ndarray:
+    return np.concatenate([resemblance.scores(part) for part in resemblance.slices()])
+
+
 def test_every_view_has_mean_zero_and_deviation_one(sides: tuple[Habits, Habits]) -> None:
     views = ("words", "style", "hours")
-    scores = np.concatenate([block for _, block in Resemblance(*sides, views).blocks()])
+    scores = all_scores(Resemblance(*sides, views))
     assert scores.shape == (40, 30, 3)
     assert np.allclose(scores.mean(axis=(0, 1)), 0, atol=1e-4)
     assert np.allclose(scores.std(axis=(0, 1)), 1, atol=1e-3)
@@ -55,16 +59,16 @@ def test_scores_equal_the_formula_written_out(sides: tuple[Habits, Habits]) -> N
     hub_t = np.sort(cosines, axis=0)[-10:].mean(axis=0, keepdims=True)
     corrected = 2 * cosines - hub_s - hub_t
     wanted = (corrected - corrected.mean()) / corrected.std()
-    got = np.concatenate([block for _, block in Resemblance(*sides, ("words",)).blocks()])[:, :, 0]
+    got = all_scores(Resemblance(*sides, ("words",)))[:, :, 0]
     assert np.allclose(got, wanted, atol=2e-3)
 
 
 def test_block_size_never_matters(sides: tuple[Habits, Habits], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Resemblance(*sides, ("words", "weeks")).scores(slice(None))
     monkeypatch.setattr("incrowd.measures.linkability.resemblance.BLOCK_BYTES", 4 * 30 * 2 * 7)
-    blocks = list(Resemblance(*sides, ("words", "weeks")).blocks())
-    assert len(blocks) == 6
-    assert np.allclose(np.concatenate([scores for _, scores in blocks]), whole, atol=1e-4)
+    cut = Resemblance(*sides, ("words", "weeks"))
+    assert len(list(cut.slices())) == 6
+    assert np.allclose(all_scores(cut), whole, atol=1e-4)
 
 
 def test_the_same_people_stand_out(sides: tuple[Habits, Habits]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from incrowd.cli.computing import Cluster, Computing, Kernel, Resume, Verbose
 from incrowd.cli.console import (
     AsJson,
     FailAbove,
@@ -51,6 +52,10 @@ def anonymity(
         typer.Option("--picture", help="Write the crowd sizes over the radius as an SVG picture."),
     ] = None,
     memory: Memory = "1GiB",
+    cluster: Cluster = "local",
+    kernel: Kernel = "auto",
+    resume: Resume = None,
+    verbose: Verbose = False,
     fail_above: FailAbove = None,
     as_json: AsJson = False,
 ) -> None:
@@ -74,10 +79,11 @@ def anonymity(
         text=text_options(tokens, keep_stopwords),
         memory=parse_memory(memory),
     )
+    how = Computing(cluster=cluster, kernel=kernel, resume=resume, verbose=verbose)
     opened = Crowd(crowd)
     person = opened.user(user) if user else None
-    with progress_bar("comparing members") as progress:
-        result = community_anonymity(opened, options, progress=progress)
+    with progress_bar("comparing members") as progress, how.compute(options.memory, progress) as compute:
+        result = community_anonymity(opened, options, compute=compute)
     if picture is not None:
         _draw(result, picture)
     if person is not None:

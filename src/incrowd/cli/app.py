@@ -11,6 +11,7 @@ import typer
 from incrowd.cli.anonymity import anonymity
 from incrowd.cli.belief import app as belief
 from incrowd.cli.console import complain
+from incrowd.cli.count import count
 from incrowd.cli.demo import demo
 from incrowd.cli.exposure import app as exposure
 from incrowd.cli.info import info
@@ -51,6 +52,7 @@ app.command()(demo)
 app.command()(ingest)
 app.command()(info)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(plan)
+app.command()(count)
 app.command()(anonymity)
 app.command()(linkability)
 app.add_typer(microdata, name="microdata")

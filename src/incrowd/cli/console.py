@@ -18,10 +18,6 @@ FailAbove = Annotated[
     float | None, typer.Option("--fail-above", help="Exit with 1 if the risk is above this value.")
 ]
 Memory = Annotated[str, typer.Option("--memory", help="Memory budget, e.g. 512MiB or 4GiB.")]
-Cluster = Annotated[
-    str,
-    typer.Option("--cluster", help="Where to compute: local, threads:N, dask, dask:N or tcp://host:port."),
-]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random step; same seed, same bytes.")]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from incrowd.cli.computing import Cluster, Computing, Kernel, Resume, Verbose
 from incrowd.cli.console import (
     AsJson,
     FailAbove,
@@ -54,6 +55,10 @@ def linkability(
     keep_stopwords: KeepStopwords = False,
     seed: Seed = 0,
     memory: Memory = "1GiB",
+    cluster: Cluster = "local",
+    kernel: Kernel = "auto",
+    resume: Resume = None,
+    verbose: Verbose = False,
     fail_above: FailAbove = None,
     as_json: AsJson = False,
 ) -> None:
@@ -79,12 +84,13 @@ def linkability(
         seed=seed,
         memory=parse_memory(memory),
     )
+    how = Computing(cluster=cluster, kernel=kernel, resume=resume, verbose=verbose)
     opened = Crowd(crowd)
-    with progress_bar("comparing profiles"):
+    with progress_bar("comparing profiles") as progress, how.compute(options.memory, progress) as compute:
         if user is not None:
-            assessment = assess_person(opened, options, opened.user(user))
+            assessment = assess_person(opened, options, opened.user(user), compute)
         else:
-            rates = link_rates(opened, options)
+            rates = link_rates(opened, options, compute)
     if user is not None:
         show_json(assessment.to_dict()) if as_json else show(assessment)
         likely = assessment.value if adversary == "determined" else 1 / assessment.value

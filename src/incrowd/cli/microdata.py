@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from incrowd.cli.computing import Cluster, Computing, Resume
 from incrowd.cli.console import (
     AsJson,
     FailAbove,
@@ -153,6 +154,8 @@ def evaluate(
     rare_fraction: RareFraction = None,
     device: Annotated[str, typer.Option("--device", help="cpu, or gpu for one NVIDIA card.")] = "cpu",
     memory: Memory = "1GiB",
+    cluster: Cluster = "local",
+    resume: Resume = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute everybody's exact crowd and compare the scores a client can compute with it."""
@@ -164,11 +167,12 @@ def evaluate(
     if device not in ("cpu", "gpu"):
         raise InputError(f"--device: expected cpu or gpu, got '{device}'")
     specs = _specs(fewest, most, percent, known, rounding, rare_below, rare_fraction)
-    with progress_bar("reading items") as progress:
+    how = Computing(cluster=cluster, resume=resume)
+    with progress_bar("reading items") as progress, how.engine() as engine:
         table = item_table(Crowd(crowd), specs[0])
         result = evaluation.evaluate(
             table, knowledge=specs[1], score=specs[2], memory=parse_memory(memory),
-            device="gpu" if device == "gpu" else "cpu", progress=progress,
+            device="gpu" if device == "gpu" else "cpu", engine=engine, progress=progress,
         )  # fmt: skip
     plain = result.to_dict() | {"profiles": {"fewest": fewest, "most": most}}
     show_json(plain) if as_json else show(_evaluation(result))

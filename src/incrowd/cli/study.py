@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from incrowd.cli.computing import Cluster, Computing, Kernel, Resume, Verbose
 from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar, show, show_json
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def microdata(
     fewest: Annotated[int, typer.Option("--min-items", help="Leave out profiles with fewer items.")] = 8,
     most: Annotated[int, typer.Option("--max-items", help="Leave out profiles with more items.")] = 5000,
     memory: Memory = "1GiB",
+    cluster: Cluster = "local",
+    resume: Resume = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -51,9 +54,10 @@ def microdata(
     from incrowd.study.microdata import StudyOptions, microdata_study
 
     options = StudyOptions(sample=sample, seed=seed, memory=parse_memory(memory))
-    with progress_bar("reading items") as progress:
+    how = Computing(cluster=cluster, resume=resume)
+    with progress_bar("reading items") as progress, how.engine() as engine:
         table = item_table(Crowd(crowd), ProfileFilter(fewest=fewest, most=most))
-        study = microdata_study(table, options, progress)
+        study = microdata_study(table, options, progress, engine)
     finish(study, out, as_json)
 
 
@@ -90,6 +94,10 @@ def anonymity(
     min_pairs: MinPairs = 5,
     drop_largest: DropLargest = 0,
     memory: Memory = "1GiB",
+    cluster: Cluster = "local",
+    kernel: Kernel = "auto",
+    resume: Resume = None,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """How well do people hide in their communities (paper 000, table 1, figures 2 and 3)?"""
@@ -97,8 +105,9 @@ def anonymity(
     from incrowd.study.anonymity import anonymity_study
 
     options = _pair_options(min_posts, min_profiles, min_pairs, drop_largest, memory)
-    with progress_bar("counting words") as progress:
-        study = anonymity_study(Crowd(crowd), options, progress)
+    how = Computing(cluster=cluster, kernel=kernel, resume=resume, verbose=verbose)
+    with progress_bar("counting words") as progress, how.compute(options.memory) as compute:
+        study = anonymity_study(Crowd(crowd), options, progress, compute)
     finish(study, out, as_json)
 
 
@@ -115,6 +124,10 @@ def linkability(
     min_pairs: MinPairs = 5,
     drop_largest: DropLargest = 0,
     memory: Memory = "1GiB",
+    cluster: Cluster = "local",
+    kernel: Kernel = "auto",
+    resume: Resume = None,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Who can be linked despite a crowd (paper 003, figures 5 to 12)?"""
@@ -122,8 +135,11 @@ def linkability(
     from incrowd.study.linkability import linkability_study
 
     options = _pair_options(min_posts, min_profiles, min_pairs, drop_largest, memory)
-    with progress_bar("counting words") as progress:
-        study = linkability_study(Crowd(crowd), options, source=source, target=target, progress=progress)
+    how = Computing(cluster=cluster, kernel=kernel, resume=resume, verbose=verbose)
+    with progress_bar("counting words") as progress, how.compute(options.memory) as compute:
+        study = linkability_study(
+            Crowd(crowd), options, source=source, target=target, progress=progress, compute=compute
+        )
     finish(study, out, as_json)
 
 

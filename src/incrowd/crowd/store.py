@@ -153,7 +153,7 @@ class Crowd:
                 folder=self.path,
                 disk=self._disk,
                 manifest=self._manifest,
-                pseudonyms=self._names_for_import(),
+                pseudonyms=self.naming(),
                 budget=Budget.of(memory),
                 progress=progress or _silent,
             )
@@ -195,7 +195,8 @@ class Crowd:
         key = pseudonyms.load_key(self.path, self._manifest.key_id)
         return None if key is None else pseudonyms.Pseudonyms(key)
 
-    def _names_for_import(self) -> pseudonyms.Pseudonyms:
+    def naming(self) -> pseudonyms.Pseudonyms:
+        """Return the rule that gives people their ids, for whoever adds to this crowd."""
         known = self._pseudonyms()
         if known is None:
             raise CrowdError(

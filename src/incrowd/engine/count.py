@@ -18,9 +18,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import numpy as np
@@ -28,9 +28,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incrowd.crowd import readers
+from incrowd.crowd import Crowd, readers
 from incrowd.crowd.database import connect, explained, parquet_sql, quote
-from incrowd.crowd.pseudonyms import Pseudonyms
+from incrowd.crowd.disk import Disk
+from incrowd.crowd.pseudonyms import KEY_NAME, Pseudonyms, make_key
 from incrowd.crowd.readers.base import Batch, ReadOptions
 from incrowd.crowd.sources import require_files
 from incrowd.crowd.validate import check
@@ -63,6 +64,10 @@ class CountReport:
     """Distinct (identity, word) pairs."""
     words_path: Path
     identities_path: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        return {name: str(v) if isinstance(v, Path) else v for name, v in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -204,6 +209,20 @@ def count_files(
         identities_path=out / "identities.parquet",
         **totals,
     )
+
+
+def naming_key(out: Path | str, crowd: Path | str | None = None) -> bytes | None:
+    """Return the key that turns names into ids: a crowd's (None if it keeps names), or the folder's own.
+
+    The folder's is made on first use and readable by its owner alone.
+    """
+    if crowd is not None:
+        return Crowd(crowd).naming().key
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    if not (out / KEY_NAME).exists():
+        return make_key(out, Disk())
+    return bytes.fromhex((out / KEY_NAME).read_text(encoding="ascii"))
 
 
 def word_counts(rows: pl.DataFrame, tokeniser: Tokeniser) -> pl.DataFrame:

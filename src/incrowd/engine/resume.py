@@ -140,6 +140,8 @@ def _feed(update: Callable[[Any], None], value: Any) -> None:
     elif isinstance(value, tuple | list):
         for part in value:
             _feed(update, part)
+    elif hasattr(value, "__dict__") and not callable(value):  # any other object: what it holds
+        _feed(update, vars(value))
     else:  # numbers, texts, ranges, None: their repr is exact
         update(repr(value).encode())
 

@@ -22,11 +22,15 @@ BIN = 10
 
 
 def anonymity_study(
-    crowd: Crowd, options: PairStudyOptions | None = None, progress: Progress | None = None
+    crowd: Crowd,
+    options: PairStudyOptions | None = None,
+    progress: Progress | None = None,
+    compute: Compute | None = None,
 ) -> Study:
     """Reproduce the evaluation of paper 000 on this crowd."""
     options = options or PairStudyOptions()
-    matched = matched_pairs(crowd, options, progress)
+    compute = compute or Compute(memory=options.memory)
+    matched = matched_pairs(crowd, options, progress, compute)
     rows = matched.rows
     below = clustered_mean(rows["distance"] < rows["stranger"], rows["person"].to_list())
     return Study(
@@ -39,7 +43,7 @@ def anonymity_study(
         ),
         sections=(
             _words(matched),
-            _distances(matched, options),
+            _distances(matched, compute),
             _figure_2(rows, below.mean),
             _figure_3(rows, options),
         ),
@@ -84,8 +88,7 @@ def _top(matched: Matched, rows: Any) -> list[str]:
     return words + ["–"] * (TOP_WORDS - len(words))
 
 
-def _distances(matched: Matched, options: PairStudyOptions) -> Section:
-    compute = Compute(memory=options.memory)
+def _distances(matched: Matched, compute: Compute) -> Section:
     everywhere = mean_distance(matched.profiles.matrix, compute=compute)
     inside = _within(matched, compute)
     table = Table(

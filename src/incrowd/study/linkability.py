@@ -18,6 +18,7 @@ from incrowd.study.matched import PairStudyOptions, Progress, matched_pairs
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
+    from incrowd.distances import Compute
 
 CURVE = np.arange(0, 101) / 100
 FINE = np.arange(0, 1001) / 1000
@@ -30,17 +31,18 @@ def linkability_study(
     source: str | None = None,
     target: str | None = None,
     progress: Progress | None = None,
+    compute: Compute | None = None,
 ) -> Study:
     """Reproduce the evaluation of paper 003; without a pair of communities, the one that shares most people."""
     options = options or PairStudyOptions()
-    rows = matched_pairs(crowd, options, progress).rows
+    rows = matched_pairs(crowd, options, progress, compute).rows
     if source is None or target is None:
         pairs = rows.group_by("source", "target").len()
         source, target, _ = pairs.sort(["len", "source", "target"], descending=[True, False, False]).row(0)
     chosen = LinkabilityOptions(
         source=source, target=target, min_posts=options.min_posts, text=options.text, memory=options.memory
     )
-    attack = prepare(crowd, chosen)
+    attack = prepare(crowd, chosen, compute)
     sizes = _Sizes.of(attack)
     return Study(
         name="linkability",

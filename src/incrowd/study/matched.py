@@ -48,7 +48,12 @@ class Matched:
     communities: int
 
 
-def matched_pairs(crowd: Crowd, options: PairStudyOptions, progress: Progress | None = None) -> Matched:
+def matched_pairs(
+    crowd: Crowd,
+    options: PairStudyOptions,
+    progress: Progress | None = None,
+    compute: Compute | None = None,
+) -> Matched:
     """Measure every person who is in two communities against everybody in the second."""
     import polars as pl
 
@@ -76,7 +81,7 @@ def matched_pairs(crowd: Crowd, options: PairStudyOptions, progress: Progress | 
             f"no two communities share {options.min_pairs} people with {options.min_posts} posts in both; "
             "lower --min-pairs or --min-posts"
         )
-    compute = Compute(memory=options.memory)
+    compute = compute or Compute(memory=options.memory)
     frames, fixed = [], _FixedCrowds(profiles, where, options.radius, compute)
     for done, (source, target, pairs, people) in enumerate(links):
         if progress:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from incrowd.study.microdata_questions import (
     threshold_section,
 )
 
+if TYPE_CHECKING:
+    from incrowd.engine.face import Engine
+
 __all__ = ["StudyOptions", "microdata_study"]
 
 DRAWN = 120
@@ -36,16 +39,19 @@ DRAWN = 120
 
 
 def microdata_study(
-    table: ItemTable, options: StudyOptions | None = None, progress: Progress | None = None
+    table: ItemTable,
+    options: StudyOptions | None = None,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> Study:
     """Run every experiment on one table."""
     options = options or StudyOptions()
-    base = evaluate(table, memory=options.memory)
+    base = evaluate(table, memory=options.memory, engine=engine)
     parts: list[Callable[[], Section]] = [
         lambda: data_section(table),
         lambda: agreement_section(base),
         lambda: groups_section(base),
-        lambda: knowledge_section(base, options),
+        lambda: knowledge_section(base, options, engine),
         lambda: threshold_section(base),
         lambda: release_section(base),
         lambda: sample_section(table, options),

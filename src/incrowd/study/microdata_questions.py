@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from incrowd.measures.microdata.spec import ADVERSARIES, Knowledge, ReleaseSpec,
 from incrowd.measures.microdata.table import ItemTable, restrict
 from incrowd.study.figures import Chart, Section, Series, Table
 
+if TYPE_CHECKING:
+    from incrowd.engine.face import Engine
+
 PERCENTS = (1, 2, 5, 10, 20, 50)
 SHARES = (0.1, 0.25, 0.5, 1.0)
 
@@ -37,7 +41,7 @@ class StudyOptions:
     memory: int = 2**30
 
 
-def knowledge_section(base: Evaluation, options: StudyOptions) -> Section:
+def knowledge_section(base: Evaluation, options: StudyOptions, engine: Engine | None = None) -> Section:
     """How much depends on what the adversary knows, and on how shares are rounded."""
     matrix = base.table.matrix
     asked = [Knowledge(percents=(percent,)) for percent in PERCENTS]
@@ -47,7 +51,7 @@ def knowledge_section(base: Evaluation, options: StudyOptions) -> Section:
         "up": Knowledge(rounding="ceil"),
         "down, perhaps none (literal)": Knowledge(rounding="floor", minimum=0),
     }
-    others = expected_others(matrix, matrix, [*asked, *rules.values()], memory=options.memory)
+    others = expected_others(matrix, matrix, [*asked, *rules.values()], memory=options.memory, engine=engine)
     median = np.median(1 + others, axis=1)
     scores = base.scored.scores
     rounding = tuple(

@@ -13,13 +13,12 @@ from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, printed_bound
 from incrowd.measures.anonymity.explain import stand_out
 from incrowd.measures.anonymity.spec import ADVERSARY, AnonymityOptions
-from incrowd.result import Assessment, Assumptions, Direction, Standing, Threat
+from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing, Threat
 
 if TYPE_CHECKING:
     import polars as pl
 
     from incrowd.crowd import Crowd
-    from incrowd.distances.solve import Progress
     from incrowd.profiles import Profiles
 
 CURVE = np.arange(0, 101) / 100
@@ -108,11 +107,11 @@ class CommunityAnonymity:
 
 
 def community_anonymity(
-    crowd: Crowd, options: AnonymityOptions, *, progress: Progress | None = None
+    crowd: Crowd, options: AnonymityOptions, *, compute: Compute | None = None
 ) -> CommunityAnonymity:
     """Measure everybody's crowd in one community."""
     profiles = _profiles(crowd, options)
-    compute = Compute(memory=options.memory, progress=progress)
+    compute = compute or Compute(memory=options.memory)
     radii = np.concatenate([CURVE, [options.radius]])
     sizes = ball_sizes(profiles.matrix, radii=radii, metric=options.distance, compute=compute)
     return CommunityAnonymity(
@@ -120,18 +119,17 @@ def community_anonymity(
         profiles=profiles,
         sizes=sizes[:, -1],
         curve=sizes[:, :-1],
-        needed=_radius_needed(profiles, options),
+        needed=_radius_needed(profiles, options, compute),
         data_hash=crowd.data_hash,
     )
 
 
-def _radius_needed(profiles: Profiles, options: AnonymityOptions) -> NDArray[np.float64]:
+def _radius_needed(profiles: Profiles, options: AnonymityOptions, compute: Compute) -> NDArray[np.float64]:
     members = profiles.matrix.shape[0]
     if options.wanted > members:
         return np.full(members, np.nan)
     if options.wanted == 1:
         return np.zeros(members)
-    compute = Compute(memory=options.memory)
     found = nearest(profiles.matrix, k=options.wanted - 1, metric=options.distance, compute=compute)
     return np.asarray(found.distances[:, -1], np.float64)
 
@@ -143,33 +141,45 @@ def member_anonymity(result: CommunityAnonymity, user: str) -> Assessment:
     if not found.size:
         raise NotInCrowd(f"this person has no profile with enough words in '{o.community}'")
     row = int(found[0])
-    size, rank = int(result.sizes[row]), int(result.ranks[row])
     evidence, explained = stand_out(result.profiles, row) if o.model == "unigram" else ((), None)
+    size, rank = int(result.sizes[row]), int(result.ranks[row])
+    return crowd_assessment(o, size, rank, result.members, result.data_hash, evidence, explained)
+
+
+def crowd_assessment(
+    options: AnonymityOptions,
+    size: int,
+    rank: int,
+    members: int,
+    data_hash: str,
+    evidence: tuple[Evidence, ...] = (),
+    explained: float | None = None,
+) -> Assessment:
+    """Put one member's crowd of `size` people (rank 1 = smallest) among `members` into words."""
     return Assessment(
         measure="anonymity",
-        subject=f"you in {o.community}",
+        subject=f"you in {options.community}",
         value=float(size),
         unit="people",
         direction=Direction.HIGHER_IS_SAFER,
-        meaning=_meaning(size, rank, result),
+        meaning=_meaning(options, size, rank, members),
         standing=Standing.PROVED,
-        assumptions=Assumptions(adversary=ADVERSARY, parameters=o.parameters(), data_hash=result.data_hash),
-        baseline=float(result.members),
+        assumptions=Assumptions(adversary=ADVERSARY, parameters=options.parameters(), data_hash=data_hash),
+        baseline=float(members),
         crowd_rank=rank,
-        crowd_size=result.members,
+        crowd_size=members,
         threats=(Threat.SINGLING_OUT, Threat.LINKABILITY),
         evidence=evidence,
         explained=explained,
     )
 
 
-def _meaning(size: int, rank: int, result: CommunityAnonymity) -> str:
-    o = result.options
+def _meaning(o: AnonymityOptions, size: int, rank: int, members: int) -> str:
     alike = "Nobody else" if size == 1 else f"{size - 1:,} other{'s' if size > 2 else ''}"
     verb = "writes" if size <= 2 else "write"
     bound = float(linkage_bound(o.radius, o.radius, size, o.rule))
     return (
-        f"{alike} of {result.members - 1:,} in {o.community} {verb} as you do (within {o.radius:g}): "
+        f"{alike} of {members - 1:,} in {o.community} {verb} as you do (within {o.radius:g}): "
         f"{rank - 1:,} members have a smaller crowd, and somebody who only compares words links you to "
         f"another profile as far away with probability {bound:.0%} at most."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence,
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
+    from incrowd.distances import Compute
 
 VIEW_NAMES = {
     "words": "words as you write them",
@@ -29,23 +31,26 @@ VIEW_NAMES = {
 }
 
 
-def link_rates(crowd: Crowd, options: LinkabilityOptions) -> LinkRates:
+def link_rates(crowd: Crowd, options: LinkabilityOptions, compute: Compute | None = None) -> LinkRates:
     """Measure how well the adversary links everybody who is in both communities."""
     if options.adversary == "determined":
-        return determined.measure(determined.prepare(crowd, options), options, crowd.data_hash)
-    attack = by_distance.prepare(crowd, options)
+        prepared = determined.prepare(crowd, options)
+        return determined.measure(prepared, options, crowd.data_hash, compute)
+    attack = by_distance.prepare(crowd, options, compute)
     return by_distance.measure(attack, options, crowd.data_hash)
 
 
-def assess_person(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assessment:
+def assess_person(
+    crowd: Crowd, options: LinkabilityOptions, user: str, compute: Compute | None = None
+) -> Assessment:
     """Say how well one person's two profiles hide from the adversary; `user` is the store's id."""
     if options.adversary == "determined":
-        return _under_determined(crowd, options, user)
-    return _by_distance(crowd, options, user)
+        return _under_determined(crowd, options, user, compute)
+    return _by_distance(crowd, options, user, compute)
 
 
-def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assessment:
-    attack = by_distance.prepare(crowd, options)
+def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str, compute: Compute | None) -> Assessment:
+    attack = by_distance.prepare(crowd, options, compute)
     meeting = attack.meeting
     place = meeting.place_of(user)
     source, target = (int(x) for x in meeting.pairs[place])
@@ -56,31 +61,56 @@ def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assess
     ranking = by_distance.relative_ranking(attack)
     explainable = options.model == "unigram" and options.distance == "jensen-shannon"
     evidence, advice = _reasons(crowd, options, meeting, source, target) if explainable else ((), ())
+    return pair_assessment(
+        options,
+        crowd_size,
+        targets=attack.y.shape[0],
+        rank=int((sets.matching < crowd_size).sum()) + 1,
+        pairs=len(meeting.pairs),
+        distance=distance,
+        data_hash=crowd.data_hash,
+        evidence=evidence,
+        advice=advice,
+        facts={
+            "local_matching_set": int(sets.both[place]),
+            "anonymity_set": int(sets.anonymity[place]),
+            "chosen_with_probability": chosen,
+            "relative_rank": int(ranking.ranks[target]),
+            "relative_rank_of": int(attack.y.shape[0]),
+            "relative_rank_method": ranking.method,
+        },
+    )
+
+
+def pair_assessment(
+    options: LinkabilityOptions,
+    crowd_size: int,
+    *,
+    targets: int,
+    rank: int,
+    pairs: int,
+    distance: float,
+    data_hash: str,
+    evidence: tuple[Evidence, ...] = (),
+    advice: tuple[Advice, ...] = (),
+    facts: Mapping[str, Any] | None = None,
+) -> Assessment:
+    """Put one person's matching set of `crowd_size` people, their own profile included, into words."""
     return Assessment(
         measure="linkability",
         subject=_subject(options),
         value=float(crowd_size),
         unit="people",
         direction=Direction.HIGHER_IS_SAFER,
-        meaning=_meaning(options, crowd_size, attack.y.shape[0]),
+        meaning=_meaning(options, crowd_size, targets),
         standing=Standing.REPRODUCTION,
-        assumptions=_assumptions(
-            crowd,
-            options,
-            distance=distance,
-            local_matching_set=int(sets.both[place]),
-            anonymity_set=int(sets.anonymity[place]),
-            chosen_with_probability=chosen,
-            relative_rank=int(ranking.ranks[target]),
-            relative_rank_of=int(attack.y.shape[0]),
-            relative_rank_method=ranking.method,
-        ),
-        baseline=float(attack.y.shape[0]),
-        crowd_rank=int((sets.matching < crowd_size).sum()) + 1,
-        crowd_size=len(meeting.pairs),
+        assumptions=_assumptions(data_hash, options, distance=distance, **(facts or {})),
+        baseline=float(targets),
+        crowd_rank=rank,
+        crowd_size=pairs,
         threats=(Threat.LINKABILITY,),
         evidence=evidence,
-        explained=1 - distance**2 if explainable else None,
+        explained=1 - distance**2 if evidence else None,
         advice=advice,
     )
 
@@ -127,17 +157,14 @@ def _own_posts(crowd: Crowd, options: LinkabilityOptions, user: str, counts: Any
     return sp.coo_matrix((np.ones(len(cells)), (post, word)), shape=shape).tocsr()
 
 
-def _under_determined(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assessment:
+def _under_determined(
+    crowd: Crowd, options: LinkabilityOptions, user: str, compute: Compute | None
+) -> Assessment:
     attack = determined.prepare(crowd, options)
     found = np.flatnonzero(attack.people == user)
     if not found.size:
         raise NotInCrowd("this person has no profile with enough posts in both communities")
-    sources = attack.pairs[:, 0]
-    certainty = np.zeros(len(sources))
-    for rows, scores in attack.resemblance.blocks():
-        inside = np.flatnonzero((sources >= rows.start) & (sources < rows.stop))
-        chances = attack.model.given_match(attack.model.utilities(scores))
-        certainty[inside] = chances[sources[inside] - rows.start, attack.pairs[inside, 1]]
+    certainty = attack.judged(compute=compute)["own"][attack.pairs[:, 0]]
     place = int(found[0])
     source, target = (int(x) for x in attack.pairs[place])
     own = attack.resemblance.scores(slice(source, source + 1))[0, target]
@@ -157,7 +184,7 @@ def _under_determined(crowd: Crowd, options: LinkabilityOptions, user: str) -> A
             f"that your profile in {options.target} is the same person; a guess gives {1 / targets:.1%}."
         ),
         standing=Standing.HEURISTIC,
-        assumptions=_assumptions(crowd, options, practice=attack.practice),
+        assumptions=_assumptions(crowd.data_hash, options, practice=attack.practice),
         baseline=1 / targets,
         crowd_rank=int((certainty > sure).sum()) + 1,
         crowd_size=len(certainty),
@@ -189,10 +216,10 @@ def _meaning(options: LinkabilityOptions, crowd_size: int, targets: int) -> str:
     return f"For somebody who compares words and starts from your profile in {options.source}, {found}."
 
 
-def _assumptions(crowd: Crowd, options: LinkabilityOptions, **more: Any) -> Assumptions:
+def _assumptions(data_hash: str, options: LinkabilityOptions, **more: Any) -> Assumptions:
     return Assumptions(
         adversary=ADVERSARIES[options.adversary],
         parameters=options.parameters() | more,
         seed=options.seed,
-        data_hash=crowd.data_hash,
+        data_hash=data_hash,
     )

@@ -50,11 +50,11 @@ class Attack:
         return self.meeting.pairs
 
 
-def prepare(crowd: Crowd, options: LinkabilityOptions) -> Attack:
+def prepare(crowd: Crowd, options: LinkabilityOptions, compute: Compute | None = None) -> Attack:
     """Build the chosen model's rows for both communities."""
     meeting = meet(crowd, options)
     x, y = model_rows(crowd, meeting, options)
-    return Attack(meeting, x, y, options.distance, Compute(memory=options.memory))
+    return Attack(meeting, x, y, options.distance, compute or Compute(memory=options.memory))
 
 
 def measure(attack: Attack, options: LinkabilityOptions, data_hash: str) -> LinkRates:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from incrowd.measures.linkability.definition import clustered_mean, shuffled_pairs
+from incrowd.measures.linkability.judge import Judgement, judge
 from incrowd.measures.linkability.link_model import DEFAULT_VIEWS, LinkModel, TrainingPair, fit
 from incrowd.measures.linkability.meeting import check_communities, true_pairs
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
@@ -19,6 +20,7 @@ from incrowd.measures.linkability.resemblance import Resemblance
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
+    from incrowd.distances import Compute
     from incrowd.measures.linkability.spec import LinkabilityOptions
     from incrowd.profiles.habits import Habits
 
@@ -50,6 +52,14 @@ class DeterminedAttack:
     pairs: Any
     people: Any
 
+    def judged(self, shuffled: Any = None, compute: Compute | None = None) -> dict[str, Any]:
+        """Return the adversary's verdict on every source; `shuffled` is a control target for each true pair."""
+        source, target = self.pairs.T
+        truth, control = np.full((2, len(self.sources)), -1, np.int64)
+        truth[source] = target
+        control[source] = target if shuffled is None else shuffled
+        return judge(Judgement(self.resemblance, self.model, truth, control), compute)
+
 
 def prepare(crowd: Crowd, options: LinkabilityOptions) -> DeterminedAttack:
     """Read both communities' habits and learn weights on the others."""
@@ -71,14 +81,19 @@ def prepare(crowd: Crowd, options: LinkabilityOptions) -> DeterminedAttack:
     return DeterminedAttack(sources, targets, resemblance, model, learned, pairs, people)
 
 
-def measure(attack: DeterminedAttack, options: LinkabilityOptions, data_hash: str) -> LinkRates:
+def measure(
+    attack: DeterminedAttack,
+    options: LinkabilityOptions,
+    data_hash: str,
+    compute: Compute | None = None,
+) -> LinkRates:
     """Run the attack on everybody who is in both communities."""
-    judged = _judge(attack, shuffled_pairs(attack.pairs[:, 1], options.seed))
-    nearer, ties = judged["nearer"], judged["ties"]
+    judged = attack.judged(shuffled_pairs(attack.pairs[:, 1], options.seed), compute)
     source = attack.pairs[:, 0]
-    rates = hit_rates(
-        nearer, ties, attack.people, len(attack.targets), judged["shuffled_nearer"], judged["shuffled_ties"]
+    nearer, ties, shuffled_nearer, shuffled_ties = (
+        judged[name][source] for name in ("nearer", "ties", "shuffled_nearer", "shuffled_ties")
     )
+    rates = hit_rates(nearer, ties, attack.people, len(attack.targets), shuffled_nearer, shuffled_ties)
     sure, right = judged["confidence"][source], judged["right"][source]
     presence, share = attack.model.presence_given(judged["odds"])
     practised = f"weights learned on {attack.practice:,} true pairs of other communities"
@@ -126,36 +141,6 @@ def reliability(sure: Any, right: Any, people: Any) -> dict[str, Any]:
         )
     error = sum(part["cases"] * abs(part["sure"] - part["right"]) for part in bins) / len(sure)
     return {"bins": bins, "error": float(error)}
-
-
-def _judge(attack: DeterminedAttack, shuffled: Any) -> dict[str, Any]:
-    n = len(attack.sources)
-    truth = np.full(n, -1, np.int64)
-    control = np.full(n, -1, np.int64)
-    truth[attack.pairs[:, 0]] = attack.pairs[:, 1]
-    control[attack.pairs[:, 0]] = shuffled
-    found: dict[str, Any] = {
-        "confidence": np.zeros(n),
-        "right": np.zeros(n, bool),
-        "odds": np.zeros(n),
-    }
-    places = {name: np.zeros(n, np.int64) for name in ("nearer", "ties", "shuffled_nearer", "shuffled_ties")}
-    for rows, scores in attack.resemblance.blocks():
-        utilities = attack.model.utilities(scores)
-        chances = attack.model.given_match(utilities)
-        best = chances.argmax(axis=1)
-        found["confidence"][rows] = chances.max(axis=1)
-        found["right"][rows] = best == truth[rows]
-        found["odds"][rows] = attack.model.presence_odds(utilities)
-        places["nearer"][rows], places["ties"][rows] = _place(utilities, truth[rows])
-        places["shuffled_nearer"][rows], places["shuffled_ties"][rows] = _place(utilities, control[rows])
-    source = attack.pairs[:, 0]
-    return found | {name: values[source] for name, values in places.items()}
-
-
-def _place(utilities: Any, target: Any) -> tuple[Any, Any]:
-    own = utilities[np.arange(len(target)), target][:, None]
-    return (utilities > own).sum(axis=1), (utilities == own).sum(axis=1) - 1
 
 
 def _practice_communities(crowd: Crowd, options: LinkabilityOptions) -> list[tuple[str, str]]:

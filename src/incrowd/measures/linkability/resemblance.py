@@ -77,16 +77,12 @@ class Resemblance:
         self._rows = max(1, BLOCK_BYTES // (4 * max(self.shape[1], 1) * len(views)))
         self._views = [self._view(sources.rows[name], targets.rows[name], name) for name in views]
 
-    def blocks(self) -> Iterator[tuple[slice, Scores]]:
-        """Yield slices of sources with their scores: (sources, targets, views)."""
-        for rows in self._slices():
-            yield rows, self.scores(rows)
-
     def scores(self, which: Any) -> Scores:
         """Return the scores of some sources: (sources, targets, views)."""
         return np.stack([view.scores(which) for view in self._views], axis=2)
 
-    def _slices(self) -> Iterator[slice]:
+    def slices(self) -> Iterator[slice]:
+        """Cut the sources into blocks whose scores fit the memory set aside for them."""
         for start in range(0, self.shape[0], self._rows):
             yield slice(start, min(start + self._rows, self.shape[0]))
 
@@ -102,7 +98,7 @@ class Resemblance:
         source_hub, source_sum = np.zeros(n), np.zeros(n)
         target_sum, squares = np.zeros(m), 0.0
         best = np.full((k, m), -np.inf, np.float32)
-        for rows in self._slices():
+        for rows in self.slices():
             cosines = sources.only(rows).cosines(targets)
             source_hub[rows] = np.partition(cosines, m - k, axis=1)[:, m - k :].mean(axis=1)
             source_sum[rows] = cosines.sum(axis=1)

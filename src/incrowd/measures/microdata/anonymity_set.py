@@ -6,15 +6,17 @@ same histograms. Processor and graphics card count the same integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
+from incrowd.distances.solve import Threads
+from incrowd.engine.row_ranges import RowRange, RowRanges
 from incrowd.errors import InputError, MissingExtra
 from incrowd.measures.microdata.definition import Floats, Ints, known_sizes
 from incrowd.measures.microdata.overlaps import (
@@ -27,6 +29,9 @@ from incrowd.measures.microdata.overlaps import (
     postings,
 )
 from incrowd.measures.microdata.spec import Knowledge
+
+if TYPE_CHECKING:
+    from incrowd.engine.face import Engine, Piece
 
 Device = Literal["cpu", "gpu"]
 
@@ -101,13 +106,15 @@ def expected_others(
     marks: Marks | None = None,
     memory: int = 2**30,
     device: Device = "cpu",
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Floats:
     """Return E|AS| - 1: how many *other* people fit on average what the adversary knows of each profile.
 
     Exact. Range 0 to the size of the crowd; higher is safer; E|AS| itself is one more. One row a knowledge
     level if several are given. `inside`: the profiles are rows of the crowd (and do not count as their own
-    company); False for people outside it. `marks`: ratings or dates that have to agree as well.
+    company); False for people outside it. `marks`: ratings or dates that have to agree as well. `engine`:
+    where ranges of profiles are counted; None: the cores of this machine.
     """
     asked = [knowledge] if isinstance(knowledge, Knowledge) else list(knowledge)
     profiles = clean(profiles)
@@ -116,28 +123,60 @@ def expected_others(
             raise InputError("device: expected 'cpu' for an adversary who knows ratings or dates, got 'gpu'")
         out = _gpu().expected_others(profiles, clean(crowd), asked, inside=inside, progress=progress)
     else:
-        out = np.empty((len(asked), profiles.shape[0]))
-        laid = postings(crowd, None if marks is None else marks.crowd)
-        for part, overlap in _in_batches(profiles, laid, marks, memory, progress):
-            kept = leave_out_self(overlap) if inside else overlap
-            out[:, part] = [weigh(kept, one) for one in asked]
+        job = OverlapJob(profiles, crowd, tuple(asked), inside, marks)
+        out = _run(job, RowRanges.of(batches(profiles, memory), crowd.shape[0]), engine, progress)
     return np.asarray(out[0] if isinstance(knowledge, Knowledge) else out)
 
 
-def _in_batches(
-    profiles: sparse.csr_matrix, laid: Postings, marks: Marks | None, memory: int, progress: Progress | None
-) -> Iterator[tuple[slice, OverlapHistograms]]:
-    for part in batches(profiles, memory):
+@dataclass(frozen=True)
+class OverlapJob:
+    """Everybody's expected crowd, for an engine: laid out once a process, then counted range by range."""
+
+    profiles: sparse.csr_matrix
+    crowd: sparse.csr_matrix
+    asked: tuple[Knowledge, ...]
+    inside: bool
+    marks: Marks | None
+
+    def open(self) -> OverlapCounter:
+        """Lay the crowd out for counting."""
+        return OverlapCounter(self, postings(self.crowd, None if self.marks is None else self.marks.crowd))
+
+
+@dataclass(frozen=True)
+class OverlapCounter:
+    """Counts one range of profiles after another."""
+
+    job: OverlapJob
+    laid: Postings
+    threads: ClassVar[int | None] = 1
+    """Counting a range uses all cores already."""
+
+    def __call__(self, part: RowRange) -> Piece:
+        """Return the expected number of others: one row a knowledge level, one column a profile."""
+        counted = self._histograms(part.rows)
+        kept = leave_out_self(counted) if self.job.inside else counted
+        return {
+            "rows": np.arange(part.start, part.stop),
+            "others": np.array([weigh(kept, one) for one in self.job.asked]).T,
+        }
+
+    def _histograms(self, rows: slice) -> OverlapHistograms:
+        profiles, marks = self.job.profiles, self.job.marks
         if marks is None:
-            yield part, histograms(profiles[part], laid)
-        else:
-            entries = slice(profiles.indptr[part.start], profiles.indptr[part.stop])
-            yield (
-                part,
-                histograms(profiles[part], laid, marks=marks.profiles[:, entries], within=marks.within),
-            )
-        if progress:
-            progress(part.stop, profiles.shape[0], "counting overlaps")
+            return histograms(profiles[rows], self.laid)
+        entries = slice(profiles.indptr[rows.start], profiles.indptr[rows.stop])
+        return histograms(profiles[rows], self.laid, marks=marks.profiles[:, entries], within=marks.within)
+
+
+def _run(job: OverlapJob, plan: RowRanges, engine: Engine | None, progress: Progress | None) -> Floats:
+    out = np.empty((len(job.asked), job.profiles.shape[0]))
+
+    def absorb(piece: Piece) -> None:
+        out[:, piece["rows"]] = piece["others"].T
+
+    (engine or Threads()).run(job, plan, absorb, progress)  # type: ignore[arg-type]
+    return out
 
 
 def _gpu() -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ReleaseSpec, S
 from incrowd.measures.microdata.statistics import Statistics
 from incrowd.measures.microdata.table import ItemTable, require_people
 from incrowd.measures.microdata.taste import publish_taste
+
+if TYPE_CHECKING:
+    from incrowd.engine.face import Engine
 
 STUDY_SECRET = b"an evaluation publishes nothing, so its releases may be repeated"
 TASTE_GROUPS = 8
@@ -104,6 +107,7 @@ def evaluate(
     release: ReleaseSpec | None = None,
     memory: int = 2**30,
     device: anonymity_set.Device = "cpu",
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Compute everybody's exact crowd, and compare every score with it."""
@@ -111,7 +115,7 @@ def evaluate(
     knowledge, score = knowledge or Knowledge(), score or ScoreSpec()
     matrix = table.matrix
     others = anonymity_set.expected_others(
-        matrix, matrix, knowledge, memory=memory, device=device, progress=progress
+        matrix, matrix, knowledge, memory=memory, device=device, engine=engine, progress=progress
     )
     scored = score_table(table, score, groups)
     estimates = {"paper": scored.scores, **crowd_estimates(table, knowledge, score, release)}
