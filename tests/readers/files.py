@@ -260,6 +260,15 @@ C,"10002",10002
 V,1001,1
 """
 
+EGO_NETWORK = {
+    "ego/7.edges": b"8 9\n",
+    "ego/7.feat": b"8 1 0 0 1\n9 0 1 1 0\n",
+    "ego/7.featnames": b"0 school;id;anonymized feature 5\n1 school;id;anonymized feature 6\n2 gender:2\n3 #tea\n",
+    "ego/7.egofeat": b"0 0 1 1\n",
+    "ego/README": b"made up",
+}
+"""Two friends of person 7, and person 7; their features are named after they are used."""
+
 Row = dict[str, object]
 
 
@@ -358,6 +367,22 @@ EXAMPLES = [
                 tarred({"media_attachments/1.png": b"\x89PNG", "outbox.json": mastodon_outbox()}), mtime=0
             ),
         }.items()
+    ),
+    *(
+        Example(
+            "ego-network",
+            name,
+            pack(tarred(EGO_NETWORK)),
+            attributes(
+                (1, None, "8", "school", "5"),
+                (1, None, "8", "#tea", "yes"),
+                (2, None, "9", "school", "6"),
+                (2, None, "9", "gender", "2"),
+                (3, None, "7", "gender", "2"),
+                (3, None, "7", "#tea", "yes"),
+            ),
+        )
+        for name, pack in {"ego.tar": bytes, "ego.tar.xz": lzma.compress}.items()
     ),
     Example(
         "stackexchange",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from incrowd.crowd.readers.base import Batch, Reader, ReadOptions
+from incrowd.crowd.readers.ego_network import EgoNetworks
 from incrowd.crowd.readers.fimi import Fimi
 from incrowd.crowd.readers.json_map import JsonMap
 from incrowd.crowd.readers.jsonl import JsonLines
@@ -30,6 +31,7 @@ _READERS: tuple[Reader, ...] = (
     RedditExport(),
     TwitterArchive(),
     MastodonOutbox(),
+    EgoNetworks(),
     StackExchange(),
     Mbox(),
     Parquet(),

@@ -7,7 +7,7 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -142,19 +142,45 @@ def is_tar(head: bytes) -> bool:
     return head[TAR_MAGIC] == b"ustar"
 
 
-@contextmanager
-def open_in_tar(source: Source, ending: str) -> Iterator[Bytes | None]:
-    """Walk through a tar archive to the file whose path ends so; None if it has none."""
+class TarMember:
+    """The bytes of one file in a tar, read as the archive streams by; the source counts them against its caps."""
+
+    def __init__(self, file: IO[bytes], archive: Path) -> None:
+        self._file = file
+        self._archive = archive
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to `size` bytes; none at the end."""
+        try:
+            return self._file.read(size)
+        except (tarfile.TarError, EOFError) as error:
+            raise _damaged_tar(self._archive) from error
+
+
+def _damaged_tar(path: Path) -> UnreadableSource:
+    return UnreadableSource(f"{path}: the tar archive is damaged or cut off. Fetch it again.")
+
+
+def tar_files(source: Source) -> Generator[tuple[str, Bytes]]:
+    """Walk through a tar archive: each plain file's path and bytes, to be read before the next one."""
     try:
         with tarfile.open(fileobj=io.BufferedReader(source), mode="r|") as archive:
             for info in archive:
                 refuse_escape(source.path, info.name)
-                file = archive.extractfile(info) if info.isfile() and info.name.endswith(ending) else None
+                if info.issparse():
+                    raise UnreadableSource(
+                        f"{source.path}: holds a file with holes, which may be of any size. Do not trust this file."
+                    )
+                file = archive.extractfile(info) if info.isfile() else None
                 if file is not None:
-                    yield file
-                    return
-            yield None
+                    yield info.name, TarMember(file, source.path)
     except (tarfile.TarError, EOFError) as error:
-        raise UnreadableSource(
-            f"{source.path}: the tar archive is damaged or cut off. Fetch it again."
-        ) from error
+        raise _damaged_tar(source.path) from error
+
+
+@contextmanager
+def open_in_tar(source: Source, ending: str) -> Iterator[Bytes | None]:
+    """Walk through a tar archive to the file whose path ends so; None if it has none."""
+    files = tar_files(source)
+    yield next((file for name, file in files if name.endswith(ending)), None)
+    files.close()  # and not before: the file's bytes come from the walk

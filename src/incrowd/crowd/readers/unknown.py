@@ -15,7 +15,7 @@ def what_it_is(head: bytes) -> str:
     if head.startswith(ZIP_MAGIC):
         return "a zip archive without the files of a known export (comments.csv, data/tweets.js, outbox.json)"
     if is_tar(head):
-        return "a tar archive without the files of a known export (outbox.json)"
+        return "a tar archive without the files of a known export (outbox.json, EGO.feat with EGO.featnames)"
     if start[:4096].translate(None, _BINARY) != start[:4096]:
         return "neither text nor an archive that is known"
     if start.startswith(b"<"):
