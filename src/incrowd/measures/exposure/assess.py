@@ -26,7 +26,11 @@ ON_TOPIC = 0.5
 def assess_topics(crowd: Crowd, scored: Scored, user: str, topics: Iterable[str]) -> list[Assessment]:
     """Return where a person (by id) ranks for each of some topics, most exposed first."""
     scored.place(user)
-    posts = own_posts(crowd, scored, user)
+    return assess_posts(own_posts(crowd, scored, user), scored, user, topics)
+
+
+def assess_posts(posts: OwnPosts, scored: Scored, user: str, topics: Iterable[str]) -> list[Assessment]:
+    """Return the same for posts at hand; the person's row of `scored` must come from these posts."""
     found = [_assess(posts, scored, user, topic) for topic in topics]
     return sorted(found, key=lambda one: (not one.defined, one.value))
 
