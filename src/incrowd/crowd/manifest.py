@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.schema import KINDS
+from incrowd.crowd.kinds import KINDS
 from incrowd.errors import CrowdDamaged, CrowdError
 
 MANIFEST_NAME = "manifest.json"

@@ -6,11 +6,13 @@ import secrets
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from incrowd.crowd.disk import PRIVATE, Disk
 from incrowd.errors import CrowdDamaged
+
+if TYPE_CHECKING:
+    import polars as pl
 
 KEY_NAME = "key"
 KEY_BYTES = 32
@@ -36,6 +38,8 @@ class Pseudonyms:
         """Return the ids of a column of names; each distinct name is hashed once."""
         if self.key is None:
             return names
+        import polars as pl
+
         distinct = names.unique()
         ids = pl.Series([self.of(name) for name in distinct], dtype=pl.String)
         return names.replace_strict(distinct, ids, return_dtype=pl.String)

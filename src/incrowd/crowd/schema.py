@@ -14,12 +14,12 @@ An *identity* is a (user, community) pair: one person as one community sees them
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
 
 import polars as pl
 
-Kind = Literal["posts", "items", "attributes"]
-KINDS: tuple[Kind, ...] = ("posts", "items", "attributes")
+from incrowd.crowd.kinds import KINDS, Kind
+
+__all__ = ["COLUMNS", "KINDS", "MEANING", "ROW_COLUMNS", "Kind", "Reason"]
 
 COLUMNS: dict[Kind, dict[str, pl.DataType]] = {
     "posts": {
