@@ -1,0 +1,67 @@
+"""The gateway's one secret, from which every key is derived; it never leaves the state folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from hashlib import blake2b
+from pathlib import Path
+
+from incrowd.crowd.disk import PRIVATE, PRIVATE_FOLDER, Disk
+from incrowd.errors import InputError
+
+SECRET_NAME = "secret"
+SECRET_BYTES = 32
+
+
+class Secret:
+    """256 random bits; each purpose gets a key of its own, so that one says nothing about another."""
+
+    def __init__(self, root: bytes) -> None:
+        self._root = root
+
+    def __repr__(self) -> str:
+        return "Secret(hidden)"
+
+    def key(self, purpose: str) -> bytes:
+        """Return the 32-byte key of one purpose, the same every time."""
+        return blake2b(purpose.encode(), key=self._root, digest_size=32).digest()
+
+
+def open_secret(state: Path) -> Secret:
+    """Return the secret of a state folder; the first call makes it, readable by its owner alone."""
+    path, disk = state / SECRET_NAME, Disk()
+    disk.make_folder(state, PRIVATE_FOLDER)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    except FileExistsError:
+        return Secret(_read(path))
+    with os.fdopen(handle, "wb") as file:
+        file.write(secrets.token_bytes(SECRET_BYTES).hex().encode() + b"\n")
+        disk.sync(file)
+    disk.sync_folder(state)
+    return Secret(_read(path))
+
+
+def refuse_if_others_can_read(path: Path) -> None:
+    """Raise unless a private file is for its owner alone."""
+    mode = path.stat().st_mode & 0o777
+    if mode & 0o077:
+        raise InputError(
+            f"{path}: expected a file for its owner alone (mode 600), got mode {mode:o}. "
+            f"Run: chmod 600 {path}"
+        )
+
+
+def _read(path: Path) -> bytes:
+    refuse_if_others_can_read(path)
+    try:
+        root = bytes.fromhex(path.read_text("ascii"))
+    except ValueError:
+        root = b""
+    if len(root) != SECRET_BYTES:
+        raise InputError(
+            f"{path}: expected {SECRET_BYTES} bytes in hexadecimal, got something else. Put the original file "
+            "back; with a new secret every earlier answer would be ordered and thinned differently."
+        )
+    return root

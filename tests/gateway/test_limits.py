@@ -1,0 +1,136 @@
+"""Strangers may send only so much, so deep and so slowly; replies have one shape and leave on the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.errors import InputError
+from incrowd.gateway.limits import Admission, Busy, TooLarge, TooSlow, parse_json, read_body
+from incrowd.gateway.metrics import Histogram, Metrics
+from incrowd.gateway.reply import SMALLEST, ReplyClock, padded
+
+
+async def chunks(*parts: bytes, pause: float = 0.0) -> AsyncIterator[bytes]:
+    for part in parts:
+        await asyncio.sleep(pause)
+        yield part
+
+
+def test_a_body_is_read_up_to_the_limit() -> None:
+    assert asyncio.run(read_body(chunks(b"ab", b"cd"), most=4, seconds=5)) == b"abcd"
+    with pytest.raises(TooLarge):
+        asyncio.run(read_body(chunks(b"ab", b"cd", b"e"), most=4, seconds=5))
+    with pytest.raises(TooSlow):
+        asyncio.run(read_body(chunks(b"a", b"b", pause=5), most=4, seconds=0.01))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff{}",
+        b'{"a": NaN}',
+        b'{"a": -Infinity}',
+        b'{"a": 1, "a": 2}',
+        b"[" * 50_000,
+        b'{"a":' * 20_000 + b"1" + b"}" * 20_000,
+        b'{"a": ' + b"9" * 5000 + b"}",
+        b'"\\u12"',
+        b"{} {}",
+    ],
+    ids=range(11),
+)
+def test_strange_json_is_an_input_error(body: bytes) -> None:
+    with pytest.raises(InputError, match="body: expected"):
+        parse_json(body, depth=16)
+
+
+def test_brackets_inside_strings_are_no_nesting() -> None:
+    value = {"a": ["[" * 40 + '"\\' + "{" * 40]}
+    assert parse_json(json.dumps(value).encode(), depth=2) == value
+
+
+@given(st.recursive(st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3), max_leaves=20))
+def test_nesting_is_counted_exactly(value: object) -> None:
+    def depth(part: object) -> int:
+        return 1 + max(map(depth, part), default=0) if isinstance(part, list) else 0
+
+    body = json.dumps(value).encode()
+    assert parse_json(body, depth=depth(value)) == value
+    if depth(value):
+        with pytest.raises(InputError, match="nesting"):
+            parse_json(body, depth=depth(value) - 1)
+
+
+def test_only_so_many_enter_and_only_so_many_of_one_organisation() -> None:
+    door = Admission(most=3, each=2)
+    with door.enter("a"), door.enter("a"):
+        with pytest.raises(Busy), door.enter("a"):
+            pass
+        with door.enter("b"), pytest.raises(Busy), door.enter("c"):
+            pass
+        assert door.inside == 2
+    assert door.inside == 0
+
+
+@given(st.lists(st.text(max_size=30), max_size=200))
+def test_replies_have_few_sizes_and_say_what_they_should(values: list[str]) -> None:
+    reply = padded(values, key=b"k", seed=b"q")
+    assert json.loads(reply)["values"] == values
+    assert len(reply) % SMALLEST == 0
+    assert (len(reply) // SMALLEST).bit_count() == 1
+    assert reply == padded(values, key=b"k", seed=b"q")
+
+
+def test_a_reply_is_full_to_the_byte_at_every_border() -> None:
+    for length in range(SMALLEST - 60, SMALLEST + 60):
+        reply = padded(["x" * length], key=b"k", seed=b"q")
+        assert len(reply) in (SMALLEST, 2 * SMALLEST)
+        assert json.loads(reply)["values"] == ["x" * length]
+
+
+def test_padding_differs_between_questions_and_gateways() -> None:
+    replies = {padded([], key=key, seed=seed) for key in (b"1", b"2") for seed in (b"a", b"b")}
+    assert len(replies) == 4
+
+
+def test_replies_leave_at_multiples_of_the_deadline() -> None:
+    clock = ReplyClock(deadline=0.1, multiples=3)
+    assert [clock.due(taken) for taken in (0.0, 0.1, 0.11, 0.29, 9.0)] == pytest.approx(
+        [0.1, 0.1, 0.2, 0.3, 0.3]
+    )
+    assert [clock.kept(taken) for taken in (0.0, 0.11, 9.0)] == ["first", "later", "missed"]
+
+
+def test_histograms_are_cumulative_and_end_at_infinity() -> None:
+    times = Histogram("t", "help", edges=(0.1, 1.0))
+    for seconds in (0.05, 0.1, 0.5, 7.0):
+        times.observe(seconds)
+    assert list(times.lines())[2:] == [
+        't_bucket{le="0.1"} 2',
+        't_bucket{le="1.0"} 3',
+        't_bucket{le="+Inf"} 4',
+        "t_sum 7.650000",
+        "t_count 4",
+    ]
+
+
+def test_metrics_follow_the_text_format() -> None:
+    metrics = Metrics()
+    metrics.gauge("incrowd_gateway_inside", "Queries being decided.", lambda: 2)
+    metrics.count("answered")
+    metrics.replied(work=0.01, total=0.1, deadline="first")
+    text = metrics.text()
+    assert 'incrowd_gateway_requests_total{outcome="answered"} 1' in text
+    assert "incrowd_gateway_inside 2\n" in text
+    for line in text.splitlines():
+        assert line.startswith("# ") or float(line.rpartition(" ")[2]) >= 0
+    with pytest.raises(KeyError):
+        metrics.count("something a client wrote")
