@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import pytest
+from tests.cli.running import incrowd
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -72,10 +74,21 @@ def pages_with_python() -> list[Path]:
     return [page.relative_to(ROOT) for page in pages if "```python" in page.read_text("utf-8")]
 
 
+RUN_COMMANDS = "<!-- every command on this page is run by the tests -->"
+
+
 @pytest.mark.parametrize("page", pages_with_python(), ids=str)
-def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A page's examples run one after the other, as a reader would try them."""
     monkeypatch.chdir(tmp_path)
+    text = (ROOT / page).read_text("utf-8")
     names: dict[str, object] = {"__name__": "example"}
-    for example in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.S):
-        exec(compile(example, str(page), "exec"), names)
+    for language, example in re.findall(r"```(python|bash)\n(.*?)```", text, re.S):
+        if language == "python":
+            exec(compile(example, str(page), "exec"), names)
+        elif RUN_COMMANDS in text:
+            for line in example.splitlines():
+                told = incrowd(capsys, *shlex.split(line, comments=True)[1:])
+                assert told.code == 0, f"{line}: {told.err}"
