@@ -193,3 +193,40 @@ def belief(
     with progress_bar("hiding and guessing"):
         study = belief_study(attribute_table(Crowd(crowd)), options)
     finish(study, out, as_json)
+
+
+@app.command()
+def release(
+    crowd: CrowdFolder,
+    out: Out = None,
+    attribute: Annotated[
+        str | None, typer.Option("--attribute", help="What queries ask for: an attribute, or items.")
+    ] = None,
+    threshold: Annotated[
+        list[int] | None, typer.Option("--threshold", min=2, help="Least q; may be given several times.")
+    ] = None,
+    aliases: Annotated[
+        Path | None,
+        typer.Option("--aliases", help='Known other names: {"LOTR": "The Lord of the Rings", ...}.'),
+    ] = None,
+    classes: Annotated[int, typer.Option("--classes", min=1, help="Classes looked at, at most.")] = 40,
+    seconds: Annotated[float, typer.Option("--seconds", help="Time budget of one question.")] = 1.0,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """How much of its answers may leave the database, and by which rule (paper 001, figures 4 and 5)?"""
+    from incrowd.crowd import Crowd
+    from incrowd.measures.release.canonical import read_aliases
+    from incrowd.study.release import ReleaseStudyOptions, release_study
+
+    options = ReleaseStudyOptions(
+        attribute=attribute,
+        aliases=read_aliases(aliases) if aliases else {},
+        thresholds=tuple(threshold or (10, 27)),
+        classes=classes,
+        seconds=seconds,
+        seed=seed,
+    )
+    with progress_bar("reading who lists what") as progress:
+        study = release_study(Crowd(crowd), options, progress)
+    finish(study, out, as_json)

@@ -1,0 +1,169 @@
+"""The table that release queries are put to: what is asked for, what selects a class, and how values are spelt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from incrowd.errors import InputError
+from incrowd.measures.release import HolderIndex
+from incrowd.measures.release.canonical import Aliases, canonicalise, propose
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+
+Ints = NDArray[np.int64]
+ITEMS = "items"
+"""Name of the items table where an attribute of interest is asked for."""
+AT_RANDOM = "people drawn at random"
+RANDOM_SIZES = (25, 50, 100, 200, 400, 800, 1600)
+LOOK_ALIKE_NAMES = 3000
+"""Above this many names look-alikes are not compared: the work grows with the square."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseStudyOptions:
+    """What is asked, and how much is computed."""
+
+    attribute: str | None = None
+    """What the queries ask for; None takes the items, or else the attribute with most values a person."""
+    aliases: Aliases = field(default_factory=dict)
+    thresholds: tuple[int, ...] = (10, 27)
+    classes: int = 40
+    """Classes looked at in detail, at most."""
+    seconds: float = 1.0
+    """Time budget of one question to the engine."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Asked:
+    """Who lists what, as numbers, and the classes that queries select."""
+
+    interest: str
+    people: int
+    user: Ints
+    value: Ints
+    """With `user`: a row for each person and a value they list."""
+    names: tuple[str, ...]
+    """The values by number."""
+    classes: Mapping[str, tuple[Ints, ...]]
+    """Attribute -> the people of each of its values, largest class first."""
+    data_hash: str
+
+    def index(self, spelling: Ints | None = None, members: Ints | None = None) -> HolderIndex:
+        """Return the answer for these people (None: everybody), values renumbered by a spelling."""
+        user, value = self.user, self.value
+        if members is not None:
+            inside = np.zeros(self.people, dtype=np.bool_)
+            inside[members] = True
+            user, value = user[inside[user]], value[inside[user]]
+        return HolderIndex.from_pairs(user, value if spelling is None else spelling[value])
+
+    @cached_property
+    def holders(self) -> Ints:
+        """How many people list each value."""
+        return np.bincount(self.value, minlength=len(self.names)).astype(np.int64)
+
+
+def asked_of(crowd: Crowd, options: ReleaseStudyOptions) -> Asked:
+    """Read what the study needs from a crowd's items and attributes."""
+    items = crowd.items().select("user", pl.col("item").alias("value")).collect()
+    attributes = crowd.attributes().select("user", "attribute", "value").collect()
+    interest = options.attribute or _most_listed(items, attributes)
+    rows = _rows_of(interest, items, attributes)
+    users = pl.concat([rows["user"], attributes["user"]]).unique().sort()
+    values = rows["value"].unique().sort()
+    rows = rows.unique(maintain_order=True)
+    return Asked(
+        interest=interest,
+        people=len(users),
+        user=_number(rows["user"], users),
+        value=_number(rows["value"], values),
+        names=tuple(values.to_list()),
+        classes=_classes(attributes.filter(pl.col("attribute") != interest), users, options.seed),
+        data_hash=crowd.data_hash,
+    )
+
+
+def _most_listed(items: pl.DataFrame, attributes: pl.DataFrame) -> str:
+    if items.height:
+        return ITEMS
+    if attributes.is_empty():
+        raise InputError(
+            "study release: the crowd has neither items nor attributes to ask for; "
+            "import some with incrowd ingest --kind items or --kind attributes"
+        )
+    given = attributes.group_by("attribute").agg(each=pl.len() / pl.col("user").n_unique())
+    return str(given.sort(["each", "attribute"], descending=[True, False])["attribute"][0])
+
+
+def _rows_of(interest: str, items: pl.DataFrame, attributes: pl.DataFrame) -> pl.DataFrame:
+    if interest == ITEMS and items.height:
+        return items
+    rows = attributes.filter(attribute=interest).select("user", "value")
+    if rows.is_empty():
+        known = ", ".join(sorted(attributes["attribute"].unique().to_list())) or "none"
+        raise InputError(
+            f"--attribute: expected an attribute of the crowd ({known}) or '{ITEMS}', got '{interest}'"
+        )
+    return rows
+
+
+def _number(column: pl.Series, among: pl.Series) -> Ints:
+    return np.asarray(among.search_sorted(column), dtype=np.int64)
+
+
+def _classes(attributes: pl.DataFrame, users: pl.Series, seed: int) -> dict[str, tuple[Ints, ...]]:
+    found: dict[str, tuple[Ints, ...]] = {}
+    for name in sorted(attributes["attribute"].unique().to_list()):
+        members = attributes.filter(attribute=name).unique().group_by("value").agg("user").sort("value")
+        groups = [_number(group, users) for group in members["user"]]
+        found[name] = tuple(sorted(groups, key=len, reverse=True))
+    if found:
+        return found
+    shuffled = np.random.default_rng(seed).permutation(len(users))
+    sizes = [*(size for size in RANDOM_SIZES if size < len(users)), len(users)]
+    return {AT_RANDOM: tuple(np.sort(shuffled[:size]) for size in sizes[::-1])}
+
+
+@dataclass(frozen=True, eq=False)
+class Spelling:
+    """One way to tell values apart: as they were written, tidied, or with look-alikes joined."""
+
+    name: str
+    number: Ints
+    """Value number -> number of the thing it stands for."""
+
+    @property
+    def things(self) -> int:
+        """How many different things there are."""
+        return int(self.number.max()) + 1
+
+
+def spellings(asked: Asked, aliases: Aliases) -> tuple[Spelling, ...]:
+    """Return the values as written, tidied, and (if not too many) with every look-alike joined unseen.
+
+    The last is an upper bound: in a real release a person decides about look-alikes.
+    """
+    raw = Spelling("as written", np.arange(len(asked.names)))
+    tidy = Spelling("tidied", _joined(asked, aliases))
+    if tidy.things > LOOK_ALIKE_NAMES:
+        return raw, tidy
+    sized = {name: range(int(count)) for name, count in zip(asked.names, asked.holders, strict=True)}
+    alike = {one.value: one.canonical for one in propose(canonicalise(sized, aliases))}
+    return raw, tidy, Spelling("look-alikes joined", _joined(asked, {**alike, **aliases}))
+
+
+def _joined(asked: Asked, aliases: Aliases) -> Ints:
+    groups = canonicalise({name: [place] for place, name in enumerate(asked.names)}, aliases)
+    number = np.zeros(len(asked.names), dtype=np.int64)
+    for thing, places in enumerate(groups.values()):
+        number[np.array(places, dtype=np.int64)] = thing
+    return number
