@@ -25,7 +25,7 @@ from incrowd.gateway.secret import refuse_if_others_can_read
 
 KEYS_NAME = "keys.json"
 PREFIX = "incrowd"
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
+NAME = re.compile(r"[\w.@+-]{1,80}")
 TOKEN = re.compile(r"incrowd_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 
@@ -72,8 +72,8 @@ class KeyStore:
         for what, text in (("NAME", name), ("--organisation", organisation)):
             if not NAME.fullmatch(text):
                 raise InputError(
-                    f"{what}: expected 1 to 64 letters, digits, spaces, dots, dashes or underscores "
-                    f"that start with a letter or digit, got {len(text)} characters that do not fit"
+                    f"{what}: expected 1 to 80 letters, digits and . @ + - _, "
+                    f"got {len(text)} characters that do not fit"
                 )
         identity, salt, secret = secrets.token_hex(6), secrets.token_hex(16), secrets.token_urlsafe(32)
         made = ApiKey(

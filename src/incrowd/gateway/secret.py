@@ -10,7 +10,7 @@ from pathlib import Path
 from incrowd.crowd.disk import PRIVATE, PRIVATE_FOLDER, Disk
 from incrowd.errors import InputError
 
-SECRET_NAME = "secret"
+SECRET_NAME = "secret"  # noqa: S105  the name of a file
 SECRET_BYTES = 32
 
 

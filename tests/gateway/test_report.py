@@ -1,0 +1,93 @@
+"""The provider's report counts what the audit log says, and what each attribute can give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incrowd.gateway.audit import Audit
+from incrowd.gateway.report import activity_report, attribute_support, filter_support
+from incrowd.gateway.secret import open_secret
+
+
+def record(client: str, outcome: str, released: int = 0, query: str = "ab", **more: Any) -> dict[str, Any]:
+    return {
+        "time": f"2026-01-0{1 + released % 9}T00:00:00+00:00",
+        "client": client,
+        "organisation": "lab",
+        "attribute": "movies" if query else "",
+        "query": query,
+        "outcome": outcome,
+        "released": released,
+        **more,
+    }
+
+
+def test_activity_is_counted_by_client_and_attribute(tmp_path: Path) -> None:
+    secret = open_secret(tmp_path)
+    audit = Audit(tmp_path, secret.key("audit"))
+    for one in (
+        record("dashboard", "answered", 3),
+        record("dashboard", "answered", 3),
+        record("dashboard", "empty", query="cd"),
+        record("dashboard", "refused", query=""),
+        record("other", "error"),
+    ):
+        audit.append(one).result(10)
+    audit.close()
+    report = activity_report(tmp_path, secret)
+    assert report.clients[0].to_dict() == {
+        "name": "dashboard",
+        "organisation": "lab",
+        "asked": 4,
+        "answered": 2,
+        "empty": 1,
+        "refused": 1,
+        "failed": 0,
+        "questions": 2,
+        "released": 6,
+    }
+    assert (report.clients[1].name, report.clients[1].failed) == ("other", 1)
+    assert [(one.name, one.asked, one.released) for one in report.attributes] == [("movies", 4, 6)]
+    assert (report.first[:10], report.last[:10]) == ("2026-01-04", "2026-01-01")
+    assert report.audit.intact
+
+
+def test_no_log_is_an_empty_report(tmp_path: Path) -> None:
+    report = activity_report(tmp_path, open_secret(tmp_path))
+    assert report.to_dict() == {
+        "first": "",
+        "last": "",
+        "clients": [],
+        "attributes": [],
+        "audit": {"records": 0, "intact": True, "problem": ""},
+    }
+
+
+def test_support_counts_values_by_hand() -> None:
+    everybody = np.arange(40, dtype=np.int32)
+    holders = [("common", everybody), ("half", everybody[:20]), ("rare", everybody[:3])]
+    found = attribute_support("movies", holders, key=b"k", thresholds=(3, 10, 30, 50))
+    assert (found.people, found.values, found.entries) == (40, 3, 63)
+    assert found.commonest == (1.0, 0.5, 0.075)
+    assert [(one.q, one.frequent) for one in found.at] == [(3, 3), (10, 2), (30, 1), (50, 0)]
+    assert [one.released for one in found.at][2:] == [1, 0]
+    assert all(one.released <= one.frequent for one in found.at)
+    assert found.largest_q == 30
+    assert found.at[2].mentions == round(40 / 63, 6)
+
+
+def test_an_attribute_nobody_lists_supports_nothing() -> None:
+    found = attribute_support("movies", [], key=b"k", thresholds=(5,))
+    assert (found.values, found.people, found.largest_q) == (0, 0, 0)
+
+
+def test_classes_of_a_filter_by_hand() -> None:
+    found = filter_support("city", np.array([50, 30, 10, 5, 5]))
+    assert (found.classes, found.people, found.half) == (5, 100, 1)
+    assert dict(found.at_least)[10] == 3
+    assert dict(found.at_least)[100] == 0
+    assert filter_support("city", np.array([], dtype=np.int64)).half == 0
+    assert filter_support("city", np.array([3, 3, 3, 3])).half == 2
