@@ -52,15 +52,16 @@ def _assess(posts: OwnPosts, scored: Scored, user: str, topic: str) -> Assessmen
         return _undefined(scored, topic, people)
     rank = int(scored.ranks(topic)[row])
     parts = () if scored.options.literal else evidence(posts, scored, place)
+    looks = impression(posts, scored, place, rank)
     return Assessment(
         measure="exposure",
         subject=_subject(scored, topic),
         value=float(rank),
         unit="rank",
         direction=Direction.HIGHER_IS_SAFER,
-        meaning=_meaning(scored, topic, rank, impression(posts, scored, place, rank)),
+        meaning=_meaning(scored, topic, rank, looks),
         standing=Standing.HEURISTIC,
-        assumptions=_assumptions(scored),
+        assumptions=_assumptions(scored, topic=topic, looks_like=looks),
         baseline=(people + 1) / 2,
         crowd_rank=rank,
         crowd_size=people,
@@ -148,12 +149,13 @@ def _meaning(scored: Scored, topic: str, rank: int, looks: str) -> str:
     )
 
 
-def _assumptions(scored: Scored) -> Assumptions:
+def _assumptions(scored: Scored, **more: str) -> Assumptions:
     chosen = scored.options.parameters() | {
         "method": method_name(scored.space.name, scored.options.dimension),
         "topics": scored.space.topics.hash,
         "space": scored.space.hash,
     }
+    chosen |= more
     return Assumptions(
         adversary=ADVERSARIES[scored.space.name], parameters=chosen, data_hash=scored.data_hash
     )
@@ -168,7 +170,7 @@ def _undefined(scored: Scored, topic: str, people: int) -> Assessment:
         direction=Direction.HIGHER_IS_SAFER,
         meaning="",
         standing=Standing.HEURISTIC,
-        assumptions=_assumptions(scored),
+        assumptions=_assumptions(scored, topic=topic),
         crowd_size=people,
         threats=(Threat.INFERENCE,),
         reason="undated_posts: your posts carry no time, so a lasting interest cannot be told from a passing one",

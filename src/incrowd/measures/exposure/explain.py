@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 LITTLE_BELOW = 0.1
 PROFESSIONAL_FROM, PASSING_BELOW = 0.7, 0.5
+LITTLE, PROFESSIONAL = "little out of the ordinary", "a professional or general interest in the whole domain"
+PASSING, LASTING = "a passing interest", "a lasting personal interest"
+UNDATED_INTEREST = "a personal interest; without times nobody can tell whether it lasts"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +101,10 @@ def impression(posts: OwnPosts, scored: Scored, topic: int, rank: int) -> str:
     """Say in words what an adversary would make of it: little, lasting, passing or professional."""
     strength = float(posts.similarities[:, topic].max())
     if strength <= 0 or rank > max(1, LITTLE_BELOW * len(scored.users)):
-        return "little out of the ordinary"
+        return LITTLE
     if _breadth(posts, scored, topic) >= PROFESSIONAL_FROM * strength:
-        return "a professional or general interest in the whole domain"
+        return PROFESSIONAL
     lasting = posts.risk(scored, topic, dimension="T")
     if np.isnan(lasting):
-        return "a personal interest; without times nobody can tell whether it lasts"
-    return "a passing interest" if lasting < PASSING_BELOW * strength else "a lasting personal interest"
+        return UNDATED_INTEREST
+    return PASSING if lasting < PASSING_BELOW * strength else LASTING
