@@ -13,7 +13,8 @@ import numpy as np
 from incrowd.distances.choice import RULES, Rule
 from incrowd.errors import InputError
 from incrowd.measures.belief.adversary import Adversary
-from incrowd.measures.belief.publication import Generalise, Perturb, Publication, Way, Withhold
+from incrowd.measures.belief.bands import Groups, parse_bands
+from incrowd.measures.belief.publication import Band, Generalise, Perturb, Publication, Way, Withhold
 from incrowd.measures.belief.space import Evidence, Floats, Space
 
 ANY = "*"
@@ -158,11 +159,23 @@ def _ways(entry: Mapping[str, Any], where: str) -> dict[str, Way]:
             f"{where}: [publish] knows withhold, generalise and perturb; got '{sorted(unknown)[0]}'"
         )
     ways: dict[str, Way] = {str(name): Withhold() for name in _names(entry.get("withhold", []))}
-    for name, groups in entry.get("generalise", {}).items():
-        ways[name] = Generalise({str(group): tuple(map(str, values)) for group, values in groups.items()})
+    for name, how in entry.get("generalise", {}).items():
+        ways[name] = _generalised(name, how)
     for name, keep in entry.get("perturb", {}).items():
         ways[name] = Perturb(float(keep))
     return ways
+
+
+def _generalised(name: str, how: Any) -> Way:
+    """Read edges ``[18, 25, 35]``, a ``{width = 10}``, or groups of values ``{north = ["1", "2"]}``."""
+    if isinstance(how, Mapping) and all(isinstance(values, list) for values in how.values()):
+        return Generalise({str(group): tuple(map(str, values)) for group, values in how.items()})
+    text = f"width:{how['width']}" if isinstance(how, Mapping) and set(how) == {"width"} else how
+    edges = ",".join(map(str, text)) if isinstance(text, list) else text
+    bands = parse_bands([f"{name}={edges}"])[name]
+    if isinstance(bands, Groups):
+        raise InputError(f"publish: generalise '{name}' by edges, a width or groups of values")
+    return Band(bands)
 
 
 def _names(names: object) -> Sequence[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incrowd.errors import InputError
+from incrowd.measures.belief.bands import Bands, band_name
 from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints, Space
 
 
@@ -66,6 +67,21 @@ class Generalise:
 
 
 @dataclass(frozen=True)
+class Band:
+    """Show only the range a number lies in; what is no number is shown as it is."""
+
+    bands: Bands
+
+    def likelihood(self, values: Sequence[str | None], shown: str) -> Floats:
+        """Return 1 for the values in the range."""
+        return np.array([float(band_name(self.bands, value) == shown) for value in values])
+
+    def show(self, value: str, values: Sequence[str | None], rng: np.random.Generator) -> str | None:
+        """Return the range."""
+        return band_name(self.bands, value)
+
+
+@dataclass(frozen=True)
 class Perturb:
     """Show the true value with probability `keep`, otherwise one of the others, each as probably."""
 
@@ -89,7 +105,7 @@ class Perturb:
         return others[int(rng.integers(len(others)))]
 
 
-Way = Publish | Withhold | Generalise | Perturb
+Way = Publish | Withhold | Generalise | Band | Perturb
 
 
 @dataclass(frozen=True, kw_only=True)
