@@ -45,6 +45,11 @@ def page(
     )
 
 
+def policy_of(document: str) -> str:
+    """Return the security policy a page of ours carries, for a server to repeat in its header."""
+    return document.partition('http-equiv="Content-Security-Policy" content="')[2].partition('"')[0]
+
+
 def asset(name: str) -> str:
     """Return the text of a file that lies beside this one."""
     return resources.files("incrowd.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,46 @@
+"""incrowd serve: the web interface, on this machine only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from incrowd.cli.console import AsJson, parse_memory, show, show_json
+
+
+def serve(
+    crowd: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The crowd to show; it is made if it is not there yet.")
+    ],
+    port: Annotated[
+        int, typer.Option("--port", help="Port on 127.0.0.1; 0: any free one.", min=0, max=65535)
+    ] = 8642,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open it in the browser.")] = False,
+    gateway: Annotated[
+        Path | None, typer.Option("--gateway", help="State folder of a gateway whose report to show.")
+    ] = None,
+    upload: Annotated[
+        str, typer.Option("--upload-limit", help="Most bytes one upload may have, e.g. 2GiB.")
+    ] = "2GiB",
+    as_json: AsJson = False,
+) -> None:
+    """Show a crowd in the browser: drop in an export, read your report, try changes and drafts.
+
+    The address it prints holds a token: whoever has it sees what you see. Nobody else on this machine and nobody
+    outside does.
+    """
+    from incrowd.web.options import Limits
+    from incrowd.web.serving import listen, run
+
+    limits = Limits(upload_bytes=parse_memory(upload))
+    with listen(crowd, port, gateway=gateway, limits=limits) as server:
+        address = server.options.address
+        if as_json:
+            show_json({"address": address, "port": server.options.port, "crowd": str(crowd)})
+        else:
+            show(f"Open {address}\nEverything stays on this machine. Ctrl-C stops it.")
+        if open_browser:
+            typer.launch(address)
+        run(server)

@@ -1,0 +1,124 @@
+"""The provider's page about a gateway: who asked, what left, what each attribute can give."""
+
+from __future__ import annotations
+
+from incrowd.gateway.report import Activity, AttributeSupport, FilterSupport, GatewayReport, Support
+from incrowd.report.page import study_page
+from incrowd.study.figures import Cell, Chart, Section, Series, Study, Table
+
+COUNTS = ("asked", "different questions", "answered", "empty", "refused", "failed", "values sent")
+
+
+def gateway_page(activity: GatewayReport, support: Support | None = None) -> str:
+    """Return the report as one offline page."""
+    return study_page(gateway_study(activity, support))
+
+
+def gateway_study(activity: GatewayReport, support: Support | None = None) -> Study:
+    """Return the report's tables and charts as values."""
+    sections = [_asked(activity)]
+    if support is not None:
+        sections += [_attribute(one) for one in support.attributes]
+        sections += [_filters(support.filters)] if support.filters else []
+    asked = sum(one.asked for one in activity.clients)
+    return Study(
+        name="gateway",
+        title="What the gateway was asked, and what it can give",
+        summary=(
+            f"{asked} requests from {len(activity.clients)} clients. This page is for the provider alone: "
+            "it says what was withheld."
+        ),
+        sections=tuple(sections),
+        facts={
+            "first request": activity.first,
+            "last request": activity.last,
+            "audit log": "whole" if activity.audit.intact else f"damaged at {activity.audit.problem}",
+            "snapshot": support.snapshot if support else "not looked at",
+        },
+    )
+
+
+def _asked(activity: GatewayReport) -> Section:
+    clients = tuple((one.name, one.organisation, *_counts(one)) for one in activity.clients)
+    attributes = tuple((one.name, *_counts(one)) for one in activity.attributes)
+    decisions = tuple(
+        (one.name, one.organisation, one.decided, one.released, one.withheld, _rules(one.denied))
+        for one in activity.decisions
+    )
+    decided = (
+        "client",
+        "organisation",
+        "questions decided",
+        "values released",
+        "values withheld",
+        "denied by",
+    )
+    return Section(
+        heading="What was asked",
+        text=(
+            "An answer with at least one value is answered, one without any is empty, whatever the reason. "
+            "Refused requests were not understood or asked for what the policy does not allow."
+        ),
+        parts=(
+            Table(title="By client", columns=("client", "organisation", *COUNTS), rows=clients),
+            Table(title="By attribute", columns=("attribute", *COUNTS), rows=attributes),
+            Table(title="What was withheld", columns=decided, rows=decisions),
+        ),
+    )
+
+
+def _counts(one: Activity) -> tuple[Cell, ...]:
+    return (one.asked, one.questions, one.answered, one.empty, one.refused, one.failed, one.released)
+
+
+def _rules(denied: dict[str, int]) -> str:
+    return ", ".join(f"{rule} {count}x" for rule, count in sorted(denied.items())) or "nothing"
+
+
+def _attribute(one: AttributeSupport) -> Section:
+    q = [at.q for at in one.at]
+    chart = Chart(
+        kind="lines",
+        title=f"Values of {one.attribute} that could leave",
+        sentence="The stricter the threshold, the fewer values leave; no more than are frequent enough.",
+        x_label="threshold q (higher is safer)",
+        y_label="values",
+        series=(
+            Series.of("at least q people list it", q, [at.frequent for at in one.at]),
+            Series.of("released with q proved", q, [at.released for at in one.at]),
+        ),
+        x_log=True,
+    )
+    rows = tuple((at.q, at.frequent, at.released, at.mentions) for at in one.at)
+    columns = ("q", "values with q holders", "values released", "share of all entries")
+    commonest = tuple((rank, share) for rank, share in enumerate(one.commonest, start=1))
+    return Section(
+        heading=f"What {one.attribute} supports",
+        text=(
+            f"{one.people} people list {one.values} values, {one.entries} entries in all. The table asks about "
+            f"everybody at once; a class of people supports less. Something can leave up to q = {one.largest_q}."
+        ),
+        parts=(
+            chart,
+            Table(title="What could leave", columns=columns, rows=rows),
+            Table(title="The commonest values", columns=("rank", "share of people"), rows=commonest),
+        ),
+    )
+
+
+def _filters(filters: tuple[FilterSupport, ...]) -> Section:
+    return Section(
+        heading="How large the classes are",
+        text=(
+            "q of an answer is at most the number of people in its class, so small classes cannot be answered "
+            "however the values are spread."
+        ),
+        parts=tuple(
+            Table(
+                title=f"Classes by {one.filter}: half of {one.people} people are in the largest {one.half}",
+                columns=("people at least", "classes", "share of classes"),
+                rows=tuple((size, count, count / max(1, one.classes)) for size, count in one.at_least),
+            )
+            for one in filters
+        ),
+    )

@@ -1,0 +1,52 @@
+"""The crowd as a whole: what is in it, and its risk report for data officers. Totals only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Depends
+from fastapi.responses import JSONResponse, Response
+
+from incrowd.crowd.ingest import Progress
+from incrowd.crowd.schema import MEANING
+from incrowd.web.desk import Desk, attached, document
+
+if TYPE_CHECKING:
+    from incrowd.advisor.crowd_report import CrowdReport
+
+
+def routes(desk: Desk) -> APIRouter:
+    """Return the pages."""
+    router = APIRouter(prefix="/crowd")
+
+    @router.get("")
+    def crowd() -> Response:
+        return desk.page("crowd.html", section="Crowd", info=desk.info(), meaning=MEANING)
+
+    @router.post("/report", dependencies=[Depends(desk.check_form)])
+    def report() -> Response:
+        def work(progress: Progress) -> CrowdReport:
+            from incrowd.advisor.crowd_report import crowd_report
+
+            return crowd_report(desk.crowd(), progress=progress)
+
+        return desk.begin("Assessing everybody", "/crowd/report/{id}", work)
+
+    @router.get("/report/{job_id}")
+    def show(job_id: str) -> Response:
+        from incrowd.report.advice import crowd_report_page
+
+        return document(crowd_report_page(_result(desk, job_id)))
+
+    @router.get("/report/{job_id}/report.json")
+    def as_json(job_id: str) -> Response:
+        return JSONResponse(_result(desk, job_id).to_dict(), headers=attached("incrowd-crowd.json"))
+
+    return router
+
+
+def _result(desk: Desk, job_id: str) -> CrowdReport:
+    from incrowd.advisor.crowd_report import CrowdReport
+
+    result: CrowdReport = desk.finished(job_id, CrowdReport).result
+    return result

@@ -1,0 +1,159 @@
+"""The papers' experiments on this crowd, each with the few options that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse, Response
+
+from incrowd.crowd import Crowd
+from incrowd.crowd.ingest import Progress
+from incrowd.errors import InputError
+from incrowd.study.figures import Study
+from incrowd.web.desk import Desk, Gone, attached, document
+
+if TYPE_CHECKING:
+    from incrowd.study.matched import PairStudyOptions
+
+Numbers = Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyForm:
+    """One study, as a form shows it."""
+
+    title: str
+    question: str
+    fields: Mapping[str, tuple[str, float]]
+    """Name -> words, default."""
+    run: Callable[[Crowd, Numbers, Progress], Study]
+
+    def numbers(self, form: Mapping[str, object]) -> dict[str, float]:
+        """Read the options; those not given keep their default."""
+        try:
+            return {name: float(str(form.get(name) or default)) for name, (_, default) in self.fields.items()}
+        except ValueError:
+            raise InputError("a study's options are numbers; go back and check them") from None
+
+
+def _anonymity(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
+    from incrowd.study.anonymity import anonymity_study
+
+    return anonymity_study(crowd, _pairs(numbers), progress)
+
+
+def _linkability(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
+    from incrowd.study.linkability import linkability_study
+
+    return linkability_study(crowd, _pairs(numbers), progress=progress)
+
+
+def _pairs(numbers: Numbers) -> PairStudyOptions:
+    from incrowd.study.matched import PairStudyOptions
+
+    chosen = _whole(numbers)
+    return PairStudyOptions(
+        min_posts=chosen["min_posts"], min_profiles=chosen["min_profiles"], min_pairs=chosen["min_pairs"]
+    )
+
+
+def _microdata(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
+    from incrowd.measures.microdata.spec import ProfileFilter
+    from incrowd.measures.microdata.table import item_table
+    from incrowd.study.microdata import microdata_study
+    from incrowd.study.microdata_questions import StudyOptions
+
+    chosen = _whole(numbers)
+    table = item_table(crowd, ProfileFilter(fewest=chosen.pop("min_items")))
+    return microdata_study(table, StudyOptions(**chosen), progress)
+
+
+def _belief(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
+    from incrowd.measures.belief.table import attribute_table
+    from incrowd.study.belief import BeliefStudyOptions, belief_study
+
+    options = BeliefStudyOptions(
+        people=int(numbers["people"]), sigma=numbers["sigma"], seed=int(numbers["seed"])
+    )
+    progress(0, None, "hiding and guessing")
+    return belief_study(attribute_table(crowd), options)
+
+
+def _whole(numbers: Numbers) -> dict[str, int]:
+    return {name: int(value) for name, value in numbers.items()}
+
+
+PAIRS = {
+    "min_posts": ("leave out profiles with fewer posts", 20.0),
+    "min_profiles": ("leave out communities with fewer profiles", 10.0),
+    "min_pairs": ("leave out pairs of communities that share fewer people", 5.0),
+}
+STUDIES: dict[str, StudyForm] = {
+    "anonymity": StudyForm(
+        title="Anonymity",
+        question="How well do people hide in their communities?",
+        fields=PAIRS,
+        run=_anonymity,
+    ),
+    "linkability": StudyForm(
+        title="Linkability", question="Who can be linked despite a crowd?", fields=PAIRS, run=_linkability
+    ),
+    "microdata": StudyForm(
+        title="Microdata",
+        question="How well do people hide in a table of items, and does their own score tell them?",
+        fields={
+            "sample": ("people in the simulated parts", 200.0),
+            "min_items": ("leave out profiles with fewer items", 8.0),
+            "seed": ("seed", 0.0),
+        },
+        run=_microdata,
+    ),
+    "belief": StudyForm(
+        title="Belief",
+        question="What do published attributes give away, how honestly, and what repairs it?",
+        fields={
+            "people": ("held-out people looked at, at most", 400.0),
+            "sigma": ("what the tried policy allows, 0 to 1", 0.5),
+            "seed": ("seed", 0.0),
+        },
+        run=_belief,
+    ),
+}
+
+
+def routes(desk: Desk) -> APIRouter:
+    """Return the pages."""
+    router = APIRouter(prefix="/studies")
+
+    @router.get("")
+    def studies() -> Response:
+        done = [job for job in desk.jobs.all() if isinstance(job.result, Study)]
+        return desk.page("studies.html", section="Studies", studies=STUDIES, done=done)
+
+    @router.post("/run/{name}", dependencies=[Depends(desk.check_form)])
+    async def run(name: str, request: Request) -> Response:
+        if name not in STUDIES:
+            raise Gone
+        study = STUDIES[name]
+        numbers = study.numbers(dict(await request.form()))
+        return desk.begin(
+            f"Study: {study.title}",
+            "/studies/{id}",
+            lambda progress: study.run(desk.crowd(), numbers, progress),
+        )
+
+    @router.get("/{job_id}")
+    def show(job_id: str) -> Response:
+        from incrowd.report.page import study_page
+
+        return document(study_page(desk.finished(job_id, Study).result))
+
+    @router.get("/{job_id}/study.json")
+    def as_json(job_id: str) -> Response:
+        result: Study = desk.finished(job_id, Study).result
+        return JSONResponse(result.to_dict(), headers=attached(f"{result.name}.json"))
+
+    return router
