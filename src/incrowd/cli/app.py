@@ -13,6 +13,7 @@ from incrowd.cli.belief import app as belief
 from incrowd.cli.console import complain
 from incrowd.cli.count import count
 from incrowd.cli.demo import demo
+from incrowd.cli.draft import draft
 from incrowd.cli.exposure import app as exposure
 from incrowd.cli.info import info
 from incrowd.cli.ingest import ingest
@@ -55,6 +56,7 @@ app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options"
 app.command()(count)
 app.command()(anonymity)
 app.command()(linkability)
+app.command()(draft)
 app.add_typer(microdata, name="microdata")
 app.add_typer(belief, name="belief")
 app.add_typer(release, name="release")

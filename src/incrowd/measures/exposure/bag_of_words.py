@@ -39,9 +39,18 @@ class BagOfWords:
 
     def similarities(self, posts: WordLists) -> Floats:
         """Return the cosine of each post with each topic."""
+        if len(posts) == 1:
+            return self._one(posts.words)
         counts = posts.counts(len(self.words))
         length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
         return np.asarray(counts @ self._topic_words / np.maximum(length, 1.0)[:, None])
+
+    def _one(self, words: Ints) -> Floats:
+        """Do the same for one post, to the bit, without loading SciPy: somebody waits for a draft's answer."""
+        used, counts = np.unique(words, return_counts=True)
+        length = np.sqrt((counts**2).sum())
+        total = (counts[:, None] * self._topic_words[used]).sum(axis=0)
+        return np.asarray(total / np.maximum(length, 1.0))[None, :]
 
     def shares(self, words: Ints, topic: int) -> Floats:
         """Return what each word adds to the cosine."""

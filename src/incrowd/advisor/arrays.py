@@ -1,0 +1,101 @@
+"""Arrays on disk, memory-mapped: made once for the same data and question, looked at without being read whole."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LAYOUT = 1
+"""Raised when what is stored changes, so that old files are not read."""
+FOLDER = "advisor"
+ABOUT = "about.json"
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def kept(
+    cache: Path,
+    kind: str,
+    question: Mapping[str, Any],
+    data_hash: str,
+    make: Callable[[], tuple[Arrays, dict[str, Any]]],
+) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays (and facts) of a question, made on the first time; those of older data are removed."""
+    asked = blake2b(json.dumps([LAYOUT, question], sort_keys=True).encode(), digest_size=8).hexdigest()
+    place = cache / FOLDER / f"{kind}-{asked}-{data_hash}"
+    found = _load(place)
+    if found is not None:
+        return found
+    arrays, about = make()
+    if not _save(place, arrays, about):
+        return arrays, about
+    for old in place.parent.glob(f"{kind}-{asked}-*"):
+        if old != place:
+            shutil.rmtree(old, ignore_errors=True)
+    return _load(place) or (arrays, about)
+
+
+def _load(place: Path) -> tuple[Arrays, dict[str, Any]] | None:
+    if not (place / ABOUT).exists():
+        return None
+    try:
+        about = json.loads((place / ABOUT).read_text(encoding="utf-8"))
+        arrays = {name: np.load(place / f"{name}.npy", mmap_mode="r") for name in about.pop("arrays")}
+    except (OSError, EOFError, ValueError, KeyError):
+        shutil.rmtree(place, ignore_errors=True)
+        return None
+    return arrays, about
+
+
+def _save(place: Path, arrays: Arrays, about: Mapping[str, Any]) -> bool:
+    """Write a folder whole or not at all; a cache may fail to, and nothing is lost."""
+    draft = None
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=place.parent, prefix="unfinished-"))
+        for name, array in arrays.items():
+            np.save(draft / f"{name}.npy", array)
+        (draft / ABOUT).write_text(json.dumps({**about, "arrays": list(arrays)}), encoding="utf-8")
+        draft.rename(place)
+    except OSError:
+        if draft is not None:
+            shutil.rmtree(draft, ignore_errors=True)
+        return (place / ABOUT).exists()
+    return True
+
+
+def identity(user: str) -> bytes:
+    """Return the fixed-length name under which arrays list a person."""
+    return blake2b(user.encode(), digest_size=16).hexdigest().encode()
+
+
+def identities(users: list[str]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return everybody's fixed-length names, sorted, and the row each belongs to."""
+    names = np.array([identity(user) for user in users], dtype="S32")
+    order = np.argsort(names, kind="stable")
+    return names[order], order.astype(np.int64)
+
+
+def find(names: NDArray[Any], rows: NDArray[np.int64], user: str) -> int | None:
+    """Return a person's row."""
+    wanted = np.bytes_(identity(user))
+    at = int(np.searchsorted(names, wanted))
+    return int(rows[at]) if at < len(names) and names[at] == wanted else None
+
+
+def spans(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return all numbers from each start, `size` of them each, one span after the other.
+
+    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = np.cumsum(sizes) - sizes
+    return np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes)

@@ -1,0 +1,164 @@
+"""What a draft would change: small frozen values that the terminal, the pages and the JSON read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from incrowd.result import say_number
+
+MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One number before and after a post. Higher is safer: it counts people to hide among, or is a rank."""
+
+    measure: str
+    subject: str
+    """E.g. "you in books", "from books to cooking", "topic debts in books"."""
+    adversary: str
+    unit: str
+    """"people" (the size of a set you hide in) or "rank" (1 = most exposed)."""
+    before: float
+    after: float
+    """NaN: cannot tell, and `reason` says why."""
+    of_before: int
+    of_after: int
+    """Among how many people."""
+    rank_before: int | None = None
+    rank_after: int | None = None
+    """For a set of people: how many members have a smaller one, plus 1."""
+    score_before: float = math.nan
+    score_after: float = math.nan
+    """For a rank: the risk score behind it."""
+    reason: str = ""
+
+    @property
+    def exposure(self) -> tuple[float, float]:
+        """One in how many, before and after: 1 is the worst, 0 if it cannot be told."""
+        return _one_in(self.before), _one_in(self.after)
+
+    @property
+    def worse(self) -> bool:
+        """True if the post leaves fewer people to hide among, or a more exposed rank."""
+        before, after = self.exposure
+        return after > before
+
+    def sentence(self) -> str:
+        """Say it in words."""
+        what = {"people": "people to hide among", "rank": "your rank (1 = most exposed)"}[self.unit]
+        told = f"{_say(self.before)} -> {_say(self.after)}"
+        return f"{self.measure}, {self.subject}: {what} {told}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivingWord:
+    """A word of the draft, and what it gives away."""
+
+    word: str
+    others: int
+    """Other people of the community who use it."""
+    stands_out: float
+    """How much it adds to how your words differ from the average of the others there (a divergence, 0 to 1)."""
+    links: float
+    """How much it adds to what your profile shares with your profiles elsewhere (of 1 for each of them)."""
+    topic: str = ""
+    topic_share: float = 0.0
+    """The sensitive topic it points to most, and its part in the draft's similarity to it."""
+
+    @property
+    def weight(self) -> float:
+        """What the words are sorted by."""
+        return self.stands_out + self.links + self.topic_share
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suggestion:
+    """Something to leave out, and what the measures say if you post the rest."""
+
+    what: str
+    left_out: tuple[str, ...]
+    """Words that are no longer in the post."""
+    text: str
+    """Your post without them."""
+    changes: tuple[Change, ...]
+    """From now to after posting the rest, measured."""
+    gain: float
+    """How much less exposed you are than with the whole post: the sum of 1 in N over all numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftCheck:
+    """The answer about one draft."""
+
+    community: str
+    changes: tuple[Change, ...]
+    words: tuple[GivingWord, ...]
+    suggestions: tuple[Suggestion, ...]
+    not_compared: tuple[str, ...]
+    """What could not be looked at, and why."""
+    assumptions: Mapping[str, Any]
+
+    @property
+    def shown(self) -> tuple[Change, ...]:
+        """The changes worth a line: everything about sets, and topics that move or that the draft is close to."""
+        return tuple(
+            change
+            for change in self.changes
+            if change.unit == "people"
+            or change.before != change.after
+            or change.score_before != change.score_after
+        )
+
+    @property
+    def worst(self) -> Change | None:
+        """The number that gets worse by most."""
+        worse = [change for change in self.changes if change.worse]
+        return max(worse, key=lambda one: one.exposure[1] - one.exposure[0], default=None)
+
+    @property
+    def risk(self) -> float:
+        """One in the smallest number after the post: 1 if somebody would be found at once."""
+        return max((change.exposure[1] for change in self.changes), default=0.0)
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        told = [change for change in self.changes if not math.isnan(change.after)]
+        if not told:
+            return f"Cannot tell what this post in {self.community} would change: " + "; ".join(
+                self.not_compared
+            )
+        worst = self.worst
+        if worst is None:
+            return f"Posting this in {self.community} makes none of the {len(told)} numbers looked at worse."
+        count = sum(change.worse for change in self.changes)
+        return (
+            f"Posting this in {self.community} makes {count} of {len(told)} numbers worse, most of all "
+            f"{worst.sentence()}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        from incrowd.advisor.answer_json import to_plain
+
+        plain = to_plain(self)
+        plain["changes"] = [_with_worse(change) for change in self.changes]
+        plain |= {"sentence": self.sentence(), "risk": self.risk, "worse": sum(c.worse for c in self.changes)}
+        return dict(plain)
+
+
+def _with_worse(change: Change) -> dict[str, Any]:
+    from incrowd.advisor.answer_json import to_plain
+
+    return {**to_plain(change), "worse": change.worse, "sentence": change.sentence()}
+
+
+def _one_in(value: float) -> float:
+    return 0.0 if math.isnan(value) or value <= 0 else 1.0 / value
+
+
+def _say(value: float) -> str:
+    return "cannot tell" if math.isnan(value) else say_number(value)

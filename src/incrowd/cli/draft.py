@@ -1,0 +1,131 @@
+"""incrowd draft: what would this post change?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.console import AsJson, FailAbove, Memory, exit_for_risk, parse_memory, show, show_json
+from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from incrowd.advisor.draft_answer import Change, DraftCheck
+
+MOST_WORDS = 8
+
+
+def draft(
+    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    user: Annotated[str, typer.Option("--user", help="You, by name.", show_default=False)],
+    community: Annotated[
+        str, typer.Option("--community", help="Where you would post it.", show_default=False)
+    ],
+    text: Annotated[
+        str | None, typer.Argument(help="The draft; without it, --file or standard input is read.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", help="Read the draft from this file.")] = None,
+    radius: Annotated[float, typer.Option("--radius", help="Who counts as writing like you.")] = 0.8,
+    min_posts: Annotated[
+        int, typer.Option("--min-posts", help="Profiles with fewer posts are not linked.")
+    ] = 10,
+    tokens: TokenRule = "full",
+    keep_stopwords: KeepStopwords = False,
+    memory: Memory = "1GiB",
+    fail_above: FailAbove = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a draft before posting it: who could tell you apart, link you or guess a topic, before and after.
+
+    Nothing is posted and nothing of the draft is stored. The first check of a community takes longer. The risk
+    for --fail-above is one in the smallest number after the post.
+    """
+    from incrowd.advisor.draft import draft_in
+    from incrowd.advisor.spec import AdvisorOptions
+
+    options = AdvisorOptions(
+        radius=radius,
+        min_posts=min_posts,
+        text=text_options(tokens, keep_stopwords),
+        memory=parse_memory(memory),
+    )
+    result = draft_in(crowd, user, community, _read(text, file), options=options)
+    show_json(result.to_dict()) if as_json else _show(result)
+    exit_for_risk(result.risk, fail_above)
+
+
+def _read(text: str | None, file: Path | None) -> str:
+    from incrowd.errors import InputError, UnreadableSource
+
+    if text is not None and file is not None:
+        raise InputError("give the draft as an argument or with --file, not both")
+    if text is not None:
+        return text
+    try:
+        data = sys.stdin.buffer.read() if file is None else file.read_bytes()
+        return data.decode("utf-8")
+    except FileNotFoundError:
+        raise UnreadableSource(f"{file}: no such file") from None
+    except UnicodeDecodeError:
+        raise UnreadableSource(f"{file or 'standard input'}: the draft must be UTF-8 text") from None
+
+
+def _show(result: DraftCheck) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    show(f"[bold]{escape(result.sentence())}[/bold]\n")
+    table = Table("what", "now", "with this post", "of", box=None, header_style="dim")
+    for change in result.shown:
+        table.add_row(escape(f"{change.measure}, {change.subject}"), *_cells(change))
+    show(table)
+    if result.words:
+        show(_words(result))
+    for number, one in enumerate(result.suggestions, 1):
+        show(f"\n[bold]{number}. {escape(one.what[:1].upper() + one.what[1:])}[/bold]")
+        table = Table("what", "now", "with the rest", "of", box=None, header_style="dim")
+        for change, whole in zip(one.changes, result.changes, strict=True):
+            if change.after != whole.after and not _both_nan(change.after, whole.after):
+                table.add_row(escape(f"{change.measure}, {change.subject}"), *_cells(change))
+        show(table)
+    if not result.suggestions:
+        show("\nNothing to leave out was found that would help.")
+    for line in result.not_compared:
+        show(f"[dim]Not compared with {escape(line)}.[/dim]")
+    show(
+        "[dim]“people” counts whom you hide among, you included; a rank of 1 is the most exposed. Higher is safer. "
+        "These numbers hold for the adversaries named in --json; they are no guarantee against others.[/dim]"
+    )
+
+
+def _both_nan(a: float, b: float) -> bool:
+    return a != a and b != b
+
+
+def _cells(change: Change) -> tuple[str, str, str]:
+    from incrowd.result import say_number
+
+    after = say_number(change.after) if change.after == change.after else "cannot tell"
+    before = say_number(change.before) if change.before == change.before else "–"
+    mark = "[red]▼[/red] " if change.worse else ""
+    return f"{before} {change.unit}", f"{mark}{after} {change.unit}", f"{change.of_after:,}"
+
+
+def _words(result: DraftCheck) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(
+        "\nword of the draft", "\nothers there use it", "\nstands out", "\nlinks", "\npoints to", box=None,
+        header_style="dim",
+    )  # fmt: skip
+    for one in result.words[:MOST_WORDS]:
+        topic = f"{one.topic} ({one.topic_share:.2f})" if one.topic else "–"
+        table.add_row(
+            escape(one.word), f"{one.others:,}", f"{one.stands_out:+.4f}", f"{one.links:+.4f}", topic
+        )
+    return table

@@ -1,0 +1,253 @@
+"""What a draft is said to change is what the measures say after it was posted."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from incrowd.advisor.community_words import NOBODY, Profile, distance
+from incrowd.advisor.draft import draft
+from incrowd.advisor.draft_answer import Change, DraftCheck
+from incrowd.advisor.spec import AdvisorOptions
+from incrowd.cli import main
+from incrowd.crowd import Crowd
+from incrowd.distances.reference import jensen_shannon
+from incrowd.errors import InputError, NotInCrowd
+from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
+from incrowd.measures.anonymity.spec import AnonymityOptions
+from incrowd.measures.exposure.bag_of_words import BagOfWords
+from incrowd.measures.exposure.scoring import score
+from incrowd.measures.exposure.space import WordLists
+from incrowd.measures.exposure.spec import ExposureOptions
+from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.linkability.assess import assess_person
+from incrowd.measures.linkability.spec import LinkabilityOptions
+
+WORDS = ["kettle", "teapot", "sugar", "lemon", "cup", "debt", "loan", "sadness", "zebra"]
+WEEK = 7 * 86_400
+NOW = 1_700_000_000
+OPTIONS = AdvisorOptions(radius=0.7, min_posts=2)
+SPACE = BagOfWords(starter_topics())
+Post = tuple[str, str, int | None, str]
+
+
+def posts_of_everybody() -> list[Post]:
+    """Eight people in two communities, `me` among them; nobody writes quite the same."""
+    found: list[Post] = []
+    for number in range(8):
+        user = "me" if number == 5 else f"user{number}"
+        for community in ("tea", "money"):
+            for week in range(1 + number % 3):
+                words = [WORDS[(number * (week + 2) + k * k) % len(WORDS)] for k in range(4 + week)]
+                found.append((user, community, NOW - week * WEEK, " ".join(words)))
+    return found
+
+
+def crowd_of(posts: list[Post]) -> Crowd:
+    return Crowd.from_frame(pl.DataFrame(posts, schema=["user", "community", "time", "text"], orient="row"))
+
+
+@cache
+def everybody() -> Crowd:
+    return crowd_of(posts_of_everybody())
+
+
+def numbers(check: DraftCheck) -> dict[str, Change]:
+    return {change.subject: change for change in check.changes}
+
+
+def from_scratch(posts: list[Post], community: str, other: str) -> dict[str, tuple[float, int | None]]:
+    """Import the posts into a new crowd and run the measures on it."""
+    crowd = crowd_of(posts)
+    measured: dict[str, tuple[float, int | None]] = {}
+    options = AnonymityOptions(community=community, radius=OPTIONS.radius)
+    found = member_anonymity(community_anonymity(crowd, options), "me")
+    measured[f"you in {community}"] = found.value, found.crowd_rank
+    for source, target in ((community, other), (other, community)):
+        pair = LinkabilityOptions(source=source, target=target, min_posts=OPTIONS.min_posts)
+        measured[f"from {source} to {target}"] = assess_person(crowd, pair, "me").value, None
+    scored = score(crowd, SPACE, ExposureOptions(community=community))
+    row = scored.place("me")
+    for topic in SPACE.topics.sensitive:
+        measured[f"topic {topic} in {community}"] = float(scored.ranks(topic)[row]), None
+    return measured
+
+
+def assert_same(changes: tuple[Change, ...], measured: dict[str, tuple[float, int | None]]) -> None:
+    assert {change.subject for change in changes} == set(measured)
+    for change in changes:
+        assert (change.after, change.rank_after) == measured[change.subject], change.subject
+
+
+some_text = st.lists(st.sampled_from([*WORDS, "brandnew", "the", "Debt."]), min_size=1, max_size=9).map(
+    " ".join
+)
+
+
+@settings(max_examples=6, phases=[Phase.generate])  # every example imports a crowd: too slow to shrink
+@given(text=some_text, week=st.integers(-2, 2), community=st.sampled_from(["tea", "money"]))
+def test_a_promise_equals_posting_it_and_measuring_again(text: str, week: int, community: str) -> None:
+    other = "money" if community == "tea" else "tea"
+    when = NOW + week * WEEK + 17
+    check = draft(everybody(), "me", community, text, options=OPTIONS, time=when)
+    assert_same(
+        check.changes, from_scratch([*posts_of_everybody(), ("me", community, when, text)], community, other)
+    )
+    for suggestion in check.suggestions[:1]:
+        posts = [*posts_of_everybody(), ("me", community, when, suggestion.text)]
+        assert_same(suggestion.changes, from_scratch(posts, community, other))
+
+
+def test_before_is_what_the_measures_say_now() -> None:
+    check = draft(everybody(), "me", "tea", "zebra", options=OPTIONS, time=NOW)
+    measured = from_scratch(posts_of_everybody(), "tea", "money")
+    for change in check.changes:
+        assert (change.before, change.rank_before) == measured[change.subject], change.subject
+
+
+def test_a_newcomer_has_no_crowd_before_and_one_after() -> None:
+    posts = [*posts_of_everybody(), ("new", "money", NOW, "debt loan")]
+    crowd = crowd_of(posts)
+    check = draft(crowd, "new", "tea", "kettle sugar", options=OPTIONS, time=NOW)
+    here = numbers(check)["you in tea"]
+    assert math.isnan(here.before)
+    assert here.of_after == here.of_before + 1 == 9
+    again = crowd_of([*posts, ("new", "tea", NOW, "kettle sugar")])
+    result = community_anonymity(again, AnonymityOptions(community="tea", radius=OPTIONS.radius))
+    assert here.after == member_anonymity(result, "new").value
+    assert any("money: 1 of your posts" in line for line in check.not_compared)
+
+
+def test_too_few_posts_cannot_be_linked_and_say_so() -> None:
+    check = draft(everybody(), "me", "tea", "zebra", options=AdvisorOptions(min_posts=10), time=NOW)
+    assert not [change for change in check.changes if change.measure == "linkability"]
+    assert any("money" in line and "10" in line for line in check.not_compared)
+
+
+def test_a_word_nobody_else_uses_stands_out_most() -> None:
+    check = draft(everybody(), "me", "tea", "sugar sugar xylophone xylophone", options=OPTIONS, time=NOW)
+    word = next(one for one in check.words if one.word == "xylophone")
+    assert word.others == 0
+    assert word.stands_out == max(one.stands_out for one in check.words) > 0
+    assert word.links == 0
+
+
+def test_a_word_of_a_topic_names_the_topic() -> None:
+    topic = SPACE.topics.topics[0]
+    check = draft(
+        everybody(), "me", "tea", f"{topic.words[0]} {topic.words[1]} kettle", options=OPTIONS, time=NOW
+    )
+    assert {one.word for one in check.words if one.topic} >= set(topic.words[:2])
+    change = numbers(check)[f"topic {topic.name} in tea"]
+    assert change.score_after > change.score_before
+
+
+def test_a_suggestion_leaves_out_what_it_says() -> None:
+    check = draft(everybody(), "me", "tea", "Kettle, zebra! Then a xylophone.", options=OPTIONS, time=NOW)
+    for suggestion in check.suggestions:
+        assert suggestion.gain > 0
+        assert suggestion.left_out
+        assert not set(suggestion.left_out) & set(
+            suggestion.text.lower().replace(",", "").replace(".", "").split()
+        )
+
+
+def test_words_without_a_token_change_no_words() -> None:
+    check = draft(everybody(), "me", "tea", "the the", options=OPTIONS, time=NOW)
+    here = numbers(check)["you in tea"]
+    assert here.before == here.after
+    assert check.words == ()
+
+
+@pytest.mark.parametrize("text", ["", " \n", "a" * 200_000])
+def test_a_draft_no_import_would_take_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="draft"):
+        draft(everybody(), "me", "tea", text, options=OPTIONS)
+
+
+def test_unknown_people_and_communities_are_refused_without_naming_anybody() -> None:
+    with pytest.raises(NotInCrowd, match="nobody of that name") as caught:
+        draft(everybody(), "nobody-here", "tea", "kettle", options=OPTIONS)
+    assert "user0" not in str(caught.value)
+    with pytest.raises(NotInCrowd, match="it has: "):
+        draft(everybody(), "me", "coffee", "kettle", options=OPTIONS)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(WORDS), min_size=1), st.lists(st.sampled_from(WORDS), min_size=1))
+def test_the_distance_of_two_profiles_is_the_reference(a: list[str], b: list[str]) -> None:
+    p, q = (np.array([words.count(word) / len(words) for word in WORDS]) for words in (a, b))
+    expected = float(jensen_shannon(p, q))
+    assert distance(Profile.of_words(a), Profile.of_words(b)) == pytest.approx(expected, abs=1e-12)
+    assert distance(Profile.of_words(a), Profile.of_words(a)) == 0.0
+    assert math.isnan(distance(Profile.of_words(a), NOBODY))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(SPACE.words[:12]), max_size=8))
+def test_one_post_has_the_very_similarity_it_has_among_others(words: list[str]) -> None:
+    places = [SPACE.words.index(word) for word in words]
+    one = WordLists(np.array(places, np.int32), np.array([0, len(places)], np.int64))
+    two = WordLists(np.array(places * 2, np.int32), np.array([0, len(places), 2 * len(places)], np.int64))
+    assert SPACE.similarities(one)[0].tolist() == SPACE.similarities(two)[1].tolist()
+
+
+def test_the_command_prints_numbers_words_and_what_to_leave_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    crowd = crowd_of(posts_of_everybody())
+    base = ["incrowd", "draft", str(crowd.path), "--user", "me", "--community", "tea", "--min-posts", "2"]
+    monkeypatch.setattr(sys, "argv", [*base, "zebra xylophone debt"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    printed = capsys.readouterr().out
+    for part in ("anonymity, you in tea", "from tea to money", "xylophone", "1. Leave out"):
+        assert part in printed
+    (tmp_path / "draft.txt").write_text("zebra xylophone debt")
+    monkeypatch.setattr(
+        sys, "argv", [*base, "--file", str(tmp_path / "draft.txt"), "--json", "--fail-above", "0"]
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    plain = json.loads(capsys.readouterr().out)
+    assert {"changes", "words", "suggestions", "not_compared", "sentence", "risk"} <= set(plain)
+
+
+def test_a_prepared_draft_loads_nothing_heavy() -> None:
+    crowd = crowd_of(posts_of_everybody())
+    draft(crowd, "me", "tea", "zebra", options=AdvisorOptions())
+    code = (
+        "import sys; sys.argv = ['incrowd', 'draft', sys.argv[1], '--user', 'me', '--community', 'tea', 'zebra', "
+        "'--json']\n"
+        "from incrowd.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('polars', 'duckdb', 'scipy', 'numba', 'pyarrow') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(crowd.path)], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == "[]"
+    assert json.loads(done.stdout)["community"] == "tea"
+
+
+def test_nobody_else_is_in_the_answer() -> None:
+    others = [post for post in posts_of_everybody() if post[0] != "me"]
+    marked = [(f"Secret{user}", where, when, f"{text} mark{user}") for user, where, when, text in others]
+    posts = [*marked, *(post for post in posts_of_everybody() if post[0] == "me")]
+    check = draft(crowd_of(posts), "me", "tea", "kettle zebra", options=OPTIONS, time=NOW)
+    printed = json.dumps(check.to_dict()).lower()
+    assert "secret" not in printed
+    assert "markuser" not in printed
