@@ -73,10 +73,6 @@ def _explain_errors(app: FastAPI, desk: Desk) -> None:
     async def ours(request: Request, error: Exception) -> Response:
         return problem(403 if isinstance(error, BadForm) else 400, explain(error))
 
-    @app.exception_handler(TooLarge)
-    async def too_large(request: Request, error: Exception) -> Response:
-        return problem(413, str(error))
-
     @app.exception_handler(Gone)
     async def gone(request: Request, error: Exception) -> Response:
         return problem(404, "This result is no longer here: results live as long as the server. Ask again.")
@@ -86,9 +82,11 @@ def _explain_errors(app: FastAPI, desk: Desk) -> None:
         return problem(400, "A field of the form is missing or is no number. Go back and check it.")
 
     @app.exception_handler(HTTPException)
-    async def http(request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        return problem(status, "There is no such page." if status == 404 else "This does not work.")
+    async def http(request: Request, error: HTTPException) -> Response:
+        if isinstance(error, TooLarge):
+            return problem(413, error.detail)
+        words = "There is no such page." if error.status_code == 404 else "This does not work."
+        return problem(error.status_code, words)
 
     @app.exception_handler(Exception)
     async def unforeseen(request: Request, error: Exception) -> Response:

@@ -12,6 +12,7 @@ from http.cookies import SimpleCookie
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -37,11 +38,11 @@ HEADERS = {
 }
 
 
-class TooLarge(Exception):
+class TooLarge(HTTPException):
     """A request brought more than the limits allow."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"expected at most {most:,} bytes. Send less at a time, or use incrowd ingest.")
+        super().__init__(413, f"Expected at most {most:,} bytes. Send less at a time, or use incrowd ingest.")
 
 
 class Guard:
@@ -73,7 +74,7 @@ class Guard:
             return PlainTextResponse("This form was not sent by a page of incrowd.\n", status_code=403)
         most = self._most(scope)
         if int(headers.get("content-length", "0") or 0) > most:
-            return PlainTextResponse(f"{TooLarge(most)}\n", status_code=413)
+            return PlainTextResponse(f"{TooLarge(most).detail}\n", status_code=413)
         if scope["path"].startswith(OPEN) or self._known(headers):
             return None
         return self._let_in(scope) or self.ask()
