@@ -8,7 +8,22 @@ from typing import Any
 from incrowd.errors import InputError
 from incrowd.text.options import TextOptions
 
-LINK_ADVERSARIES = ("unigram", "determined")
+
+def adversaries() -> dict[str, str]:
+    """Return every adversary the advisor sweeps over, by name, in plain words."""
+    from incrowd.measures.anonymity.spec import ADVERSARY
+    from incrowd.measures.belief.spec import ADVERSARIES as BELIEF
+    from incrowd.measures.exposure.spec import ADVERSARIES as EXPOSURE
+    from incrowd.measures.linkability.spec import ADVERSARIES as LINKS
+    from incrowd.measures.microdata.spec import ADVERSARIES as ITEMS
+
+    return {
+        **LINKS,
+        "reader": ADVERSARY,
+        **{one.name: one.words for one in ITEMS.values()},
+        "stranger": BELIEF["stranger"],
+        "BOW": EXPOSURE["BOW"],
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,10 +32,10 @@ class Targets:
 
     people: float = 10
     """Hide among at least so many people, oneself included."""
-    gain: float = 0.5
+    gain: float = 0.2
     """Nobody should lose more than this share of their doubt about a hidden attribute."""
-    exposed: float = 0.01
-    """Do not look like a lasting interest among this share of the most exposed people for a topic."""
+    exposed: float = 0.1
+    """Do not show a personal interest among this share of the most exposed people for a topic."""
 
     def __post_init__(self) -> None:
         if self.people < 1 or not 0 < self.gain <= 1 or not 0 <= self.exposed <= 1:
@@ -35,7 +50,7 @@ class AdvisorOptions:
     """Which adversaries to sweep over, what to reach, how hard to look for advice."""
 
     adversaries: tuple[str, ...] = ()
-    """Only these, by name (e.g. unigram, determined, paper, friend, stranger, BOW); empty: all that apply."""
+    """Only these, by the names of :func:`adversaries`; empty: all that apply."""
     targets: Targets = field(default_factory=Targets)
     radius: float = 0.8
     """Distance within which two writers of a community count as alike."""
@@ -45,6 +60,8 @@ class AdvisorOptions:
     """Only the person's largest communities are assessed, so many."""
     topics: tuple[str, ...] = ()
     """Sensitive topics to look at; empty: all shipped ones."""
+    thorough: bool = True
+    """False: leave out the determined adversary, who takes long the first time."""
     advice: bool = True
     """False: measure only, look for no advice."""
     quote_posts: bool = False
@@ -58,6 +75,10 @@ class AdvisorOptions:
             raise InputError(f"radius must be between 0 and 1, got {self.radius}")
         if self.min_posts < 1 or self.most_communities < 1:
             raise InputError("min_posts and most_communities must be at least 1")
+        if unknown := set(self.adversaries) - set(adversaries()):
+            raise InputError(
+                f"adversary '{min(unknown)}': no such adversary. There are: {', '.join(adversaries())}."
+            )
 
     def asked(self, name: str) -> bool:
         """Say whether an adversary is part of the sweep."""

@@ -164,15 +164,43 @@ def _under_determined(
     found = np.flatnonzero(attack.people == user)
     if not found.size:
         raise NotInCrowd("this person has no profile with enough posts in both communities")
-    certainty = attack.judged(compute=compute)["own"][attack.pairs[:, 0]]
     place = int(found[0])
+    certainty = attack.judged(compute=compute)["own"][attack.pairs[:, 0]]
+    sure = float(certainty[place])
+    return certainty_assessment(
+        options,
+        sure,
+        targets=len(attack.targets),
+        rank=int((certainty > sure).sum()) + 1,
+        pairs=len(certainty),
+        practice=attack.practice,
+        data_hash=crowd.data_hash,
+        evidence=view_evidence(attack, place),
+    )
+
+
+def view_evidence(attack: determined.DeterminedAttack, place: int) -> tuple[Evidence, ...]:
+    """Return what each kind of habit adds to the resemblance of one true pair."""
     source, target = (int(x) for x in attack.pairs[place])
     own = attack.resemblance.scores(slice(source, source + 1))[0, target]
-    evidence = tuple(
+    return tuple(
         Evidence(what=VIEW_NAMES[view], contribution=float(weight * score))
         for view, weight, score in zip(attack.model.views, attack.model.weights, own, strict=True)
     )
-    sure, targets = float(certainty[place]), len(attack.targets)
+
+
+def certainty_assessment(
+    options: LinkabilityOptions,
+    sure: float,
+    *,
+    targets: int,
+    rank: int,
+    pairs: int,
+    practice: int,
+    data_hash: str,
+    evidence: tuple[Evidence, ...] = (),
+) -> Assessment:
+    """Put how sure the determined adversary is of one true pair into words."""
     return Assessment(
         measure="linkability",
         subject=_subject(options),
@@ -184,13 +212,13 @@ def _under_determined(
             f"that your profile in {options.target} is the same person; a guess gives {1 / targets:.1%}."
         ),
         standing=Standing.HEURISTIC,
-        assumptions=_assumptions(crowd.data_hash, options, practice=attack.practice),
+        assumptions=_assumptions(data_hash, options, practice=practice),
         baseline=1 / targets,
-        crowd_rank=int((certainty > sure).sum()) + 1,
-        crowd_size=len(certainty),
+        crowd_rank=rank,
+        crowd_size=pairs,
         threats=(Threat.LINKABILITY,),
         evidence=evidence,
-        explained=sum(part.contribution for part in evidence),
+        explained=sum(part.contribution for part in evidence) if evidence else None,
     )
 
 

@@ -1,0 +1,76 @@
+"""What to do: each action is tried out, and its effect is what the measures say afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from incrowd.advisor.answer import Action, Judged
+from incrowd.advisor.combine import shortfall
+from incrowd.advisor.effects import effect, effects, loss_share
+from incrowd.advisor.examination import Examination
+from incrowd.advisor.examiner import Proposal
+from incrowd.advisor.person import Own
+from incrowd.advisor.spec import Targets
+
+WORST_EACH = 2
+"""So many findings of each measure get advice: those with the largest risk."""
+MOST_ACTIONS = 10
+
+
+def advise(exam: Examination, judged: Sequence[Judged], targets: Targets) -> tuple[Action, ...]:
+    """Return what helps against the worst findings, the most helpful for the least loss first."""
+    actions = [
+        action
+        for finding in worst_findings(judged, targets)
+        for proposal in proposals(exam, exam.own, finding, targets)
+        if (action := try_out(exam, judged, finding, proposal, targets)) is not None
+    ]
+    distinct = {action.changes: action for action in reversed(actions)}
+    ordered = sorted(distinct.values(), key=lambda action: _rank(exam.own, action))
+    return tuple(ordered[:MOST_ACTIONS])
+
+
+def worst_findings(judged: Sequence[Judged], targets: Targets) -> list[Judged]:
+    """Return the findings that miss their target, worst first, a few of each measure."""
+    missed = [one for one in judged if shortfall(one.assessment, targets) > 0 and one.assessment.defined]
+    missed.sort(key=lambda one: -one.risk)
+    seen: Counter[str] = Counter()
+    chosen = []
+    for one in missed:
+        seen[one.assessment.measure] += 1
+        if seen[one.assessment.measure] <= WORST_EACH:
+            chosen.append(one)
+    return chosen
+
+
+def proposals(exam: Examination, own: Own, finding: Judged, targets: Targets) -> Iterator[Proposal]:
+    """Return what its measure would try against a finding."""
+    examiner = exam.examiner_of(finding)
+    if examiner is not None:
+        yield from examiner.propose(own, finding, partial(shortfall, targets=targets))
+
+
+def try_out(
+    exam: Examination, judged: Sequence[Judged], finding: Judged, proposal: Proposal, targets: Targets
+) -> Action | None:
+    """Measure everything again after a change; None if it does not help where it is aimed."""
+    after, _ = exam.examine(exam.own.after(proposal.changes), explain=False, slow=False)
+    aimed = next((one for one in after if one.key == finding.key), None)
+    if aimed is None or not shortfall(aimed.assessment, targets) < shortfall(finding.assessment, targets):
+        return None
+    compared = effects(exam.quickly_known(judged), after)
+    return Action(
+        what=proposal.what,
+        loss=proposal.loss,
+        changes=proposal.changes,
+        effect=effect(finding, aimed),
+        also=tuple(one for key, one in compared.items() if key != finding.key),
+    )
+
+
+def _rank(own: Own, action: Action) -> tuple[int, int, float]:
+    """Order by how bad the finding was, how far the action brings it, and what it costs."""
+    seen = action.effect
+    return -seen.level_before.severity, seen.level_after.severity, loss_share(own, action.changes)

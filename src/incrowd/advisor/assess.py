@@ -1,0 +1,110 @@
+"""One person, one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from incrowd.advisor.advice import advise
+from incrowd.advisor.answer import (
+    Action,
+    Changes,
+    FinePrint,
+    Judged,
+    NotAssessed,
+    OwnPost,
+    PersonReport,
+    Plan,
+    Theme,
+    ThemeName,
+)
+from incrowd.advisor.combine import LEVELS, RULE, theme, verdict
+from incrowd.advisor.examination import STEPS, Examination, Progress, prepare
+from incrowd.advisor.plan import make_plan
+from incrowd.advisor.reasons import strongest
+from incrowd.advisor.spec import AdvisorOptions
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+
+
+def assess(
+    crowd: Crowd,
+    user: str,
+    *,
+    options: AdvisorOptions | None = None,
+    progress: Progress | None = None,
+) -> PersonReport:
+    """Answer for one person (by name): how well do they hide, why, and what would help?
+
+    Runs every measure that applies, under every adversary of the sweep, and tries out what could be done.
+    """
+    options = options or AdvisorOptions()
+    exam = prepare(crowd, crowd.user(user), options, progress)
+    report = describe(exam, crowd, user, options)
+    if not options.advice:
+        return report
+    if progress is not None:
+        progress(STEPS, STEPS + 1, "trying out what would help")
+    actions = advise(exam, report.judged, options.targets)
+    plan = make_plan(exam, report.judged, options.targets, label)
+    named = _posts(exam, actions, plan, options)
+    return replace(report, actions=actions, plan=plan, posts=named)
+
+
+def describe(
+    exam: Examination, crowd: Crowd, user: str, options: AdvisorOptions, changes: Changes | None = None
+) -> PersonReport:
+    """Return the report of a prepared person, with changes if given, without advice."""
+    changes = changes or Changes()
+    judged, missing = exam.examine(exam.own.after(changes))
+    themes = label(judged, missing)
+    return PersonReport(
+        person=user,
+        people=crowd.info().users,
+        verdict=verdict(themes),
+        themes=themes,
+        reasons=strongest(judged),
+        not_assessed=tuple(dict.fromkeys(missing)),
+        fine_print=_fine_print(judged, crowd, options),
+        changes=changes,
+    )
+
+
+def label(judged: Sequence[Judged], missing: Sequence[NotAssessed]) -> tuple[Theme, ...]:
+    """Return the four lines of the label; a line with something missing is never "well hidden"."""
+    incomplete = {one.theme for one in missing}
+    return tuple(theme(name, judged, complete=name not in incomplete) for name in ThemeName)
+
+
+def _posts(
+    exam: Examination, actions: Sequence[Action], plan: Plan | None, options: AdvisorOptions
+) -> tuple[OwnPost, ...]:
+    """Return the person's own posts that the advice names."""
+    changes = [action.changes for action in actions] + ([plan.changes] if plan else [])
+    numbers = {number for one in changes for number in one.gone_posts}
+    named = exam.own.posts.filter(exam.own.posts["number"].is_in(list(numbers)))
+    make = partial(_own_post, quote=options.quote_posts)
+    return tuple(make(*row) for row in named.select("number", "community", "time", "text").iter_rows())
+
+
+def _own_post(number: int, community: str, time: int | None, text: str, *, quote: bool) -> OwnPost:
+    return OwnPost(number=number, community=community, time=time, text=text if quote else None)
+
+
+def _fine_print(judged: Sequence[Judged], crowd: Crowd, options: AdvisorOptions) -> FinePrint:
+    from incrowd import __version__
+
+    found = [one.assessment for one in judged]
+    return FinePrint(
+        adversaries=tuple(dict.fromkeys(one.assumptions.adversary for one in found)),
+        standings={f"{one.measure}, {one.unit}": str(one.standing) for one in found},
+        rule=RULE,
+        levels=LEVELS,
+        parameters=options.parameters(),
+        seed=options.seed,
+        data_hash=crowd.data_hash,
+        version=__version__,
+    )

@@ -1,0 +1,202 @@
+"""How findings become levels, and levels one verdict. The rule: the worst case counts, never an average.
+
+Each assessment is put on one scale of *risk*, from 0 to 1, read as "how often would this adversary be right about
+you, or as bad as that":
+
+==========================  =============================================================================
+finding                     risk
+==========================  =============================================================================
+a crowd of n people         1/n: a guess among those who fit
+a probability of being      the probability itself
+linked or picked out
+a guess at an attribute     by the gain, (belief - prior)/(1 - prior): the share of the doubt that is gone.
+                            Gain 0.2 is risk 1/10, gain 0.5 is risk 1/5, certainty is risk 1. What people
+                            believe of everybody is not the person's doing.
+a rank for a topic          by the share of people at least as exposed: 10 % is risk 1/10, 1 % is risk 1/5,
+                            rank 1 is risk 1. Only what looks personal counts; a passing interest is never
+                            worse than "watch".
+==========================  =============================================================================
+
+Above 1/5 (fewer than five people would have to be considered) is *at risk*, above 1/10 (fewer than ten) *watch*,
+below that *well hidden*. Five and ten are the smallest groups that statistical offices customarily publish.
+Undefined is *cannot tell*, which ranks before *well hidden*: what could not be measured is not safe.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from incrowd.advisor.answer import Judged, Level, Theme, ThemeName, Verdict
+from incrowd.advisor.spec import Targets
+from incrowd.measures.exposure.explain import LASTING, PASSING, UNDATED_INTEREST
+from incrowd.result import Assessment
+
+AT_RISK_ABOVE = 1 / 5
+WATCH_ABOVE = 1 / 10
+GAIN_SCALE = ((0.0, 0.2, 0.5, 1.0), (0.0, WATCH_ABOVE, AT_RISK_ABOVE, 1.0))
+SHARE_SCALE = ((0.0, 0.01, 0.1, 1.0), (1.0, AT_RISK_ABOVE, WATCH_ABOVE, 0.0))
+SMALLEST_CROWD = 5
+"""In a crowd of fewer people a rank or a guess says nothing."""
+LINE = 1e-9
+
+THEMES = {
+    "linkability": ThemeName.LINKABLE,
+    "anonymity": ThemeName.SINGLED_OUT,
+    "microdata": ThemeName.SINGLED_OUT,
+    "belief": ThemeName.INFERABLE,
+    "exposure": ThemeName.EXPOSED,
+}
+RULE = (
+    "Worst case: a question is answered by its worst finding under the strongest adversary of the sweep, and the "
+    "verdict is the worst of the four questions. What could not be assessed counts as 'cannot tell', which "
+    "outranks 'well hidden'."
+)
+LEVELS = (
+    "at risk: an adversary of the sweep would be right more than 1 time in 5, or is as well off as that",
+    "watch: more than 1 time in 10",
+    "well hidden: at most 1 time in 10, against the adversaries of the sweep; not a guarantee",
+    "cannot tell: something needed is missing; the report says what",
+)
+
+
+def judge(assessment: Assessment) -> Judged:
+    """Put one assessment on the scale."""
+    value = risk(assessment)
+    return Judged(assessment=assessment, theme=THEMES[assessment.measure], level=level_of(value), risk=value)
+
+
+def level_of(risk: float) -> Level:
+    """Return the level of a risk; undefined is never safe.
+
+    >>> [str(level_of(r)) for r in (1.0, 0.2, 0.1, float("nan"))]
+    ['at risk', 'watch', 'well hidden', 'cannot tell']
+    """
+    if math.isnan(risk):
+        return Level.CANNOT_TELL
+    if risk > AT_RISK_ABOVE + LINE:
+        return Level.AT_RISK
+    return Level.WATCH if risk > WATCH_ABOVE + LINE else Level.WELL_HIDDEN
+
+
+def risk(assessment: Assessment) -> float:
+    """Return how much the adversary gains, 0 to 1, comparable between measures; NaN if it cannot be told."""
+    if not assessment.defined or not _large_enough(assessment):
+        return math.nan
+    if assessment.measure == "belief":
+        return _scaled(max(gain(assessment), 0.0), GAIN_SCALE)
+    if assessment.measure == "exposure":
+        return _exposure(assessment)
+    return min(1.0, 1 / assessment.value if assessment.unit == "people" else assessment.value)
+
+
+def gain(assessment: Assessment) -> float:
+    """Return the share of the doubt that is gone: (belief - prior) / (1 - prior)."""
+    prior = assessment.baseline
+    if prior >= 1 or math.isnan(prior):
+        return 0.0
+    return (assessment.value - prior) / (1 - prior)
+
+
+def looks_personal(assessment: Assessment) -> bool:
+    """Say whether a rank for a topic comes from what looks like a personal interest."""
+    looks = assessment.assumptions.parameters.get("looks_like", "")
+    return looks in (LASTING, PASSING, UNDATED_INTEREST)
+
+
+def _exposure(assessment: Assessment) -> float:
+    share = (assessment.value - 1) / (assessment.crowd_size or 1)
+    value = _scaled(share, SHARE_SCALE)
+    if not looks_personal(assessment):
+        return min(value, WATCH_ABOVE)
+    passing = assessment.assumptions.parameters["looks_like"] == PASSING
+    return min(value, AT_RISK_ABOVE) if passing else value
+
+
+def _large_enough(assessment: Assessment) -> bool:
+    """Say whether there is a crowd at all; for links it is the candidates, not those who are in both."""
+    crowd = assessment.baseline if assessment.measure == "linkability" else assessment.crowd_size
+    if assessment.unit == "probability" and assessment.measure == "linkability":
+        crowd = 1 / assessment.baseline
+    return crowd is None or crowd >= SMALLEST_CROWD
+
+
+def _scaled(value: float, scale: tuple[Sequence[float], Sequence[float]]) -> float:
+    return float(np.interp(value, *scale))
+
+
+def shortfall(assessment: Assessment, targets: Targets) -> float:
+    """Return how far an assessment is from the person's target; at most 0: reached. Undefined is never reached."""
+    if not assessment.defined:
+        return math.inf
+    if assessment.measure == "belief":
+        return gain(assessment) - targets.gain - LINE
+    if assessment.measure == "exposure":
+        share = (assessment.value - 1) / (assessment.crowd_size or 1)
+        return targets.exposed - share - LINE if looks_personal(assessment) else -1.0
+    if assessment.unit == "people":
+        return targets.people - assessment.value - LINE
+    return assessment.value - 1 / targets.people - LINE
+
+
+def theme(name: ThemeName, judged: Iterable[Judged], *, complete: bool = True) -> Theme:
+    """Return one line of the label: its worst finding decides. `complete`: nothing of it is missing."""
+    own = sorted((one for one in judged if one.theme == name), key=_worst_first)
+    level = worst([one.level for one in own] or [Level.CANNOT_TELL])
+    if level is Level.WELL_HIDDEN and not complete:
+        level = Level.CANNOT_TELL
+    return Theme(name=name, level=level, sentence=_theme_sentence(own, level, complete), judged=tuple(own))
+
+
+def worst(levels: Iterable[Level]) -> Level:
+    """Return the level that counts: at risk before watch before cannot tell before well hidden."""
+    return max(levels, key=lambda level: level.severity)
+
+
+def verdict(themes: Sequence[Theme]) -> Verdict:
+    """Return the answer in one sentence: the worst theme decides."""
+    level = worst(theme.level for theme in themes)
+    return Verdict(level=level, sentence=_verdict_sentence(level, themes))
+
+
+def _worst_first(one: Judged) -> tuple[int, float]:
+    return -one.level.severity, -(0.0 if math.isnan(one.risk) else one.risk)
+
+
+def _theme_sentence(judged: Sequence[Judged], level: Level, complete: bool) -> str:
+    if not judged:
+        return "Cannot tell: nothing in this crowd says anything about it."
+    if level is Level.CANNOT_TELL and complete:
+        return judged[0].assessment.sentence()
+    if level is Level.CANNOT_TELL:
+        return f"What could be assessed looks well hidden, but not all could be. {judged[0].assessment.sentence()}"
+    return judged[0].assessment.sentence()
+
+
+def _verdict_sentence(level: Level, themes: Sequence[Theme]) -> str:
+    named = [str(theme.name) for theme in themes if theme.level is level]
+    unknown = [str(theme.name) for theme in themes if theme.level is Level.CANNOT_TELL]
+    hidden = [str(theme.name) for theme in themes if theme.level is Level.WELL_HIDDEN]
+    rest = f" Whether you are {_or(unknown)} cannot be told." if unknown else ""
+    if level is Level.AT_RISK:
+        return f"You are at risk: you are {_and(named)} for an adversary this report considers.{rest}"
+    if level is Level.WATCH:
+        return f"Watch out: you are close to being {_or(named)}.{rest}"
+    if level is Level.WELL_HIDDEN:
+        return "You are well hidden from every adversary this report considers; others may know more."
+    seen = f"you look well hidden from being {_or(hidden)}, but" if hidden else "nothing could be assessed:"
+    return f"Cannot tell: {seen} whether you are {_or(unknown)} could not be measured."
+
+
+def _and(words: Sequence[str]) -> str:
+    return _join(words, "and")
+
+
+def _or(words: Sequence[str]) -> str:
+    return _join(words, "or")
+
+
+def _join(words: Sequence[str], last: str) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"

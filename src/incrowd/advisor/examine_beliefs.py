@@ -1,0 +1,134 @@
+"""Inferable: how sure a stranger can be of each of your attributes, if you hide it and show the others.
+
+The stranger knows a crowd of people like you, but not you: belief is learnt from everybody else's rows. A value
+that nobody else has tells such a stranger nothing about the rest, and is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from incrowd.advisor.answer import Changes, NotAssessed, ThemeName
+from incrowd.advisor.answer import Judged as JudgedFinding
+from incrowd.advisor.examiner import Findings, Proposal, Shortfall
+from incrowd.advisor.stored import remembered
+from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.assess import Judged, PolicyCheck, judge
+from incrowd.measures.belief.critical import CriticalSets, critical_sets
+from incrowd.measures.belief.crowd_belief import CrowdBelief
+from incrowd.measures.belief.fit import fitted_belief
+from incrowd.measures.belief.policy import Policy, Requirement
+from incrowd.measures.belief.space import Evidence
+from incrowd.measures.belief.spec import BeliefOptions
+from incrowd.measures.belief.table import AttributeTable, attribute_table
+from incrowd.result import Assessment
+
+if TYPE_CHECKING:
+    from incrowd.advisor.person import Own
+    from incrowd.advisor.spec import AdvisorOptions
+    from incrowd.crowd import Crowd
+
+LARGEST = 2
+"""Every set of so many attributes is tried; larger ones greedily."""
+BEST = 2
+
+
+@dataclass(frozen=True, eq=False)
+class BeliefExaminer:
+    """Each attribute in turn is the secret; all others that the person shows are the evidence."""
+
+    measure: ClassVar[str] = "belief"
+
+    others: AttributeTable
+    adversary: Adversary
+    gain: float
+    """The target: how much of the doubt may go."""
+    options: BeliefOptions
+    data_hash: str
+
+    @classmethod
+    def prepare(cls, crowd: Crowd, own: Own, options: AdvisorOptions) -> BeliefExaminer:
+        """Learn from everybody else."""
+        table = attribute_table(crowd)
+        everybody = np.arange(len(table.codes))
+        others = table.only(everybody[everybody != table.row(own.user)])
+        asked = {"what": "smoothing", "without": own.user, "seed": options.seed}
+        smoothing = remembered(
+            crowd, asked, lambda: {"smoothing": fitted_belief(others, seed=options.seed).smoothing}
+        )["smoothing"]
+        belief = replace(CrowdBelief.learn(others), smoothing=smoothing)
+        chosen = BeliefOptions(seed=options.seed, largest=LARGEST)
+        return cls(others, Adversary(belief), options.targets.gain, chosen, crowd.data_hash)
+
+    def examine(self, own: Own, *, explain: bool = True) -> Findings:
+        """Hide one attribute at a time and let the stranger guess it."""
+        found, missing = [], []
+        for secret in own.attributes:
+            evidence = self._evidence(own, secret)
+            if not len(evidence.informative):
+                missing.append(_nothing_shown(secret))
+            else:
+                found.append(self._assess(own, secret, evidence, explain))
+        return Findings(tuple(found), tuple(missing))
+
+    def _evidence(self, own: Own, secret: str) -> Evidence:
+        space = self.others.space
+        evidence = Evidence.nothing(space)
+        for name in own.attributes.keys() - own.withheld - {secret}:
+            place, code = space.place(name), space.code(name, own.attributes[name])
+            if (self.others.codes[:, place] == code).any():
+                evidence.seen[0, place] = code
+        return evidence
+
+    def _assess(self, own: Own, secret: str, evidence: Evidence, explain: bool) -> Assessment:
+        required = Requirement(values={secret: own.attributes[secret]}, sigma=1.0)
+        if explain:
+            judged = judge(self.adversary, evidence, required)[0]
+        else:
+            nothing = Evidence.nothing(evidence.space)
+            after, before = (float(required.belief(self.adversary, one)[0, 0]) for one in (evidence, nothing))
+            judged = Judged(secret, own.attributes[secret], 1.0, after, before)
+        return self._check(replace(judged, sigma=self._sigma(judged.prior))).assessments()[0]
+
+    def _sigma(self, prior: float) -> float:
+        return min(1.0, prior + self.gain * (1 - prior))
+
+    def _check(self, judged: Judged) -> PolicyCheck:
+        return PolicyCheck(
+            judged=(judged,),
+            critical=CriticalSets((), 0),
+            what_if=(),
+            published=(),
+            options=self.options,
+            people=len(self.others.codes) + 1,
+            data_hash=self.data_hash,
+        )
+
+    def propose(self, own: Own, finding: JudgedFinding, short: Shortfall) -> Iterable[Proposal]:
+        """Try the smallest sets of other attributes to withhold, those that tell least first."""
+        secret = finding.assessment.subject.removeprefix("your ")
+        evidence = self._evidence(own, secret)
+        sigma = float(finding.assessment.assumptions.parameters["sigma"])
+        policy = Policy(requirements=(Requirement(values={secret: own.attributes[secret]}, sigma=sigma),))
+        found = critical_sets(self.adversary, evidence, policy, largest=LARGEST)
+        sets = found.sets[:BEST] or ((found.greedy,) if found.greedy else ())
+        for one in sets:
+            names = ", ".join(one.attributes)
+            yield Proposal(
+                what=f"Withhold your {names}, which gives your {secret} away",
+                loss=f"your profile tells {one.loss:.1f} bits less",
+                changes=Changes(withhold_attributes=frozenset(one.attributes)),
+            )
+
+
+def _nothing_shown(secret: str) -> NotAssessed:
+    return NotAssessed(
+        measure="belief",
+        why=f"you show no other attribute from which your {secret} could be guessed",
+        remedy="nothing to do, as far as attributes go",
+        theme=ThemeName.INFERABLE,
+    )

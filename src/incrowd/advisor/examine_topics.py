@@ -1,0 +1,158 @@
+"""Exposed: where you rank for sensitive topics in each community you write in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.advisor.answer import Changes, Judged, NotAssessed, ThemeName
+from incrowd.advisor.examiner import Findings, Proposal, Shortfall, posts_words
+from incrowd.advisor.search import fewest
+from incrowd.advisor.stored import remembered
+from incrowd.measures.exposure.assess import ON_TOPIC, assess_posts
+from incrowd.measures.exposure.bag_of_words import BagOfWords
+from incrowd.measures.exposure.explain import OwnPosts
+from incrowd.measures.exposure.peaks import Collector
+from incrowd.measures.exposure.scoring import Scored, people, post_periods, score
+from incrowd.measures.exposure.space import Encoder
+from incrowd.measures.exposure.spec import ExposureOptions
+from incrowd.measures.exposure.topics import starter_topics
+
+if TYPE_CHECKING:
+    from incrowd.advisor.person import Own
+    from incrowd.advisor.spec import AdvisorOptions
+    from incrowd.crowd import Crowd
+    from incrowd.result import Assessment
+
+
+@dataclass(frozen=True, eq=False)
+class TopicExaminer:
+    """R-Susceptibility for every sensitive topic, in every community."""
+
+    measure: ClassVar[str] = "exposure"
+
+    scored: dict[str, Scored]
+    topics: tuple[str, ...]
+    encoder: Encoder
+
+    @classmethod
+    def prepare(cls, crowd: Crowd, communities: Iterable[str], options: AdvisorOptions) -> TopicExaminer:
+        """Score everybody's posts in the communities once."""
+        space = BagOfWords(starter_topics())
+        topics = options.topics or space.topics.sensitive
+        for topic in topics:
+            space.topics.place(topic)
+        scored = {}
+        for name in communities:
+            chosen = ExposureOptions(community=name, text=options.text, memory=options.memory)
+            scored[name] = _everybody(crowd, space, chosen)
+        return cls(scored, tuple(topics), Encoder(space, options.text))
+
+    def examine(self, own: Own, *, explain: bool = True) -> Findings:
+        """Rank the person for every topic in every community."""
+        found: list[Assessment] = []
+        missing = []
+        for name in self.scored:
+            posts = self._own_posts(own, name)
+            if len(posts.periods):
+                found += self._assess(own, name, posts, self.topics)
+            else:
+                missing.append(_gone(name))
+        return Findings(tuple(found), tuple(missing))
+
+    def _assess(self, own: Own, name: str, posts: OwnPosts, topics: tuple[str, ...]) -> list[Assessment]:
+        scored = self._placed(own.user, name, posts)
+        return [replace(one, advice=()) for one in assess_posts(posts, scored, own.user, topics)]
+
+    def _own_posts(self, own: Own, name: str) -> OwnPosts:
+        mine = own.posts.filter(own.rows_in(name))
+        scored = self.scored[name]
+        words = self.encoder.encode(mine["text"])
+        when = post_periods(mine["time"], scored.options.days)
+        return OwnPosts(when, words, scored.space.similarities(words))
+
+    def _placed(self, user: str, name: str, posts: OwnPosts) -> Scored:
+        """Return everybody's scores with the person's own row computed from these posts."""
+        scored = self.scored[name]
+        options = scored.options
+        mine = Collector(1, len(scored.space.topics))
+        mine.add(np.zeros(len(posts.periods), np.int64), posts.periods, posts.similarities)
+        risks = scored.risks().copy()
+        risks[scored.place(user)] = mine.finish().risks(scored.space.topics, options.dimension, options)[0]
+        return replace(scored, _risks={options.dimension: risks})
+
+    def propose(self, own: Own, finding: Judged, short: Shortfall) -> Iterable[Proposal]:
+        """Try leaving out the posts that stand out most, and writing all on the topic under another name."""
+        name, topic = self._question(finding)
+        scored = self.scored[name]
+        posts, place = self._own_posts(own, name), scored.space.topics.place(topic)
+        numbers = own.posts.filter(own.rows_in(name))["number"].to_numpy()
+        similar = posts.similarities[:, place]
+        order = np.argsort(-similar, kind="stable")
+        order = order[similar[order] > 0]
+
+        def lack(count: int) -> float:
+            keep = np.ones(len(numbers), bool)
+            keep[order[:count]] = False
+            return self._lack(own, name, topic, posts, keep, short)
+
+        count = fewest(min(len(order), len(numbers) - 1), lack, short(finding.assessment))
+        if count is None:
+            return
+        gone = frozenset(numbers[order[:count]].tolist())
+        what = f"{posts_words(count)} in {name} that point to {topic}"
+        yield Proposal(what=f"Delete or reword the {what}", loss=what, changes=Changes(delete_posts=gone))
+        on_topic = similar >= ON_TOPIC * similar.max()
+        if not on_topic.all():
+            yield Proposal(
+                what=f"Write about {topic} under another name: {posts_words(int(on_topic.sum()))} in {name} so far",
+                loss="readers who know you by this name",
+                changes=Changes(move_posts=frozenset(numbers[on_topic].tolist())),
+            )
+
+    def _lack(
+        self, own: Own, name: str, topic: str, posts: OwnPosts, keep: NDArray[np.bool_], short: Shortfall
+    ) -> float:
+        rows = np.flatnonzero(keep)
+        parts = [posts.words.part(int(row), int(row) + 1).words for row in rows]
+        bounds = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+        words = replace(posts.words, words=np.concatenate([*parts, np.empty(0, np.int32)]), bounds=bounds)
+        left = OwnPosts(posts.periods[keep], words, posts.similarities[keep])
+        return short(self._assess(own, name, left, (topic,))[0])
+
+    def _question(self, finding: Judged) -> tuple[str, str]:
+        about = finding.assessment.assumptions.parameters
+        return str(about["community"]), str(about["topic"])
+
+
+def _everybody(crowd: Crowd, space: BagOfWords, options: ExposureOptions) -> Scored:
+    """Return everybody's risks, computed once; peaks are not needed any more after that."""
+
+    def measure() -> dict[str, NDArray[np.generic]]:
+        return {"risks": score(crowd, space, options).risks()}
+
+    risks = remembered(crowd, {"what": "exposure", "space": space.hash, **options.parameters()}, measure)
+    users, posts = people(crowd, options)
+    nobody = Collector(0, len(space.topics)).finish()
+    return Scored(
+        users,
+        nobody,
+        space,
+        options,
+        posts,
+        crowd.data_hash,
+        {options.dimension: np.asarray(risks["risks"], np.float64)},
+    )
+
+
+def _gone(community: str) -> NotAssessed:
+    return NotAssessed(
+        measure="exposure",
+        why=f"you have no posts in {community}",
+        remedy="nothing to do: there is nothing to read there",
+        theme=ThemeName.EXPOSED,
+    )

@@ -1,0 +1,122 @@
+"""Everybody else in a community, ready to be compared with one person's changing profile.
+
+Trying out advice asks the same question hundreds of times: who is within d of this profile? Only words that the
+person uses matter for the answer, because for the Jensen-Shannon distance d of p and q
+
+    1 - d**2 = sum over shared words of ((p + q) log2(p + q) - p log2 p - q log2 q) / 2,
+
+so the others' rows are cut down to these words once. Whatever comes close to the line is settled by the distances
+that the measures themselves use: the answer is theirs, to the last person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.distances import Compute, pair_distances
+from incrowd.distances.question import rounded
+
+if TYPE_CHECKING:
+    import polars as pl
+    import scipy.sparse as sp
+
+DOUBTFUL = 1e-6
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """Rows of word shares of other people, over a vocabulary, and a cut of them to the person's words."""
+
+    matrix: sp.csr_matrix
+    vocabulary: pl.Series
+    """Sorted; a word's place is its column."""
+    compute: Compute
+    used: NDArray[np.int64]
+    """Columns of the words the person uses, sorted."""
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @cached_property
+    def _cut(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
+        """Row, place among the used words, share q and q log2 q of every entry that can be shared."""
+        part = self.matrix[:, self.used].tocoo()
+        q = part.data.astype(np.float64)
+        return part.row.astype(np.int64), part.col.astype(np.int64), q, q * np.log2(q)
+
+    def distances(self, profile: sp.csr_matrix) -> Floats:
+        """Return the distance of each other to a profile, up to rounding."""
+        p = np.zeros(len(self.used))
+        place = np.searchsorted(self.used, profile.indices)
+        inside = place < len(self.used)
+        inside[inside] = self.used[place[inside]] == profile.indices[inside]
+        p[place[inside]] = profile.data[inside]
+        row, column, q, q_log_q = self._cut
+        shared = p[column]
+        kept = np.flatnonzero(shared)
+        p, q = shared[kept], q[kept]
+        terms = (p + q) * np.log2(p + q) - p * np.log2(p) - q_log_q[kept]
+        alike = np.bincount(row[kept], weights=terms, minlength=len(self)) / 2
+        return np.asarray(np.sqrt(np.maximum(1.0 - alike, 0.0)))
+
+    def within(self, profile: sp.csr_matrix, limit: float | Floats) -> NDArray[np.bool_]:
+        """Say who is at most `limit` away (one number, or one for each), as the measures would."""
+        distances = self.distances(profile)
+        limits = np.broadcast_to(np.asarray(limit, np.float64), distances.shape)
+        inside = distances <= limits
+        # Near 0 the square root blows rounding up, so the doubt is judged by the squares, too.
+        near = np.abs(distances**2 - limits**2) <= DOUBTFUL * np.maximum(limits, DOUBTFUL)
+        doubtful = np.flatnonzero(near)
+        if doubtful.size:
+            exact = self._exact(profile, doubtful)
+            inside[doubtful] = rounded(exact) <= rounded(limits[doubtful])
+        return np.asarray(inside)
+
+    def _exact(self, profile: sp.csr_matrix, rows: NDArray[np.int64]) -> Floats:
+        others = self.matrix[rows]
+        width = max(others.shape[1], profile.shape[1])
+        return distances_to(widened(profile, width), widened(others, width), self.compute)
+
+    def row(self, counts: Any, columns: NDArray[np.int64]) -> sp.csr_matrix:
+        """Return the shares of a profile given by word counts at some columns; columns may lie beyond ours."""
+        import scipy.sparse as sp
+
+        counts = np.asarray(counts, np.float64)
+        kept = counts > 0
+        order = np.argsort(columns[kept], kind="stable")
+        data, at = counts[kept][order] / counts.sum(), columns[kept][order]
+        width = max(self.matrix.shape[1], int(at.max(initial=-1)) + 1)
+        return sp.csr_matrix((data, at, [0, len(at)]), shape=(1, width))
+
+
+def distances_to(profile: sp.csr_matrix, others: sp.csr_matrix, compute: Compute) -> Floats:
+    """Return the exact distances of some rows to one profile."""
+    pairs = np.column_stack([np.zeros(others.shape[0], np.int64), np.arange(others.shape[0])])
+    return np.asarray(pair_distances(profile, others, pairs, compute=compute))
+
+
+def widened(rows: sp.csr_matrix, width: int) -> sp.csr_matrix:
+    """Return rows with more columns, all empty."""
+    import scipy.sparse as sp
+
+    return sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], width))
+
+
+def columns_of(words: pl.Series, vocabulary: pl.Series) -> NDArray[np.int64]:
+    """Return each word's place in a sorted vocabulary; unknown words get places after its end."""
+    if not len(words):
+        return np.zeros(0, np.int64)
+    if not len(vocabulary):
+        return np.arange(len(words))
+    place = np.asarray(vocabulary.search_sorted(words), np.int64)
+    there = np.minimum(place, len(vocabulary) - 1)
+    unknown = (vocabulary.gather(there) != words).to_numpy()
+    place[unknown] = len(vocabulary) + np.arange(int(unknown.sum()))
+    return place

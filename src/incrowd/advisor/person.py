@@ -1,0 +1,162 @@
+"""What is known of one person: their posts, items and attributes, and the same after some changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from incrowd.advisor.answer import Changes
+from incrowd.errors import InputError
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+    from numpy.typing import NDArray
+
+    from incrowd.crowd import Crowd
+    from incrowd.text.options import TextOptions
+
+
+@dataclass(frozen=True, eq=False)
+class PostWords:
+    """How often each post uses each word; rows follow the person's posts."""
+
+    matrix: sp.csr_matrix
+    vocabulary: pl.Series
+
+    def only(self, keep: NDArray[np.bool_]) -> PostWords:
+        """Return some of the posts."""
+        return PostWords(self.matrix[keep], self.vocabulary)
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """One person's own data. Nothing of anybody else is in it."""
+
+    user: str
+    """The id in the store."""
+    posts: pl.DataFrame
+    """number, community, time, text."""
+    words: PostWords
+    items: frozenset[str]
+    attributes: Mapping[str, str]
+    text: TextOptions
+    withheld: frozenset[str] = frozenset()
+    """Attributes that are no longer shown; their values stay known here, as secrets to guess."""
+    other_name: Own | None = None
+    """The posts that went to another name."""
+
+    def __repr__(self) -> str:
+        return (
+            f"Own({self.posts.height:,} posts, {len(self.items):,} items, {len(self.attributes)} attributes)"
+        )
+
+    @property
+    def communities(self) -> dict[str, int]:
+        """Posts a community, the largest first."""
+        counted = self.posts.group_by("community").len().sort(["len", "community"], descending=[True, False])
+        return dict(counted.iter_rows())
+
+    def rows_in(self, community: str) -> NDArray[np.bool_]:
+        """Mark the posts of one community."""
+        return (self.posts["community"] == community).to_numpy()
+
+    def after(self, changes: Changes) -> Own:
+        """Return what is left after the changes."""
+        if not changes:
+            return self
+        self._check(changes)
+        kept = ~self.posts["number"].is_in(list(changes.gone_posts)).to_numpy()
+        posts, words = self.posts.filter(kept), self.words.only(kept)
+        if changes.edit_words:
+            posts = posts.with_columns(text=_edited(posts["text"], words, changes.edit_words, self.text))
+            words = post_words(posts["text"], self.text)
+        return replace(
+            self,
+            other_name=self._moved(changes.move_posts) if changes.move_posts else self.other_name,
+            posts=posts,
+            words=words,
+            items=self.items - changes.drop_items,
+            withheld=self.withheld | changes.withhold_attributes,
+        )
+
+    def _moved(self, numbers: frozenset[int]) -> Own:
+        moved = self.posts["number"].is_in(list(numbers)).to_numpy()
+        nothing: dict[str, str] = {}
+        return Own(
+            self.user, self.posts.filter(moved), self.words.only(moved), frozenset(), nothing, self.text
+        )
+
+    def _check(self, changes: Changes) -> None:
+        numbers = set(self.posts["number"].to_list())
+        for what, missing in (
+            ("post number", changes.gone_posts - numbers),
+            ("item", changes.drop_items - self.items),
+            ("attribute", changes.withhold_attributes - set(self.attributes)),
+        ):
+            if missing:
+                raise InputError(
+                    f"changes: this person has no {what} {min(missing)!r}; take it out of the changes"
+                )
+
+
+def known(crowd: Crowd, user: str, text: TextOptions) -> Own:
+    """Read what the crowd holds of one person (by id)."""
+    posts = own_posts(crowd, user)
+    mine = pl.col("user") == user
+    items = crowd.items().filter(mine).select("item").collect()["item"]
+    attributes = crowd.attributes().filter(mine).collect().group_by("attribute").agg(pl.col("value").min())
+    return Own(
+        user=user,
+        posts=posts,
+        words=post_words(posts["text"], text),
+        items=frozenset(items.to_list()),
+        attributes=dict(attributes.select("attribute", "value").sort("attribute").iter_rows()),
+        text=text,
+    )
+
+
+def own_posts(crowd: Crowd, user: str) -> pl.DataFrame:
+    """Return a person's posts (by id), numbered: by community, then time, then text."""
+    found = crowd.posts(user=user).select("community", "time", "text").collect()
+    ordered = found.sort("community", "time", "text", nulls_last=True, maintain_order=True)
+    return ordered.with_row_index("number").with_columns(pl.col("number").cast(pl.Int64))
+
+
+def post_words(texts: pl.Series, options: TextOptions) -> PostWords:
+    """Count the words of each post."""
+    import scipy.sparse as sp
+
+    from incrowd.text.fast import Tokeniser
+
+    tokeniser = Tokeniser(options)
+    tokens = tokeniser.numbers(texts)
+    used, column = np.unique(tokens.numbers, return_inverse=True)
+    row = np.repeat(np.arange(len(texts)), tokens.lengths)
+    shape = (len(texts), len(used))
+    matrix = sp.coo_matrix((np.ones(len(row)), (row, column.ravel())), shape=shape).tocsr()
+    return PostWords(matrix, tokeniser.vocabulary().gather(used).rename("token"))
+
+
+def _edited(texts: pl.Series, words: PostWords, gone: frozenset[str], options: TextOptions) -> pl.Series:
+    """Take words out of the posts that hold one of them."""
+    columns = np.flatnonzero(words.vocabulary.is_in(list(gone)).to_numpy())
+    touched = np.flatnonzero(np.diff(words.matrix[:, columns].indptr))
+    edited = texts.to_list()
+    for row in touched:
+        edited[row] = without_words(edited[row], gone, options)
+    return pl.Series(edited, dtype=pl.String)
+
+
+def without_words(text: str, words: frozenset[str], options: TextOptions) -> str:
+    """Return a text without the chunks (as spaces cut it) that hold one of the words; the rest stays as it is."""
+    from incrowd.text import tokenise
+
+    lines = (line.split(" ") for line in text.split("\n"))
+    return "\n".join(
+        " ".join(chunk for chunk in line if not words.intersection(tokenise(chunk, options)))
+        for line in lines
+    )

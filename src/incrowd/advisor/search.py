@@ -1,0 +1,106 @@
+"""The smallest change that reaches a target: tried out, not extrapolated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.advisor.answer import Changes
+from incrowd.advisor.examiner import Proposal, posts_words
+from incrowd.advisor.person import Own, PostWords
+
+Lack = Callable[[Own], float]
+"""How far a changed person is from the target; at most 0: reached."""
+
+MOST_WORDS = 64
+"""Nobody edits out more words than this."""
+NAMED = 6
+
+
+def fewest(most: int, lack: Callable[[int], float], now: float) -> int | None:
+    """Return the smallest tried count that leaves no lack, else that with the least; None if nothing helps.
+
+    More need not help more, so counts are doubled until one reaches the goal and the gap below it is halved.
+
+    >>> fewest(100, lambda count: 14.0 - 2 * count, 14.0)
+    7
+    """
+    tried: dict[int, float] = {}
+
+    def measured(count: int) -> float:
+        if count not in tried:
+            tried[count] = lack(count)
+        return tried[count]
+
+    if most < 1 or now <= 0:
+        return None
+    high = 1
+    while measured(min(high, most)) > 0 and high < most:
+        high *= 2
+    high = min(high, most)
+    if tried[high] > 0:
+        best = min(tried, key=lambda count: (tried[count], count))
+        return best if tried[best] < now else None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if measured(middle) <= 0 else (middle, high)
+    return high
+
+
+def post_order(own: Own, inside: NDArray[np.bool_], per_use: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the numbers of some posts, those first whose words weigh most; `per_use`: one weight a word."""
+    weights = own.words.matrix[inside] @ per_use
+    numbers = own.posts["number"].to_numpy()[inside]
+    return np.asarray(numbers[np.argsort(-weights, kind="stable")], np.int64)
+
+
+def fewer_posts(own: Own, order: NDArray[np.int64], lack: Lack, where: str) -> Iterator[Proposal]:
+    """Propose to delete, or to move to another name, the fewest posts from the front of `order`."""
+    count = fewest(
+        len(order) - 1,
+        lambda n: lack(own.after(Changes(delete_posts=frozenset(order[:n].tolist())))),
+        lack(own),
+    )
+    if count is None:
+        return
+    chosen = frozenset(order[:count].tolist())
+    what = f"{posts_words(count)} of your {len(order):,} in {where}"
+    yield Proposal(what=f"Delete {what}", loss=what, changes=Changes(delete_posts=chosen))
+    yield Proposal(
+        what=f"Split this identity: write {what} under another name",
+        loss="readers who know you by this name",
+        changes=Changes(move_posts=chosen),
+    )
+
+
+def fewer_words(own: Own, weights: NDArray[np.float64], lack: Lack, where: str) -> Iterator[Proposal]:
+    """Propose to take out the fewest words that weigh most."""
+    order = np.argsort(-weights, kind="stable")
+    order = order[weights[order] > 0][:MOST_WORDS]
+    count = fewest(len(order), lambda n: lack(without_columns(own, order[:n])), lack(own))
+    if count is None:
+        return
+    words = own.words.vocabulary.gather(order[:count]).to_list()
+    named = ", ".join(f"“{word}”" for word in words[:NAMED])
+    more = f" and {count - NAMED} more" if count > NAMED else ""
+    uses = int(own.words.matrix[:, order[:count]].sum())
+    yield Proposal(
+        what=f"Edit your posts: take out {'the word' if count == 1 else f'{count} words'} {named}{more}",
+        loss=f"{uses:,} uses of {'a word' if count == 1 else f'{count} words'} that matter in {where}",
+        changes=Changes(edit_words=frozenset(words)),
+    )
+
+
+def without_columns(own: Own, columns: NDArray[np.int64]) -> Own:
+    """Return the person with some words counted out: quick, for the search; the texts stay as they are."""
+    from scipy import sparse
+
+    keep = np.ones(own.words.matrix.shape[1])
+    keep[columns] = 0.0
+    matrix = sparse.csr_matrix(own.words.matrix @ sparse.diags(keep))
+    matrix.eliminate_zeros()
+    return replace(own, words=PostWords(matrix, own.words.vocabulary))

@@ -1,0 +1,96 @@
+"""The communities a person writes in: everybody's word profiles, the person's own left out and put back changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from incrowd.advisor.others import Others, columns_of
+from incrowd.distances import Compute
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+    from incrowd.advisor.person import Own
+    from incrowd.advisor.spec import AdvisorOptions
+    from incrowd.crowd import Crowd
+    from incrowd.distances.solve import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Community:
+    """One community: all rows in the order of their users, and where the person's own is."""
+
+    name: str
+    shares: sp.csr_matrix
+    users: NDArray[Any]
+    posts: NDArray[np.int64]
+    own: int
+    """The person's row as it is in the store."""
+    others: Others
+    """All rows but the person's."""
+
+    @property
+    def strangers(self) -> NDArray[np.int64]:
+        """Rows of `shares` that `others` holds, in its order."""
+        return np.delete(np.arange(len(self.users)), self.own)
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """All communities the person is assessed in, over one vocabulary."""
+
+    communities: dict[str, Community]
+    vocabulary: pl.Series
+    compute: Compute
+
+    def counts(self, own: Own, community: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return how often the person uses each of their words there, and the words' columns."""
+        rows = own.words.matrix[own.rows_in(community)]
+        return np.asarray(rows.sum(axis=0), np.float64).ravel(), self.columns(own)
+
+    def columns(self, own: Own) -> NDArray[np.int64]:
+        """Return the columns of the person's words."""
+        return columns_of(own.words.vocabulary, self.vocabulary)
+
+    def words_of_columns(self, own: Own) -> list[str]:
+        """Return the word of each column, those that only the person uses last."""
+        unknown = self.columns(own) >= len(self.vocabulary)
+        return [*self.vocabulary, *own.words.vocabulary.filter(pl.Series(unknown))]
+
+    def profile(self, own: Own, community: str) -> sp.csr_matrix | None:
+        """Return the person's shares there; None without a word."""
+        counts, columns = self.counts(own, community)
+        return self.communities[community].others.row(counts, columns) if counts.sum() else None
+
+
+def written(
+    crowd: Crowd, own: Own, options: AdvisorOptions, progress: Progress | None = None
+) -> Written | None:
+    """Count the words of everybody in the person's largest communities; None if the person wrote no words."""
+    from incrowd.profiles import unigram
+    from incrowd.text.counts import counts
+
+    names = list(own.communities)[: options.most_communities]
+    if not names:
+        return None
+    counted = counts(crowd, communities=names, options=options.text, memory=options.memory, progress=progress)
+    shares = unigram(counted).matrix
+    compute = Compute(memory=options.memory)
+    used = np.unique(columns_of(own.words.vocabulary, counted.vocabulary))
+    found = {}
+    for name in names:
+        rows = np.flatnonzero((counted.identities["community"] == name).to_numpy())
+        users = counted.identities["user"].to_numpy()[rows]
+        me = np.flatnonzero(users == own.user)
+        if not me.size:  # posts without a single word
+            continue
+        place, part = int(me[0]), shares[rows]
+        others = Others(part[np.delete(np.arange(len(rows)), place)], counted.vocabulary, compute, used)
+        posts = counted.identities["posts"].to_numpy()[rows]
+        found[name] = Community(name, part, users, posts, place, others)
+    return Written(found, counted.vocabulary, compute)
