@@ -24,8 +24,7 @@ def least_common(patterns: PatternCounts) -> int:
 
 def only_value(patterns: PatternCounts) -> NDArray[np.int64]:
     """p_i: how many users list value i and no other released value."""
-    single = patterns.table.sum(axis=1) == 1
-    return np.asarray(patterns.weights[single] @ patterns.table[single], dtype=np.int64)
+    return patterns.holders_by_value[1]
 
 
 def p_min(patterns: PatternCounts) -> int:

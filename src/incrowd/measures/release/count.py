@@ -34,6 +34,8 @@ PRODUCT_PATTERNS, PRODUCT_COMPARISONS = 24, 50_000
 """Limits of multiplying out in plain Python: a few milliseconds, less than loading the compiler takes."""
 LOADED_COMPARISONS = 1_000
 """The same limit once the compiler is loaded anyway."""
+PLAN_SECONDS = 0.6e-6
+"""What planning a sweep takes a cell of the table, patterns by values; a rough figure."""
 SHORT_STEPS = 20_000
 """Of a search that is tried before anything slow: a few milliseconds."""
 WIDEST = 16
@@ -88,6 +90,16 @@ class Part:
         starts = 6 if len(self.masks) <= 100 else 2
         return plan(self.masks, self.values, WIDEST, starts)
 
+    @cached_property
+    def plan_seconds(self) -> float:
+        """What finding the order is expected to take, if it is not known yet."""
+        return PLAN_SECONDS * self.patterns.cells
+
+    def planned(self, deadline: Deadline) -> Plan | None:
+        """Return the order for a sweep if there is one and time to look for it."""
+        known = "plan" in self.__dict__
+        return self.plan if known or self.plan_seconds < deadline.left / 2 else None
+
     @property
     def sum_seconds(self) -> float:
         """What the sum over value states is expected to take."""
@@ -116,7 +128,7 @@ def _worth_trying(part: Part, deadline: Deadline, persist: bool) -> Iterator[str
     yield "products"
     if part.sum_seconds > min(QUICK_SECONDS, deadline.left):
         yield "short enumeration"
-        if part.sweep_seconds < min(part.sum_seconds, deadline.left):
+        if part.planned(deadline) and part.sweep_seconds < min(part.sum_seconds, deadline.left):
             yield "sweep"
     if part.sum_seconds < deadline.left:
         yield "sum"
@@ -195,7 +207,8 @@ def _diagram(part: Part, deadline: Deadline, memory: int) -> Count | None:
     from incrowd.measures.release.zdd import BYTES_PER_NODE, count_by_diagram
 
     # Variables in the order of a sweep: a diagram is narrow where few values are open.
-    rows = np.array([step.pattern for step in part.plan.steps] if part.plan else range(len(part.masks)))
+    plan = part.planned(deadline)
+    rows = np.array([step.pattern for step in plan.steps] if plan else range(len(part.masks)))
     table, weights = part.patterns.table[rows], part.patterns.weights[rows]
     for nodes in (2**14, 2**18, 2**22, 2**25):
         # Making room for a node takes time too, about a tenth of a microsecond.

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from incrowd.errors import InputError
 
 WORD = 64
+FEW_CELLS = 2**18
+"""Tables up to this size are summed as they are; larger ones, mostly empty, by a compiled loop over the entries."""
 Masks = NDArray[np.uint64]
 Holders = Mapping[Any, Iterable[Any]]
 """Value -> the users who list it."""
@@ -81,7 +83,23 @@ class PatternCounts:
     @cached_property
     def supports(self) -> NDArray[np.int64]:
         """How many users list each value."""
-        return np.asarray(self.weights @ self.table, dtype=np.int64)
+        return self.holders_by_value[0]
+
+    @cached_property
+    def holders_by_value(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many users list each value, and how many list it and no other."""
+        if self.cells <= FEW_CELLS:
+            single = self.table.sum(axis=1) == 1
+            alone = self.weights[single] @ self.table[single]
+            return np.asarray(self.weights @ self.table, np.int64), np.asarray(alone, np.int64)
+        from incrowd.measures.release.tally import tally
+
+        return tally(self.masks, self.weights, len(self.values))
+
+    @property
+    def cells(self) -> int:
+        """Size of the table; most work before counting grows with it."""
+        return len(self.weights) * len(self.values)
 
     def select(self, keep: Sequence[int] | NDArray[np.int64]) -> PatternCounts:
         """Release only these values (by position): patterns that become alike merge."""

@@ -113,23 +113,31 @@ class Search:
         tried: list[int] = []
         while True:
             candidates = [v for v in _withheld(part, kept, rank) if v not in tried]
-            value = next((v for v in candidates if leaves_no_few(part, kept, v, self.threshold)), None)
+            value = next((v for v in candidates if self._may_fit(part, kept, v)), None)
             if value is None:
                 return kept
-            self._in_time()
             tried.append(value)
             wider = np.append(kept, value)
             if bounds.local_bound(part.select(wider), self.deadline) >= self.threshold:
                 kept = wider
 
+    def _may_fit(self, part: PatternCounts, kept: Places, value: int) -> bool:
+        self._in_time()
+        return leaves_no_few(part, kept, value, self.threshold)
+
     def _take_back_exactly(self, part: PatternCounts, kept: Places, rank: Places) -> Places:
         """Add withheld values where the connected piece they join is small enough to be counted."""
         piece_of = connected(part.select(kept)) if len(kept) else np.array([], dtype=np.int64)
+        effort = self.options.effort
         for value in _withheld(part, kept, rank):
             met = part.table[part.table[:, value]][:, kept].any(axis=0)
             joined = np.append(kept[np.isin(piece_of, piece_of[met])], value)
             if len(joined) > COUNTED_VALUES:
                 continue
+            self._in_time()
+            effort -= len(part.weights)
+            if effort < 0:
+                break
             piece = part.select(joined)
             if self._affordable(piece) and self._passes(piece):
                 kept = np.append(kept, value)

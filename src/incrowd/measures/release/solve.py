@@ -23,6 +23,8 @@ from incrowd.measures.release.spec import Budget
 
 FINISH_SECONDS = 0.02
 """Kept back from the time budget to stop in time and put the result together; at most a quarter of it."""
+PARTING_SECONDS = 80e-9
+"""What absorbing and parting takes a cell of the table, patterns by values; a rough figure."""
 DECIDED_VALUES = 128
 """With more values than this, groups are not counted once q is known without."""
 
@@ -63,9 +65,8 @@ def measure_q(
     _check_size(patterns, budget)
     if not patterns.values:
         pieces = []
-    elif len(patterns.values) > DECIDED_VALUES and not posteriors and bounds.least_common(patterns) == 1:
-        # Among many values one with a single holder: q is 1, whatever n may be.
-        pieces = [_Piece.decided(patterns)]
+    elif not posteriors and _not_worth_parting(patterns, deadline):
+        pieces = [_Piece.whole(patterns)]
     else:
         pieces = _counted(_pieces(patterns, deadline), deadline, budget.memory, threshold)
     method, n, q, interval = _conclude(pieces, threshold)
@@ -90,12 +91,22 @@ def measure_q(
 def warm_up() -> None:
     """Compile everything, so that the first real question finds it ready."""
     from incrowd.measures.release.local import compile_local
+    from incrowd.measures.release.tally import compile_tally
     from incrowd.measures.release.thin import compile_thin
 
     for solver in SOLVERS:
         compile_solver(solver)
     compile_local()
+    compile_tally()
     compile_thin()
+
+
+def _not_worth_parting(patterns: PatternCounts, deadline: Deadline) -> bool:
+    """Say whether q is known already, or the table so large that taking it apart would pass the budget."""
+    if len(patterns.values) > DECIDED_VALUES and bounds.least_common(patterns) == 1:
+        # Among many values one with a single holder: q is 1, whatever n may be.
+        return True
+    return PARTING_SECONDS * patterns.cells > deadline.left
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,9 +120,11 @@ class _Piece:
     count: Count | None = None
 
     @classmethod
-    def decided(cls, patterns: PatternCounts) -> _Piece:
+    def whole(cls, patterns: PatternCounts) -> _Piece:
+        """Everything as one part, with the bounds that take no time."""
         everything = np.arange(len(patterns.values))
-        return cls(places=everything, part=Part(patterns), at_least=Fraction(1), at_most=Fraction(1))
+        low, high = max(1, bounds.p_min(patterns)), bounds.least_common(patterns)
+        return cls(places=everything, part=Part(patterns), at_least=Fraction(low), at_most=Fraction(high))
 
     @classmethod
     def bounded(cls, places: NDArray[np.int64], patterns: PatternCounts, deadline: Deadline) -> _Piece:

@@ -21,10 +21,12 @@ from incrowd.measures.release.clock import Deadline
 from incrowd.measures.release.measurement import Method
 from incrowd.measures.release.patterns import HolderIndex, Holders, PatternCounts
 from incrowd.measures.release.search import Search, keyed_order
-from incrowd.measures.release.spec import SuppressOptions
+from incrowd.measures.release.spec import Budget, SuppressOptions
 
 MASKED_VALUES = 1024
 """Up to this many values users are grouped by pattern first; beyond, each user is a row."""
+GROUPING_SECONDS = 20e-9
+"""What grouping users by pattern takes a cell of the table, users by values; a rough figure."""
 COUNTING_SHARE = 0.03
 """Part of the time budget that exact counts may be expected to take while larger parts are thinned."""
 
@@ -115,6 +117,11 @@ def _method(certificate: Certificate) -> Method:
     return Method.EXACT if all(part.exact for part in certificate.parts) else Method.CERTIFIED
 
 
+def _too_large_to_group(cells: int, budget: Budget) -> bool:
+    """Decide by the expected cost whether each user stays a row of their own; the clock has no say."""
+    return cells > budget.memory or cells * GROUPING_SECONDS > budget.seconds / 4
+
+
 def _certified(
     source: PatternCounts | HolderIndex, threshold: int, options: SuppressOptions
 ) -> Certificate | None:
@@ -126,7 +133,7 @@ def _certified(
     allowance = [options.budget.seconds * COUNTING_SHARE]
     search = Search(threshold=threshold, options=options, deadline=deadline, allowance=allowance)
     if isinstance(source, HolderIndex) and (
-        len(eligible) > MASKED_VALUES or source.users * len(eligible) > options.budget.memory
+        len(eligible) > MASKED_VALUES or _too_large_to_group(source.users * len(eligible), options.budget)
     ):
         return search.over_users(source, eligible)
     if isinstance(source, HolderIndex):
