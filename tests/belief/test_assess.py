@@ -75,6 +75,11 @@ def test_a_zip_code_gives_the_region_away(tiny_crowd: Crowd) -> None:
     assert sum(part.contribution for part in judged.evidence) == pytest.approx(
         judged.posterior - judged.prior
     )
+    said = checked.to_dict()
+    assert said["assumptions"]["adversary"].startswith("someone who has read what you published")
+    assert set(said["epsilon"]["by_attribute"]) == set(checked.published)
+    assert said["epsilon"]["largest"] == max(said["epsilon"]["by_attribute"].values())
+    assert said["sensitive"] == []
     (assessment,) = checked.assessments()
     assert assessment.value == judged.posterior
     assert assessment.explained == pytest.approx(judged.posterior - judged.prior)
@@ -98,6 +103,7 @@ def test_a_published_secret_is_certain_and_critical(tiny_crowd: Crowd) -> None:
     shown = Policy(requirements=(Requirement(values={"region": own}, sigma=0.97),))
     checked = check_policy(tiny_crowd, "alex", shown, options=BeliefOptions(smoothing=0.9))
     assert checked.judged[0].posterior == 1
+    assert checked.sensitive == ("region",)
     assert ("region",) in [found.attributes for found in checked.critical.sets]
 
 

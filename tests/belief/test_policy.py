@@ -269,13 +269,13 @@ def test_the_steps_add_up_to_the_change_of_belief() -> None:
     belief = CrowdBelief.learn(PEOPLE, 0.1)
     requirement = Requirement(values={"faith": "sun"}, sigma=0.5)
     evidence = seen(city="A", job="smith")
-    hints = {2: np.array([[1.0, 2.0, 1.0]])}
-    adversary = Adversary(belief, hints=hints)
+    rule = Rule(conditions=(("language", "old"),), attribute="faith", value="sun", confidence=0.8)
+    adversary = Adversary(belief, WorldKnowledge.over(belief, [rule], [("language", "old")]))
     parts = steps(adversary, evidence, requirement)
     after = requirement.belief(adversary, evidence)[0, 0]
     before = requirement.belief(Adversary(belief), seen())[0, 0]
     assert sum(part.contribution for part in parts) == pytest.approx(after - before)
-    assert parts[-1].what == "your words and communities"
+    assert [part.what for part in parts] == ["your city", "your job", "what else is known of you"]
 
 
 def test_two_profiles_are_as_linkable_as_the_surer_direction() -> None:

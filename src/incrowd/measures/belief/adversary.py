@@ -1,13 +1,14 @@
-"""Adversary = prior belief + world knowledge (definition 5)."""
+"""Adversary = prior belief + world knowledge (definition 5), and whatever a person leaves besides attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.rules import WorldKnowledge
 from incrowd.measures.belief.space import Evidence, Floats
+from incrowd.measures.belief.traces import NO_TRACES, Traces
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,13 +17,14 @@ class Adversary:
 
     belief: Belief
     knowledge: WorldKnowledge = field(default_factory=WorldKnowledge)
-    hints: Mapping[int, Floats] = field(default_factory=dict)
-    """What a person's text suggests: attribute place -> likelihood of each value. It cannot be withheld here."""
+    traces: Traces = NO_TRACES
+    """The person's posts and linked profiles, as far as they are seen."""
 
     def concluding(self, evidence: Evidence) -> Evidence:
         """Return the evidence with what the rules and the text add to it."""
-        evidence = self.knowledge.apply(evidence)
-        for place, likelihood in self.hints.items():
+        visible = self.traces.visible(evidence)
+        evidence = self.knowledge.apply(evidence, self.traces.traits(visible))
+        for place, likelihood in self.traces.suggest(visible).items():
             evidence = evidence.hinting(place, likelihood)
         return evidence
 
@@ -36,6 +38,6 @@ class Adversary:
 
     def focused(self, evidence: Evidence, targets: Sequence[int]) -> tuple[Adversary, Evidence]:
         """Return an adversary who answers the same about this person's targets, and faster."""
-        keep = {*targets, *self.knowledge.places, *self.hints}
-        belief, small = self.belief.focused(evidence, keep)
-        return Adversary(belief, self.knowledge, self.hints), small
+        suggested = () if self.traces.written is None else self.traces.written.scores
+        belief, small = self.belief.focused(evidence, {*targets, *self.knowledge.places, *suggested})
+        return Adversary(belief, self.knowledge, self.traces), replace(small, traces=evidence.traces)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from incrowd.errors import NotInCrowd
 from incrowd.measures.belief.adversary import Adversary
 from incrowd.measures.belief.critical import CriticalSets, WhatIf, critical_sets, what_if_published
 from incrowd.measures.belief.crowd_belief import CrowdBelief
-from incrowd.measures.belief.explain import steps
+from incrowd.measures.belief.definition import is_sensitive
+from incrowd.measures.belief.explain import steps, worded
 from incrowd.measures.belief.fit import fitted_belief
 from incrowd.measures.belief.linkage import Linkage, link_in_crowd
 from incrowd.measures.belief.network import NetworkBelief
@@ -21,6 +23,9 @@ from incrowd.measures.belief.rules import Rule, WorldKnowledge
 from incrowd.measures.belief.space import Evidence, Ints
 from incrowd.measures.belief.spec import ADVERSARIES, BeliefOptions
 from incrowd.measures.belief.table import AttributeTable, attribute_table
+from incrowd.measures.belief.text_evidence import Topics, read_words
+from incrowd.measures.belief.theorems import measured_epsilon
+from incrowd.measures.belief.traces import traces_of
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
 from incrowd.result import Evidence as Part
 
@@ -28,7 +33,16 @@ if TYPE_CHECKING:
     from incrowd.crowd import Crowd
     from incrowd.measures.belief.engine import Belief
 
+COMMUNITY = "community:"
 IMPOSSIBLE = "contradiction: nothing the adversary can imagine fits what was published"
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _undefined_last(value: float) -> float:
+    return math.inf if math.isnan(value) else value
 
 
 @dataclass(frozen=True)
@@ -53,8 +67,8 @@ class Judged:
             "attribute": self.attribute,
             "value": self.value,
             "sigma": self.sigma,
-            "posterior": None if math.isnan(self.posterior) else self.posterior,
-            "prior": None if math.isnan(self.prior) else self.prior,
+            "posterior": _defined(self.posterior),
+            "prior": _defined(self.prior),
             "satisfied": self.satisfied,
         } | ({"reason": IMPOSSIBLE} if math.isnan(self.posterior) else {})
 
@@ -70,6 +84,14 @@ class PolicyCheck:
     options: BeliefOptions
     people: int
     data_hash: str
+    epsilon: Mapping[str, float] = field(default_factory=dict)
+    """How far this adversary's belief moves if one published attribute is withheld (definition 11); rules left out."""
+    sensitive: tuple[str, ...] = ()
+    """Published attributes that the policy itself names (definition 14)."""
+    posts: tuple[str, ...] = ()
+    """Posts that count besides attributes: "posts in C"."""
+    topics: tuple[str, ...] | None = None
+    """Topics by which text was read, if not word by word."""
 
     @property
     def satisfied(self) -> bool:
@@ -100,14 +122,29 @@ class PolicyCheck:
                 "gap": critical.gap,
             },
             "what_if": [
-                {"publish": one.attribute, "target": one.target, "before": one.before, "after": one.after}
+                {
+                    "publish": one.attribute,
+                    "target": one.target,
+                    "before": _defined(one.before),
+                    "after": _defined(one.after),
+                }
                 for one in self.what_if
             ],
+            "epsilon": {
+                "largest": _defined(max(self.epsilon.values(), key=_undefined_last, default=0.0)),
+                "by_attribute": {name: _defined(moved) for name, moved in self.epsilon.items()},
+            },
             "published": list(self.published),
-            "assumptions": {"adversary": ADVERSARIES[self.options.adversary], **self.options.parameters()},
+            "posts": list(self.posts),
+            "sensitive": list(self.sensitive),
+            "assumptions": {**self._parameters, "adversary": ADVERSARIES[self.options.adversary]},
             "people": self.people,
             "data_hash": self.data_hash,
         }
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        return self.options.parameters() | ({} if self.topics is None else {"topics": list(self.topics)})
 
     def sentence(self) -> str:
         """Say it in one plain sentence."""
@@ -145,7 +182,7 @@ class PolicyCheck:
             standing=Standing.HEURISTIC,
             assumptions=Assumptions(
                 adversary=ADVERSARIES[self.options.adversary],
-                parameters={**self.options.parameters(), "sigma": one.sigma},
+                parameters={**self._parameters, "sigma": one.sigma},
                 seed=self.options.seed,
                 data_hash=self.data_hash,
             ),
@@ -162,7 +199,7 @@ class PolicyCheck:
         best = self.critical.sets[:3] or ((self.critical.greedy,) if self.critical.greedy else ())
         return tuple(
             Advice(
-                action=f"withhold your {', '.join(found.attributes)}",
+                action=f"withhold {', '.join(map(worded, found.attributes))}",
                 before=one.posterior,
                 after=one.sigma,
                 loss=f"your profile tells {found.loss:.1f} bits less; belief falls to {one.sigma:.0%} or below",
@@ -178,24 +215,32 @@ def check_policy(
     rules: Iterable[Rule] = (),
     options: BeliefOptions | None = None,
     table: AttributeTable | None = None,
+    topics: Topics | None = None,
 ) -> PolicyCheck:
-    """Hold one person's profile against a policy. `user` is their id in the crowd; `table` its attributes, if read."""
+    """Hold one person's profile against a policy.
+
+    `user` is their id in the crowd; `table` its attributes, if read; with `topics` (name: words) the text is read
+    topic by topic instead of word by word.
+    """
     options, table = options or BeliefOptions(), table or attribute_table(crowd)
     row = table.row(user)
     truth = table.of(row)
     own = np.array([row]) if options.adversary == "stranger" else None
     shown = policy.publication.show(truth, table.space, options.seed)
     evidence = policy.publication.observe(shown, table.space, own)
-    adversary = adversary_for(crowd, table, user, rules, options, policy.targets(table.space))
-    links = [link_in_crowd(crowd, user, one) for one in policy.links]
+    adversary = adversary_for(crowd, table, user, policy, rules, options, topics)
     judged = [part for one in policy.requirements for part in judge(adversary, evidence, one)]
-    judged += [_judged_link(one) for one in links]
+    judged += [_judged_link(one) for one in adversary.traces.links]
     return PolicyCheck(
         judged=tuple(judged),
         critical=critical_sets(adversary, evidence, policy, largest=options.largest),
         what_if=tuple(what_if_published(adversary, evidence, policy, truth)),
+        epsilon=measured_epsilon(adversary.belief, evidence),
+        sensitive=tuple(name for name in sorted(shown) if is_sensitive([name], policy.attribute_sets)),
         published=tuple(sorted(shown)),
+        posts=adversary.traces.names[: len(adversary.traces.posts)],
         options=options,
+        topics=None if topics is None else tuple(topics),
         people=len(table.codes),
         data_hash=crowd.data_hash,
     )
@@ -217,19 +262,23 @@ def adversary_for(
     crowd: Crowd,
     table: AttributeTable,
     user: str,
+    policy: Policy,
     rules: Iterable[Rule],
     options: BeliefOptions,
-    targets: Sequence[int],
+    topics: Topics | None = None,
 ) -> Adversary:
-    """Put belief, rules and what the person's words suggest together."""
-    belief = belief_for(table, options, targets, table.row(user))
-    written = crowd.posts(user=user).select("community").unique().collect()["community"].to_list()
-    knowledge = WorldKnowledge.over(belief, rules, {(f"community:{name}", "yes") for name in written})
-    if not options.text:
-        return Adversary(belief, knowledge)
-    from incrowd.measures.belief.text_evidence import hints_from_text
-
-    return Adversary(belief, knowledge, hints_from_text(crowd, table, user))
+    """Put belief, rules, the person's words and the links between their profiles together."""
+    row, rules = table.row(user), tuple(rules)
+    belief = belief_for(table, options, policy.targets(table.space), row)
+    posts = crowd.posts(user=user).group_by("community").len().collect()
+    written = {str(name): int(count) for name, count in posts.iter_rows()}
+    knowledge = WorldKnowledge.over(belief, rules, {(f"{COMMUNITY}{name}", "yes") for name in written})
+    named = {name.removeprefix(COMMUNITY) for rule in rules for name, _ in rule.conditions}
+    if options.text and not written:
+        raise NotInCrowd("this person has no words in the crowd; leave --text out")
+    words = read_words(crowd, table, topics) if options.text else None
+    links = [link_in_crowd(crowd, user, one) for one in policy.links]
+    return Adversary(belief, knowledge, traces_of(written, links, named, words, row, table))
 
 
 def judge(adversary: Adversary, evidence: Evidence, one: Requirement) -> list[Judged]:

@@ -1,7 +1,8 @@
 """Which published attributes give a secret away: the minimal sets whose withholding repairs a policy.
 
 A set is critical (definition 15) if the profile violates the policy and no longer does without the set; at least one
-attribute stays published. Withholding more can also raise a posterior, so every set up to a size is tried; only
+attribute, or the posts in one community, stays published. Posts in a community and the link between two profiles
+are withheld like attributes. Withholding more can also raise a posterior, so every set up to a size is tried; only
 supersets of sets already found are skipped, for they are not minimal.
 """
 
@@ -24,11 +25,12 @@ TRIED_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class CriticalSet:
-    """Attributes to withhold together, and what that costs."""
+    """Attributes, posts and links to withhold together, and what that costs."""
 
     attributes: tuple[str, ...]
     loss: float
-    """Bits the profile no longer tells: -log2 of each withheld value's share in the crowd, added up."""
+    """Bits the profile no longer tells, added up: -log2 of a withheld value's share in the crowd, 1 a withheld post,
+    -log2 of a blind guess for a link; or what the policy says."""
     excess: float
     """How far the worst requirement then is from its sigma; at most 0."""
 
@@ -54,28 +56,38 @@ def published(evidence: Evidence) -> list[int]:
 def critical_sets(
     adversary: Adversary, evidence: Evidence, policy: Policy, *, largest: int = 4
 ) -> CriticalSets:
-    """Find every minimal set of at most `largest` published attributes whose withholding repairs the policy."""
+    """Find every minimal set of at most `largest` things to withhold that repairs the policy."""
     if float(policy.excess(adversary, evidence)[0]) <= 0:
         return CriticalSets((), 0)
-    shown, losses = published(evidence), loss_of_withholding(adversary, evidence)
+    names = candidates(adversary, evidence)
+    losses = {**loss_of_withholding(adversary, evidence), **policy.losses}
+
+    def made(places: tuple[int, ...], excess: float) -> CriticalSet:
+        chosen = tuple(names[place] for place in places)
+        return CriticalSet(chosen, sum(losses[name] for name in chosen), excess)
+
     quick, small = adversary.focused(evidence, policy.targets(evidence.space))
-    search = _Search(quick, small, policy, shown)
-    for size in range(1, min(largest, len(shown) - 1) + 1):
+    search = _Search(quick, small, policy, list(names))
+    searched = min(largest, len(names) - 1)
+    for size in range(1, searched + 1):
         search.level(size)
-    name = evidence.space.attributes
-    found = [
-        CriticalSet(tuple(name[p] for p in places), sum(losses[p] for p in places), excess)
-        for places, excess in search.found.items()
-    ]
+    found = [made(*one) for one in search.found.items()]
     found.sort(key=lambda one: (one.loss, one.attributes))
-    searched = min(largest, len(shown) - 1)
-    if found or searched >= len(shown) - 1:
+    if found or searched >= len(names) - 1:
         return CriticalSets(tuple(found), searched, tried=search.tried)
     places, excess = search.greedy()
-    if excess > 0:
+    if not excess <= 0:
         return CriticalSets((), searched, tried=search.tried)
-    best = CriticalSet(tuple(name[p] for p in places), sum(losses[p] for p in places), excess)
-    return CriticalSets((), searched, best, len(places) - (searched + 1), search.tried)
+    return CriticalSets((), searched, made(places, excess), len(places) - (searched + 1), search.tried)
+
+
+def candidates(adversary: Adversary, evidence: Evidence) -> dict[int, str]:
+    """Return what one person could withhold: the column in `Evidence.hiding`, and its name."""
+    attributes, traces = evidence.space.attributes, adversary.traces
+    seen = traces.visible(evidence)[0]
+    return {place: attributes[place] for place in published(evidence)} | {
+        len(attributes) + number: name for number, name in enumerate(traces.names) if seen[number]
+    }
 
 
 class _Search:
@@ -87,10 +99,14 @@ class _Search:
         self.adversary, self.evidence, self.policy, self.shown = adversary, evidence, policy, shown
         self.found: dict[tuple[int, ...], float] = {}
         self.tried = 0
+        attributes = len(evidence.space.attributes)
+        self.width = attributes + len(adversary.traces.names)
+        self.content = {place for place in shown if place < attributes + len(adversary.traces.posts)}
+        """Attributes and posts: something of these stays published."""
 
     def excess(self, sets: Sequence[tuple[int, ...]]) -> Floats:
         """Return how far the policy is missed when each set is withheld."""
-        hidden = np.zeros((len(sets), len(self.evidence.space.attributes)), dtype=bool)
+        hidden = np.zeros((len(sets), self.width), dtype=bool)
         for row, places in enumerate(sets):
             hidden[row, list(places)] = True
         self.tried += len(sets)
@@ -102,7 +118,7 @@ class _Search:
         waiting = [
             places
             for places in combinations(self.shown, size)
-            if not any(map(frozenset(places).issuperset, known))
+            if not self.content.issubset(places) and not any(map(frozenset(places).issuperset, known))
         ]
         for first in range(0, len(waiting), TRIED_AT_ONCE):
             some = waiting[first : first + TRIED_AT_ONCE]
@@ -116,20 +132,22 @@ class _Search:
         excess = math.inf
         while len(chosen) < len(self.shown) - 1 and excess > 0:
             options = [tuple(sorted((*chosen, place))) for place in self.shown if place not in chosen]
+            options = [places for places in options if not self.content.issubset(places)]
             reached = self.excess(options)
             best = int(np.argmin(np.where(np.isnan(reached), np.inf, reached)))
             chosen, excess = options[best], float(reached[best])
         return chosen, excess
 
 
-def loss_of_withholding(adversary: Adversary, evidence: Evidence) -> dict[int, float]:
-    """Return what each published attribute tells, in bits: the rarer the value, the more."""
-    places = published(evidence)
+def loss_of_withholding(adversary: Adversary, evidence: Evidence) -> dict[str, float]:
+    """Return what each published attribute tells, in bits: the rarer the value, the more; and what each trace does."""
+    places, name = published(evidence), evidence.space.attributes
     prior = adversary.belief.posteriors(places, Evidence.nothing(evidence.space))
-    return {
-        place: _bits(evidence.likelihood(place)[0], share[0])
+    told = {
+        name[place]: _bits(evidence.likelihood(place)[0], share[0])
         for place, share in zip(places, prior, strict=True)
     }
+    return told | dict(zip(adversary.traces.names, adversary.traces.losses, strict=True))
 
 
 def _bits(likelihood: Floats, shares: NDArray[np.float64]) -> float:

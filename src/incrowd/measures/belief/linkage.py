@@ -6,19 +6,19 @@ Both profiles must be hidden, so the surer of the two directions counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from incrowd.distances.choice import TEMPERATURE, Rule, choice_probabilities
 from incrowd.errors import NotInCrowd
-from incrowd.measures.belief.policy import Unlinkable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from incrowd.crowd import Crowd
+    from incrowd.measures.belief.policy import Unlinkable
     from incrowd.profiles import Profiles
 
 
@@ -30,6 +30,12 @@ class Linkage:
     prior: float
     rule: Rule
     sigma: float
+    communities: tuple[str, str] = ("", "")
+
+    @property
+    def name(self) -> str:
+        """What it is called in a critical set."""
+        return f"link between {self.communities[0]} and {self.communities[1]}"
 
     @property
     def unlinkable(self) -> bool:
@@ -70,7 +76,8 @@ def link_in_crowd(crowd: Crowd, user: str, wanted: Unlinkable) -> Linkage:
     forth = _distances(profiles, first[1], second[0])
     back = _distances(profiles, second[1], first[0])
     places = [int(np.flatnonzero(rows == own)[0]) for rows, own in (second, first)]
-    return unlinkable(forth, places[0], back, places[1], sigma=wanted.sigma, rule=wanted.rule)
+    found = unlinkable(forth, places[0], back, places[1], sigma=wanted.sigma, rule=wanted.rule)
+    return replace(found, communities=wanted.communities)
 
 
 def _community(profiles: Profiles, community: str, user: str) -> tuple[np.ndarray, int]:

@@ -77,20 +77,30 @@ class Policy:
     requirements: tuple[Requirement, ...] = ()
     links: tuple[Unlinkable, ...] = ()
     publication: Publication = field(default_factory=Publication)
+    losses: Mapping[str, float] = field(default_factory=dict)
+    """What withholding costs, in bits, where the person says so themselves: attribute, "posts in C" -> bits."""
 
     def __post_init__(self) -> None:
         if not self.requirements and not self.links:
             raise InputError("policy: it requires nothing; add a [[require]]")
+        if any(not bits >= 0 for bits in self.losses.values()):
+            raise InputError("loss: expected bits of 0 or more for each")
+
+    @property
+    def attribute_sets(self) -> list[set[str]]:
+        """The attributes each requirement names (definition 14)."""
+        return [set(one.values) for one in self.requirements]
 
     def targets(self, space: Space) -> list[int]:
         """Return the places of all attributes the requirements name."""
         return sorted({space.place(name) for one in self.requirements for name in one.values})
 
     def excess(self, adversary: Adversary, evidence: Evidence) -> Floats:
-        """Return by how much the worst attribute requirement is missed; at most 0 = satisfied."""
-        if not self.requirements:
-            return np.full(len(evidence), -1.0)
+        """Return by how much the worst requirement is missed; at most 0 = satisfied."""
         worst = [(one.belief(adversary, evidence) - one.sigma).max(axis=1) for one in self.requirements]
+        worst += [
+            adversary.traces.belief_in_link(one.communities, evidence) - one.sigma for one in self.links
+        ]
         return np.asarray(np.max(worst, axis=0))
 
 
@@ -110,9 +120,10 @@ def load_policy(path: Path, truth: Mapping[str, str] | None = None) -> Policy:
 
 def read_policy(content: Mapping[str, Any], truth: Mapping[str, str] | None, where: str = "policy") -> Policy:
     """Make a policy from what a TOML file says."""
-    unknown = set(content) - {"require", "publish"}
+    unknown = set(content) - {"require", "publish", "loss"}
     if unknown:
-        raise InputError(f"{where}: unknown part '{sorted(unknown)[0]}'; expected [[require]] and [publish]")
+        said = sorted(unknown)[0]
+        raise InputError(f"{where}: unknown part '{said}'; expected [[require]], [publish] and [loss]")
     requirements: list[Requirement] = []
     links: list[Unlinkable] = []
     for number, entry in enumerate(content.get("require", []), start=1):
@@ -126,7 +137,18 @@ def read_policy(content: Mapping[str, Any], truth: Mapping[str, str] | None, whe
         else:
             requirements.append(made)
     publication = Publication(ways=_ways(content.get("publish", {}), where))
-    return Policy(requirements=tuple(requirements), links=tuple(links), publication=publication)
+    return Policy(
+        requirements=tuple(requirements),
+        links=tuple(links),
+        publication=publication,
+        losses=_losses(content.get("loss", {}), where),
+    )
+
+
+def _losses(entry: Any, where: str) -> dict[str, float]:
+    if not isinstance(entry, Mapping) or not all(isinstance(bits, int | float) for bits in entry.values()):
+        raise InputError(f'{where}: [loss] takes a number of bits for each, e.g. "posts in cycling" = 5')
+    return {str(name): float(bits) for name, bits in entry.items()}
 
 
 def _requirement(entry: Mapping[str, Any], truth: Mapping[str, str] | None) -> Requirement | Unlinkable:

@@ -54,6 +54,7 @@ class _Ready:
     """A rule over one belief: which codes make it fire, and what it then multiplies."""
 
     conditions: tuple[tuple[int, int], ...]
+    traits: tuple[tuple[str, str], ...]
     place: int
     code: int
     certain: bool
@@ -80,14 +81,19 @@ class WorldKnowledge:
         conditions = {place for rule in self.rules for place, _ in rule.conditions}
         return conditions | {rule.place for rule in self.rules}
 
-    def apply(self, evidence: Evidence) -> Evidence:
-        """Add what the rules conclude from what was seen; certain conclusions let further rules fire."""
-        known = evidence.seen.copy()
+    def apply(
+        self, evidence: Evidence, traits: Mapping[tuple[str, str], NDArray[np.bool_]] | None = None
+    ) -> Evidence:
+        """Add what the rules conclude from what was seen; certain conclusions let further rules fire.
+
+        `traits` says of whom a trait is seen, where it can be withheld; others are always seen.
+        """
+        known, seen = evidence.seen.copy(), traits or {}
         fired = np.zeros((len(self.rules), len(evidence)), dtype=bool)
         for _ in range(len(self.rules) + 1):
             before = int(fired.sum())
             for number, rule in enumerate(self.rules):
-                fired[number] = _holds(rule, known)
+                fired[number] = _holds(rule, known, seen)
                 if rule.certain:
                     known[fired[number] & (known[:, rule.place] == HIDDEN), rule.place] = rule.code
             if int(fired.sum()) == before:
@@ -100,8 +106,12 @@ class WorldKnowledge:
         return evidence
 
 
-def _holds(rule: _Ready, known: Ints) -> NDArray[np.bool_]:
+def _holds(
+    rule: _Ready, known: Ints, traits: Mapping[tuple[str, str], NDArray[np.bool_]]
+) -> NDArray[np.bool_]:
     holds = np.ones(len(known), dtype=bool)
+    for trait in rule.traits:
+        holds &= traits.get(trait, True)
     for place, code in rule.conditions:
         holds &= known[:, place] == code
     return holds
@@ -110,7 +120,8 @@ def _holds(rule: _Ready, known: Ints) -> NDArray[np.bool_]:
 def _made_ready(belief: Belief, rule: Rule, traits: frozenset[tuple[str, str]]) -> _Ready | None:
     space = belief.space
     inside = [(name, value) for name, value in rule.conditions if space.has(name)]
-    if any(pair not in traits for pair in rule.conditions if pair not in inside):
+    outside = tuple(pair for pair in rule.conditions if pair not in inside)
+    if not traits.issuperset(outside):
         return None  # a trait the person does not have: it cannot fire
     place, code = space.place(rule.attribute), space.code(rule.attribute, rule.value)
     conditions = tuple((space.place(name), space.code(name, value)) for name, value in inside)
@@ -120,7 +131,8 @@ def _made_ready(belief: Belief, rule: Rule, traits: frozenset[tuple[str, str]]) 
     usual = belief.posteriors([place], Evidence(space, seen))[0][0]
     if np.isnan(usual).any():  # nobody has the conditions: the rule adds to the prior
         usual = belief.posteriors([place], Evidence.nothing(space))[0][0]
-    return _Ready(conditions, place, code, rule.confidence == 1, _jeffrey(usual, code, rule.confidence))
+    lifted = _jeffrey(usual, code, rule.confidence)
+    return _Ready(conditions, outside, place, code, rule.confidence == 1, lifted)
 
 
 def _jeffrey(usual: Floats, code: int, confidence: float) -> Floats:

@@ -86,6 +86,8 @@ class Evidence:
     """By attribute place: (n or 1, values)."""
     own_rows: Ints | None = None
     """Each person's own row in the crowd, which the adversary does not know; HIDDEN for none."""
+    traces: NDArray[np.bool_] | None = None
+    """(n, traces): which of a person's posts and links are seen, as `Traces` orders them; None: all."""
 
     @classmethod
     def nothing(cls, space: Space, people: int = 1, own_rows: Ints | None = None) -> Evidence:
@@ -120,20 +122,29 @@ class Evidence:
         """Return what was seen of some of the people."""
         soft = {place: part if len(part) == 1 else part[rows] for place, part in self.soft.items()}
         own = None if self.own_rows is None else self.own_rows[rows]
-        return Evidence(self.space, self.seen[rows], soft, own)
+        traces = None if self.traces is None else self.traces[rows]
+        return Evidence(self.space, self.seen[rows], soft, own, traces)
 
     def hiding(self, hidden: NDArray[np.bool_]) -> Evidence:
-        """Return one person's evidence with some attributes withheld: one row a variant, True = withheld."""
-        seen = np.where(hidden, HIDDEN, self.seen[:1])
+        """Return one person's evidence with something withheld: one row a variant, True = withheld.
+
+        A column an attribute; columns that follow are traces.
+        """
+        many = len(self.space.attributes)
+        seen = np.where(hidden[:, :many], HIDDEN, self.seen[:1])
         soft = {place: np.where(hidden[:, [place]], 1.0, part[:1]) for place, part in self.soft.items()}
-        return Evidence(self.space, seen, soft, self._own_repeated(len(seen)))
+        traces = None if self.traces is None else np.repeat(self.traces[:1], len(seen), axis=0)
+        if hidden.shape[1] > many:
+            traces = ~hidden[:, many:] if traces is None else traces & ~hidden[:, many:]
+        return Evidence(self.space, seen, soft, self._own_repeated(len(seen)), traces)
 
     def showing(self, more: Sequence[tuple[int, int]]) -> Evidence:
         """Return one person's evidence with one more value (place, code) shown: one row a variant."""
         seen = np.repeat(self.seen[:1], len(more), axis=0)
         for row, (place, code) in enumerate(more):
             seen[row, place] = code
-        return Evidence(self.space, seen, dict(self.soft), self._own_repeated(len(seen)))
+        traces = None if self.traces is None else np.repeat(self.traces[:1], len(seen), axis=0)
+        return Evidence(self.space, seen, dict(self.soft), self._own_repeated(len(seen)), traces)
 
     def _own_repeated(self, times: int) -> Ints | None:
         return None if self.own_rows is None else np.repeat(self.own_rows[:1], times)

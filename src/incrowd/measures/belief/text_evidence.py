@@ -3,16 +3,19 @@
 For each value of an attribute the words of the people who have it are counted; a person's own words are left out of
 the counts they are judged by. Naive Bayes counts repeated and related words as independent, so the log-likelihoods
 are divided by a temperature, chosen so that the attribute's values of the crowd's own members are predicted best.
+With topics (name: words), the words of a topic are counted together, and words of no topic say nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from incrowd.errors import NotInCrowd
+from incrowd.errors import InputError
 from incrowd.measures.belief.space import HIDDEN, Floats, Ints
 from incrowd.measures.belief.table import AttributeTable
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from incrowd.crowd import Crowd
 
+Topics = Mapping[str, Sequence[str]]
 TEMPERATURES = np.geomspace(1, 10_000, 33)
 FEWEST_WRITERS = 3
 """A value that fewer people with words have is not judged by words."""
@@ -31,27 +35,42 @@ for the value with the fewest people."""
 
 
 @dataclass(frozen=True, eq=False)
-class WordSigns:
-    """Which words go with which value of one attribute."""
+class Signs:
+    """Which features (words, or topics) go with which value of one attribute."""
 
     counts: Floats
-    """(values, words): in how many people's words each word occurs."""
+    """(values, features): how often the people with each value use each feature; a word counts once a person."""
     people: Floats
     temperature: float
 
+    @property
+    def usual(self) -> Floats:
+        """How common each value is among people who write."""
+        return np.asarray((self.people + PSEUDO) / (self.people + PSEUDO).sum())
+
     def likelihood(self, used: sp.csr_matrix, own: Ints) -> Floats:
         """Return Pr[words | value] up to a factor, one row a person; `own` is their value or HIDDEN."""
-        return np.asarray(
-            np.exp(self._relative(_scores(used, own, self.counts, self.people)) / self.temperature)
-        )
+        return relative(_scores(used, own, self.counts, self.people) / self.temperature)
 
-    @staticmethod
-    def _relative(scores: Floats) -> Floats:
-        return np.asarray(scores - scores.max(axis=1, keepdims=True))
+    def scores_of(self, used: Floats, own: int) -> Floats:
+        """Return what a use of each feature adds to each value's log-likelihood, without this person's own uses.
+
+        (features, values); `used` is how often the person uses each feature.
+        """
+        rates, usual, length = _rates(self.counts, self.people)
+        scores = (np.log(rates) - length[:, None]).T
+        if own != HIDDEN:
+            scores[:, own] = _lowered(self.counts[own], used, usual, self.people[own]) - length[own]
+        return np.asarray(_unjudged(scores, self.people) / self.temperature)
 
 
-def learn_signs(used: sp.csr_matrix, codes: Ints, size: int) -> WordSigns | None:
-    """Learn from people's words (1 where a word was used) and their codes of one attribute; None: too few."""
+def relative(scores: Floats) -> Floats:
+    """Return likelihoods from log-likelihoods, the largest of each row being 1."""
+    return np.asarray(np.exp(scores - scores.max(axis=1, keepdims=True)))
+
+
+def learn_signs(used: sp.csr_matrix, codes: Ints, size: int) -> Signs | None:
+    """Learn from people's features (how many words of each they used) and their codes; None: too few people."""
     import scipy.sparse as sp
 
     known = np.flatnonzero(codes != HIDDEN)
@@ -61,29 +80,47 @@ def learn_signs(used: sp.csr_matrix, codes: Ints, size: int) -> WordSigns | None
     groups = sp.csr_matrix((np.ones(len(known)), (codes[known], known)), shape=(size, used.shape[0]))
     counts = np.asarray((groups @ used).todense())
     scores = _scores(used[known], codes[known], counts, people)
-    return WordSigns(counts, people, _temperature(scores, codes[known], people))
+    return Signs(counts, people, _temperature(scores, codes[known], people))
+
+
+def _rates(counts: Floats, people: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return uses a person of each feature by value, what a made-up person adds, and the log of all uses by value.
+
+    Rates are later taken relative to all uses of a value's people, so that those who write more do not seem
+    likelier throughout.
+    """
+    usual = DRAWN * (counts.sum(axis=0) + PSEUDO) / (people.sum() + 2 * PSEUDO)
+    rates = (counts + usual) / (people + DRAWN)[:, None]
+    return rates, usual, np.log(rates.sum(axis=1))
+
+
+def _lowered(counts: Floats, used: Floats, usual: Floats, people: Floats | float) -> Floats:
+    """Return the log-rates of a value without one of its people."""
+    return np.asarray(np.log((np.maximum(counts - used, 0) + usual) / (np.maximum(people - 1, 0) + DRAWN)))
+
+
+def _unjudged(scores: Floats, people: Floats) -> Floats:
+    """Give values of too few people what the others have on average: their words say nothing."""
+    few = people < FEWEST_WRITERS
+    scores[:, few] = scores[:, ~few].mean(axis=1, keepdims=True)
+    return scores
 
 
 def _scores(used: sp.csr_matrix, own: Ints, counts: Floats, people: Floats) -> Floats:
     """Return each person's log-likelihood of the words they use under each value, without their own words.
 
-    Taking a person out of their own value's counts lowers each of their words' counts by one there, so the
-    corrected term is looked up, not counted again.
+    Taking a person out of their own value's counts changes the terms of the features they use there and no
+    others, so these are looked up, not counted again.
     """
-    usual = DRAWN * (counts.sum(axis=0) + PSEUDO) / (people.sum() + 2 * PSEUDO)
-    rates = (counts + usual) / (people + DRAWN)[:, None]
-    # Relative to all words of a value's people, so that those who write more do not seem likelier throughout.
-    length = np.log(rates.sum(axis=1, keepdims=True))
-    scores = np.asarray(used @ (np.log(rates) - length).T)
+    rates, usual, length = _rates(counts, people)
+    scores = np.asarray(used @ (np.log(rates) - length[:, None]).T)
     has = np.flatnonzero(own != HIDDEN)
-    fewer = np.maximum(people - 1, 0)[:, None] + DRAWN
-    lowered = np.log((np.maximum(counts - 1, 0) + usual) / fewer) - length
     mine = used[has]
-    rows = np.repeat(np.arange(len(has)), np.diff(mine.indptr))
-    terms = lowered[own[has][rows], mine.indices]
-    scores[has, own[has]] = np.bincount(rows, terms, minlength=len(has))
-    scores[:, people < FEWEST_WRITERS] = scores[:, people >= FEWEST_WRITERS].mean(axis=1, keepdims=True)
-    return scores
+    rows, features = np.repeat(np.arange(len(has)), np.diff(mine.indptr)), mine.indices
+    value = own[has][rows]
+    terms = _lowered(counts[value, features], mine.data, usual[features], people[value]) - length[value]
+    scores[has, own[has]] = np.bincount(rows, mine.data * terms, minlength=len(has))
+    return _unjudged(scores, people)
 
 
 def _temperature(scores: Floats, codes: Ints, people: Floats) -> float:
@@ -97,40 +134,62 @@ def _temperature(scores: Floats, codes: Ints, people: Floats) -> float:
     return float(TEMPERATURES[int(np.argmax(fits))])
 
 
-def words_by_person(crowd: Crowd, table: AttributeTable) -> tuple[sp.csr_matrix, Ints]:
-    """Return who used which word at all, and each writer's row in the table (HIDDEN for none)."""
-    import scipy.sparse as sp
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Who of a crowd used which word at all, and where."""
 
+    identities: sp.csr_matrix
+    """(identities, words): how often; an identity is one person in one community."""
+    person: Ints
+    """Each identity's writer."""
+    community: NDArray[np.object_]
+    posts: Ints
+    rows: Ints
+    """Each writer's row in the table, HIDDEN for none."""
+    pool: sp.csr_matrix | None = None
+    """(words, topics): 1 where a word belongs to a topic; None: every word stands for itself."""
+
+    def used(self) -> sp.csr_matrix:
+        """Return how many words of each feature every writer used; each word counts once."""
+        import scipy.sparse as sp
+
+        many = len(self.person)
+        gather = sp.csr_matrix((np.ones(many), (self.person, np.arange(many))), shape=(len(self.rows), many))
+        used = (gather @ self.identities).tocsr()
+        used.data = np.ones_like(used.data, dtype=np.float64)
+        return used if self.pool is None else (used @ self.pool).tocsr()
+
+    def codes(self, table: AttributeTable, place: int) -> Ints:
+        """Return every writer's value of an attribute."""
+        return np.where(self.rows == HIDDEN, HIDDEN, table.codes[self.rows, place]).astype(np.int64)
+
+
+def read_words(crowd: Crowd, table: AttributeTable, topics: Topics | None = None) -> Words:
+    """Count the words of everybody who writes in a crowd."""
     from incrowd.text.counts import counts
 
     counted = counts(crowd)
     users, person = np.unique(counted.identities["user"].to_numpy().astype(object), return_inverse=True)
-    gather = sp.csr_matrix(
-        (np.ones(len(person)), (person, np.arange(len(person)))), shape=(len(users), len(person))
-    )
-    used = (gather @ counted.matrix).tocsr()
-    used.data = np.ones_like(used.data, dtype=np.float64)
     place = np.minimum(np.searchsorted(table.users, users), len(table.users) - 1)
-    return used, np.where(table.users[place] == users, place, HIDDEN)
+    return Words(
+        counted.matrix,
+        person,
+        counted.identities["community"].to_numpy().astype(object),
+        counted.identities["posts"].to_numpy().astype(np.int64),
+        np.where(table.users[place] == users, place, HIDDEN),
+        None if topics is None else _pool(np.asarray(counted.vocabulary).tolist(), topics),
+    )
 
 
-def hints_from_text(crowd: Crowd, table: AttributeTable, user: str) -> dict[int, Floats]:
-    """Return what one person's words suggest about every attribute that words can tell."""
-    used, rows = words_by_person(crowd, table)
-    mine = np.flatnonzero(rows == table.row(user))
-    if not mine.size:
-        raise NotInCrowd("this person has no words in the crowd; leave --text out")
-    return {
-        place: signs.likelihood(used[mine], codes[mine])
-        for place, codes, signs in _all_signs(table, used, rows)
-    }
+def _pool(vocabulary: Sequence[str], topics: Topics) -> sp.csr_matrix:
+    """Return which word belongs to which topic; topics without a word of this crowd are left out."""
+    import scipy.sparse as sp
 
-
-def _all_signs(table: AttributeTable, used: sp.csr_matrix, rows: Ints) -> list[tuple[int, Ints, Any]]:
-    found = []
-    for place, size in enumerate(table.space.sizes):
-        codes = np.where(rows == HIDDEN, HIDDEN, table.codes[rows, place]).astype(np.int64)
-        signs = learn_signs(used, codes, size)
-        if signs is not None:
-            found.append((place, codes, signs))
-    return found
+    column = {word: place for place, word in enumerate(vocabulary)}
+    found = [sorted({column[word] for word in words if word in column}) for words in topics.values()]
+    found = [places for places in found if places]
+    if not found:
+        raise InputError("topics: nobody in this crowd uses a word of any topic; give topics in its language")
+    rows = np.concatenate(found)
+    columns = np.repeat(np.arange(len(found)), [len(places) for places in found])
+    return sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(vocabulary), len(found)))
