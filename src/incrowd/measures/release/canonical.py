@@ -54,19 +54,28 @@ def folded(value: str) -> str:
 
 def canonicalise(holders: Holders, aliases: Aliases | None = None) -> dict[str, list[object]]:
     """Bring spellings together; each name keeps the spelling that most users chose, or the alias table's."""
-    names = _resolved(aliases or {})
+    listed = {value: dict.fromkeys(users) for value, users in holders.items()}
+    sizes: dict[str, int] = {}
+    for value, users in listed.items():
+        sizes[str(value)] = sizes.get(str(value), 0) + len(users)
+    names = canonical_names(sizes, aliases)
     merged: dict[str, dict[object, None]] = {}
-    spellings: dict[str, dict[str, int]] = {}
-    for value, users in holders.items():
-        listed = dict.fromkeys(users)
-        spelling = str(value)
-        target = names.get(folded(spelling), spelling)
-        key = folded(target)
-        merged.setdefault(key, {}).update(listed)
-        votes = spellings.setdefault(key, {})
-        votes[target] = votes.get(target, 0) + len(listed)
+    for value, users in listed.items():
+        merged.setdefault(names[str(value)], {}).update(users)
+    return {name: list(users) for name, users in merged.items()}
+
+
+def canonical_names(sizes: Mapping[str, int], aliases: Aliases | None = None) -> dict[str, str]:
+    """Take how many users list each spelling, and return the name that each goes under."""
+    names = _resolved(aliases or {})
+    targets = {spelling: names.get(folded(spelling), spelling) for spelling in sizes}
+    votes: dict[str, dict[str, int]] = {}
+    for spelling, target in targets.items():
+        same = votes.setdefault(folded(target), {})
+        same[target] = same.get(target, 0) + sizes[spelling]
     chosen = set(names.values())
-    return {_best_spelling(spellings[key], chosen): list(users) for key, users in merged.items()}
+    best = {key: _best_spelling(same, chosen) for key, same in votes.items()}
+    return {spelling: best[folded(target)] for spelling, target in targets.items()}
 
 
 def propose(holders: Holders, *, likeness: float = 90.0, memory: int = 2**27) -> list[Proposal]:

@@ -1,0 +1,409 @@
+"""The gateway as a library: a client and a question in, an answer out that says as little as it may.
+
+Everything an answer depends on is decided here and written to the ledger before it is returned. Questions of
+one ledger are decided one after the other; different ledgers do not wait for each other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock, RLock
+from time import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.crowd.disk import PRIVATE_FOLDER, Disk
+from incrowd.errors import BudgetExceeded, IncrowdError
+from incrowd.gateway.answer import Answer, Client, Explanation, ValueDecision
+from incrowd.gateway.cache import Cache
+from incrowd.gateway.databases import Database
+from incrowd.gateway.decide import (
+    JOINT,
+    NOTHING_FITS,
+    OVER_TIME,
+    TOO_CLOSE,
+    Defences,
+    InThisProcess,
+    Proposal,
+    Rules,
+    Suppressor,
+)
+from incrowd.gateway.earlier import Earlier
+from incrowd.gateway.groups import Group
+from incrowd.gateway.joint import Clauses
+from incrowd.gateway.ledger import Entry, Ledger
+from incrowd.gateway.noise import Noise
+from incrowd.gateway.policy import Policy
+from incrowd.gateway.query import Query, checked_query
+from incrowd.gateway.secret import open_secret
+from incrowd.gateway.snapshot import Snapshot, load_prints, load_snapshot, save_prints
+
+__all__ = ["Answer", "Client", "Defences", "Explanation", "Gateway", "Outcome", "Suppressor", "ValueDecision"]
+
+OVER_BUDGET = "over-budget"
+UNKNOWN_CLIENT = "unknown-client"
+EVERYONE = "*"
+NO_ANSWER = Answer()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An answer with what only the provider may know of it: which rule emptied it, whether it was stored."""
+
+    answer: Answer
+    rule: str = ""
+    repeated: bool = False
+
+
+class Gateway:
+    """Answers questions about the people of a database within a policy.
+
+    Parameters
+    ----------
+    database
+        Where the people are, see `databases.connect`.
+    policy
+        What is allowed.
+    state
+        A folder for the ledger, the secret and the snapshots. Whoever loses it loses the memory of what was
+        told; whoever reads it reads everything.
+    solver
+        Thins out answers, perhaps in a capped child process; in this process if not given.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        policy: Policy,
+        state: Path,
+        *,
+        solver: Suppressor | None = None,
+        defences: Defences = Defences(),  # noqa: B008  a frozen value
+        clock: Callable[[], float] = time,
+    ) -> None:
+        Disk().make_folder(state, PRIVATE_FOLDER)
+        secret = open_secret(state)
+        self.policy, self.ledger = policy, Ledger(state)
+        self._database, self._state, self._clock, self._defences = database, state, clock, defences
+        self._prints_key = secret.key("fingerprints")
+        self._order = Noise(secret.key("order"), 0)
+        noise = Noise(secret.key("noise"), policy.release.noise)
+        self._rules = Rules(policy, noise, solver or InThisProcess(), secret.key("ties"), defences)
+        budget = policy.limits.cache_mib * 2**20
+        self._bodies: Cache[bytes] = Cache(budget // 8, len)
+        self._groups: Cache[Group] = Cache(budget // 4, lambda group: group.nbytes)
+        self._proposals: Cache[Proposal] = Cache(budget // 8, _proposal_size)
+        self._ledgers: Cache[Earlier] = Cache(budget // 2, lambda earlier: earlier.nbytes)
+        self._locks: dict[str, RLock] = {}
+        self._lock, self._refreshing = Lock(), Lock()
+        self._changes: dict[tuple[int, int, str], NDArray[np.bool_] | None] = {}
+        database.open(state, secret.key("snapshots").hex()[:8], policy.limits.database_seconds)
+        self.snapshot = self._current() or self._take()
+
+    def __repr__(self) -> str:
+        return f"Gateway({self.snapshot!r})"
+
+    def answer(self, client: Client, query: Query) -> Answer:
+        """Answer a question. Raises `InputError` for one that may not be asked, whoever the data are about."""
+        return self.decide(client, query).answer
+
+    def decide(self, client: Client, query: Query) -> Outcome:
+        """Answer a question, and tell the provider which rule emptied the answer, if one did."""
+        query = checked_query(query, self.policy.asking)
+        if client.organisation not in self.policy.organisations:
+            return Outcome(NO_ANSWER, UNKNOWN_CLIENT)
+        if not self._defences.snapshots:
+            self.refresh()
+        snapshot, scope = self.snapshot, self._scope(client)
+        stored = self._stored(scope, snapshot.number, query)
+        if stored is not None:
+            return Outcome(Answer.from_body(stored), repeated=True)
+        with self._lock_of(scope):
+            stored = self._stored(scope, snapshot.number, query)
+            if stored is not None:
+                return Outcome(Answer.from_body(stored), repeated=True)
+            if self._spent(client):
+                return Outcome(NO_ANSWER, OVER_BUDGET)
+            try:
+                return self._decide_anew(client, scope, snapshot, query)
+            except BudgetExceeded:
+                return Outcome(NO_ANSWER, OVER_TIME)
+
+    def explain(self, query: Query, client: Client | None = None) -> Explanation:
+        """Tell the provider how a question would be answered, and why; nothing is recorded.
+
+        Without a client it is answered as to somebody who never asked before.
+        """
+        query = checked_query(query, self.policy.asking)
+        snapshot = self.snapshot
+        group, proposal = self._group(snapshot, query), None
+        proposal = self._propose(snapshot, query, group)
+        earlier = (
+            Earlier(snapshot, self._rules.base, True) if client is None else self._earlier(client, snapshot)
+        )
+        rule, codes = self._judge(earlier, query, group, proposal)
+        index = snapshot.attributes[query.attribute]
+        values = [
+            ValueDecision(
+                value=index.values[code],
+                holders=int(proposal.supports[code]),
+                released=code in codes,
+                rule="" if code in codes else proposal.withheld.get(code, rule or proposal.rule or JOINT),
+            )
+            for code in np.argsort(-proposal.supports, kind="stable").tolist()
+            if proposal.supports[code]
+        ]
+        return Explanation(
+            snapshot=snapshot.number,
+            class_size=len(group),
+            rule=rule,
+            threshold=proposal.threshold,
+            q=proposal.q if codes else None,
+            method=proposal.method,
+            values=tuple(values),
+        )
+
+    @property
+    def due(self) -> bool:
+        """True once the policy's period has passed since the last snapshot."""
+        current = self.ledger.snapshot()
+        return current is None or self._clock() - current[1] >= self.policy.period
+
+    def refresh(self) -> int:
+        """Take a new snapshot and answer from it from now on; return its number."""
+        with self._refreshing:
+            self.snapshot = self._take()
+            return self.snapshot.number
+
+    def close(self) -> None:
+        """Close the database and the ledger."""
+        self._database.close()
+        self.ledger.close()
+
+    # Deciding
+
+    def _decide_anew(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
+        group = self._group(snapshot, query)
+        earlier = self._earlier(client, snapshot)
+        same = earlier.same_people(query.attribute, group) if self._defences.repeats else None
+        carried = self._carried(earlier, query, group)
+        if same is not None or carried is not None:
+            found = same or carried
+            return self._repeat(client, scope, snapshot, query, group, found)
+        proposal = self._propose(snapshot, query, group)
+        rule, codes = self._judge(earlier, query, group, proposal)
+        answer = Answer(tuple(self._in_order(query.attribute, snapshot, codes, proposal)))
+        entry = self._entry(client, scope, snapshot, query, group, rule, answer)
+        return self._told(entry, earlier, Outcome(answer, rule))
+
+    def _judge(
+        self, earlier: Earlier, query: Query, group: Group, proposal: Proposal
+    ) -> tuple[str, tuple[int, ...]]:
+        """Apply the rules that look at what was told before."""
+        q, attribute = self.policy.release.q, query.attribute
+        if proposal.rule:
+            return proposal.rule, ()
+        if self._defences.differencing and earlier.too_close(attribute, group, q):
+            return TOO_CLOSE, ()
+        if self._defences.batching and earlier.nearly_same(attribute, group, q, self._changed):
+            return TOO_CLOSE, ()
+        if not (self._defences.joint and self._defences.q):
+            return "", proposal.codes
+        clauses = Clauses(group, attribute, proposal.codes)
+        codes = earlier.joint(attribute).allowed(clauses, proposal.threshold)
+        return ("" if codes else JOINT), codes
+
+    def _carried(self, earlier: Earlier, query: Query, group: Group) -> Entry | None:
+        """An earlier answer stays until enough people have changed."""
+        if not self._defences.batching:
+            return None
+        nearly = earlier.nearly_same(query.attribute, group, self.policy.release.q, self._changed)
+        return next((entry for entry in reversed(nearly) if entry.key == query.key), None)
+
+    def _repeat(
+        self, client: Client, scope: str, snapshot: Snapshot, query: Query, group: Group, found: Entry | None
+    ) -> Outcome:
+        if found is None:
+            raise IncrowdError("gateway: there is nothing to repeat")
+        answer = Answer.from_body(found.body)
+        entry = self._entry(client, scope, snapshot, query, group, found.rule, answer)
+        values = {"origin": found.origin, "people": found.people, "body": found.body, "fresh": False}
+        entry = Entry(**{**vars(entry), **values})
+        return self._told(entry, self._earlier(client, snapshot), Outcome(answer, found.rule, repeated=True))
+
+    def _entry(
+        self,
+        client: Client,
+        scope: str,
+        snapshot: Snapshot,
+        query: Query,
+        group: Group,
+        rule: str,
+        answer: Answer,
+    ) -> Entry:
+        listed = int((snapshot.attributes[query.attribute].supports(group.members) > 0).sum())
+        return Entry(
+            asked=self._clock(),
+            client=client.name,
+            organisation=client.organisation,
+            scope=scope,
+            snapshot=snapshot.number,
+            origin=snapshot.number,
+            attribute=query.attribute,
+            key=query.key,
+            question=query.text,
+            digest=group.digest,
+            people=group.words(snapshot.size) if answer.values else None,
+            class_size=len(group),
+            withheld=listed - len(answer.values),
+            rule=rule or ("" if answer.values else NOTHING_FITS),
+            fresh=True,
+            body=answer.body,
+        )
+
+    def _told(self, entry: Entry, earlier: Earlier, outcome: Outcome) -> Outcome:
+        """Write an entry to the disk, then let the answer go."""
+        if self._defences.repeats:
+            self.ledger.record(entry)
+            self._bodies.put((entry.scope, entry.snapshot, entry.key), entry.body)
+        earlier.add(entry)
+        self._ledgers.put((entry.scope, entry.snapshot), earlier)
+        return outcome
+
+    def _in_order(
+        self, attribute: str, snapshot: Snapshot, codes: tuple[int, ...], proposal: Proposal
+    ) -> list[str]:
+        values = snapshot.attributes[attribute].values
+        if not self._defences.order:
+            return [values[code] for code in sorted(codes, key=lambda code: -proposal.supports[code])]
+        return self._order.order(attribute, [values[code] for code in codes])
+
+    # Looking up
+
+    def _stored(self, scope: str, number: int, query: Query) -> bytes | None:
+        if not self._defences.repeats:
+            return None
+        key = (scope, number, query.key)
+        body = self._bodies.get(key)
+        if body is None:
+            body = self.ledger.body(*key)
+            if body is not None:
+                self._bodies.put(key, body)
+        return body
+
+    def _spent(self, client: Client) -> bool:
+        if not self._defences.budget:
+            return False
+        since = self._clock() - self.policy.budget.window_hours * 3600
+        return self.ledger.spent(client.organisation, since) >= self.policy.queries_of(client.organisation)
+
+    def _group(self, snapshot: Snapshot, query: Query) -> Group:
+        key = (snapshot.number, Query("", query.where).key)
+        group = self._groups.get(key)
+        if group is None:
+            group = Group(self._database.members(snapshot.number, query.where))
+            self._groups.put(key, group)
+        return group
+
+    def _propose(self, snapshot: Snapshot, query: Query, group: Group) -> Proposal:
+        if not self._defences.repeats:
+            return Rules(
+                self.policy,
+                Noise(np.random.default_rng().bytes(32), self.policy.release.noise),
+                self._rules.solver,
+                self._rules.key,
+                self._defences,
+            ).propose(snapshot, query.attribute, group)
+        key = (snapshot.number, query.attribute, group.digest)
+        proposal = self._proposals.get(key)
+        if proposal is None:
+            proposal = self._rules.propose(snapshot, query.attribute, group)
+            if proposal.rule != OVER_TIME:
+                self._proposals.put(key, proposal)
+        return proposal
+
+    def _earlier(self, client: Client, snapshot: Snapshot) -> Earlier:
+        scope = self._scope(client)
+        earlier = self._ledgers.get((scope, snapshot.number))
+        if earlier is None:
+            entries = self.ledger.told(scope, self._oldest(snapshot.number))
+            together = self.policy.release.joint == "all"
+            earlier = Earlier.of(snapshot, self._rules.base, together, entries)
+            self._ledgers.put((scope, snapshot.number), earlier)
+        return earlier
+
+    def _changed(self, origin: int, attribute: str) -> NDArray[np.bool_] | None:
+        """Who lists something else now than in an earlier snapshot."""
+        snapshot = self.snapshot
+        key = (snapshot.number, origin, attribute)
+        if key not in self._changes:
+            then = load_prints(self._state / "prints", origin, attribute)
+            now = snapshot.attributes[attribute].prints(self._prints_key)
+            then = None if then is None else np.pad(then, (0, snapshot.size - len(then)))
+            self._changes[key] = None if then is None else then != now
+        return self._changes[key]
+
+    def _scope(self, client: Client) -> str:
+        return EVERYONE if self.policy.budget.scope == "everyone" else client.organisation
+
+    def _lock_of(self, scope: str) -> RLock:
+        with self._lock:
+            return self._locks.setdefault(scope, RLock())
+
+    # Snapshots
+
+    def _current(self) -> Snapshot | None:
+        """Return the snapshot that was in use before, if it is still there and of the same tables."""
+        known, kept = self.ledger.snapshot(), self._database.snapshots()
+        if known is None or not kept or known[0] != kept[-1] or known[2] != self._source():
+            return None
+        return load_snapshot(self._database, known[0], self.policy)
+
+    def _take(self) -> Snapshot:
+        now = self._clock()
+        cutoff = None
+        if self.policy.database.created and self._defences.account_age:
+            oldest = timedelta(days=self.policy.accounts.min_age_days)
+            cutoff = (datetime.fromtimestamp(now, UTC) - oldest).replace(tzinfo=None)
+        known = self.ledger.snapshot()
+        number = 1 + max([known[0] if known else 0, *self._database.snapshots()])
+        self._database.take(number, self.policy.database, cutoff)
+        snapshot = load_snapshot(self._database, number, self.policy)
+        save_prints(self._state / "prints", snapshot, self._prints_key)
+        self.ledger.begin(number, now, self._source())
+        self._forget(number)
+        return snapshot
+
+    def _forget(self, number: int) -> None:
+        """Drop what is no longer needed; the last snapshot but one stays for questions that are under way."""
+        for old in self._database.snapshots():
+            if old < number - 1:
+                self._database.drop(old)
+        needed = self.ledger.forget(self._oldest(number)) | {number - 1, number}
+        for path in (self._state / "prints").glob("*.npz"):
+            if int(path.stem) not in needed:
+                path.unlink()
+        self._changes.clear()
+
+    def _oldest(self, number: int) -> int:
+        return number - self.policy.snapshots.history + 1
+
+    def _source(self) -> bytes:
+        """16 bytes that stand for the tables and columns that snapshots are made of."""
+        database = self.policy.database
+        plain = [database.users, database.id, database.created, self.policy.accounts.min_age_days]
+        filters = sorted((name, one.column, one.type) for name, one in database.filters.items())
+        attributes = sorted(
+            (name, one.table, one.user, one.value) for name, one in database.attributes.items()
+        )
+        return blake2b(json.dumps([plain, filters, attributes]).encode(), digest_size=16).digest()
+
+
+def _proposal_size(proposal: Proposal) -> int:
+    return int(proposal.supports.nbytes) + 200 * len(proposal.withheld) + 50 * len(proposal.codes)

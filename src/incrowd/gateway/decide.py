@@ -1,0 +1,228 @@
+"""Which values of a class may leave. Rules in order; each can only withhold more.
+
+1. The class has enough people.
+2. It does not differ from an earlier answered class by a few people.
+3. Values that too few people of the class list stay.
+4. What is left is thinned until nobody is tied to it with a probability above 1/q (measures.release).
+5. Together with everything told before it still holds (`joint.py`).
+
+Thresholds are q, plus room for people somebody knows, plus a secret amount. NOTES.md has the reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.gateway.groups import Group, digest_of
+from incrowd.gateway.noise import Noise
+from incrowd.gateway.policy import Policy
+from incrowd.gateway.snapshot import AttributeIndex, Snapshot
+from incrowd.measures.release import (
+    Budget,
+    HolderIndex,
+    PatternCounts,
+    Suppression,
+    SuppressOptions,
+    suppress,
+)
+
+TOO_SMALL = "too-small"
+TOO_CLOSE = "too-close"
+NOTHING_FITS = "nothing-fits"
+OVER_TIME = "over-time"
+RARE = "rare"
+TIED = "tied"
+JOINT = "joint"
+TOO_MANY = "too-many"
+RULES = {
+    TOO_SMALL: "the query selects too few people",
+    TOO_CLOSE: "the class differs from an earlier answered one by a few people",
+    NOTHING_FITS: "no value could leave",
+    OVER_TIME: "the decision took longer than allowed",
+    RARE: "too few people of the class list the value",
+    TIED: "with it somebody could be tied to the answer with too high a probability",
+    JOINT: "with earlier answers somebody could be tied to it with too high a probability",
+    TOO_MANY: "the answer has as many values as allowed",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defences:
+    """Which defences stand. All do; tests take one away to show that the attack it stops is real.
+
+    There is no setting for this in a policy.
+    """
+
+    class_size: bool = True
+    differencing: bool = True
+    noise: bool = True
+    q: bool = True
+    """False: values leave by their number of holders alone (LCV)."""
+    known_users: bool = True
+    joint: bool = True
+    account_age: bool = True
+    snapshots: bool = True
+    """False: every question sees the data as they are now."""
+    batching: bool = True
+    """False: an answer changes with the first person who changes."""
+    repeats: bool = True
+    """False: a repeated question is decided anew, with new secret amounts."""
+    budget: bool = True
+    order: bool = True
+    """False: values leave with the commonest first."""
+
+
+class Suppressor(Protocol):
+    """Whoever thins out an answer, perhaps in a process of its own."""
+
+    def suppress(
+        self, holders: PatternCounts | HolderIndex, threshold: int, options: SuppressOptions
+    ) -> Suppression | None:
+        """Thin out an answer within its budget, or return None."""
+
+
+class InThisProcess:
+    """Thins out answers where it is called."""
+
+    def suppress(
+        self, holders: PatternCounts | HolderIndex, threshold: int, options: SuppressOptions
+    ) -> Suppression | None:
+        """Thin out an answer within its budget, or return None."""
+        found = suppress(holders, threshold, options=options)
+        return None if found.reason.startswith("over_budget") else found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Proposal:
+    """What could leave if nothing had been told before."""
+
+    codes: tuple[int, ...]
+    threshold: int
+    rule: str
+    """Why nothing could leave; empty otherwise."""
+    withheld: Mapping[int, str]
+    """Value -> the rule that withholds it."""
+    supports: NDArray[np.int64]
+    """For each value of the attribute how many of the class list it."""
+    q: float | None = None
+    method: str = "nothing"
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """The rules of one policy under one secret."""
+
+    policy: Policy
+    noise: Noise
+    solver: Suppressor
+    key: bytes
+    defences: Defences = Defences()
+
+    @property
+    def base(self) -> int:
+        """The threshold before secret amounts: q, and room for people somebody knows."""
+        known = self.policy.release.known_users if self.defences.known_users else 0
+        return self.policy.release.q + known
+
+    def propose(self, snapshot: Snapshot, attribute: str, group: Group) -> Proposal:
+        """Apply the rules that look at this class alone."""
+        index = snapshot.attributes[attribute]
+        supports = index.supports(group.members)
+        threshold = self.base + self._draw("answer", snapshot.number, attribute, group.digest)
+        if self._too_small(snapshot, group):
+            return _nothing(TOO_SMALL, supports, threshold)
+        codes, withheld = self._common(snapshot, attribute, group, supports)
+        if not codes:
+            return _nothing(NOTHING_FITS, supports, threshold, withheld)
+        if not self.defences.q:
+            return Proposal(codes=codes, threshold=threshold, rule="", withheld=withheld, supports=supports)
+        return self._thinned(
+            index,
+            group,
+            codes,
+            Proposal(codes=codes, threshold=threshold, rule="", withheld=withheld, supports=supports),
+        )
+
+    def _too_small(self, snapshot: Snapshot, group: Group) -> bool:
+        least = self.policy.release.min_class + self._draw("class", snapshot.number, group.digest)
+        return not len(group) or (self.defences.class_size and len(group) < least)
+
+    def _common(
+        self, snapshot: Snapshot, attribute: str, group: Group, supports: NDArray[np.int64]
+    ) -> tuple[tuple[int, ...], dict[int, str]]:
+        """Keep values that enough people list: each has a secret threshold of its own."""
+        index = snapshot.attributes[attribute]
+        withheld = {int(code): RARE for code in np.flatnonzero((supports > 0) & (supports < self.base))}
+        likely = np.flatnonzero(supports >= self.base)
+        likely = likely[np.argsort(-supports[likely], kind="stable")]
+        inside = group.flags(snapshot.size) if len(likely) else None
+        kept: list[int] = []
+        for code in likely.tolist():
+            if len(kept) == self.policy.release.max_values:
+                withheld[code] = TOO_MANY
+                continue
+            holders = index.holders(code)
+            listing = digest_of(holders[inside[holders]]) if inside is not None else b""
+            least = self.base + self._value_noise(snapshot.number, attribute, index.values[code], listing)
+            if supports[code] >= least:
+                kept.append(code)
+            else:
+                withheld[code] = RARE
+        return tuple(kept), withheld
+
+    def _value_noise(self, snapshot: int, attribute: str, value: str, listing: bytes) -> int:
+        """Two layers: one that stays for the value, one for exactly who lists it.
+
+        The first alone could be found out with planted accounts in classes of their own; the second alone
+        could be averaged out over many classes.
+        """
+        about = (snapshot, attribute, value)
+        return self._draw("value", *about) + self._draw("holders", *about, listing)
+
+    def _draw(self, about: str, *parts: bytes | str | int) -> int:
+        return self.noise.draw(about, *parts) if self.defences.noise else 0
+
+    def _thinned(
+        self, index: AttributeIndex, group: Group, codes: tuple[int, ...], so_far: Proposal
+    ) -> Proposal:
+        limits = self.policy.limits
+        options = SuppressOptions(
+            key=self.key,
+            class_size=len(group),
+            budget=Budget(seconds=limits.solver_seconds, memory=limits.solver_memory_mib * 2**20),
+        )
+        found = self.solver.suppress(restricted(index, group, codes), so_far.threshold, options)
+        if found is None:
+            return _nothing(OVER_TIME, so_far.supports, so_far.threshold, so_far.withheld)
+        released = {int(str(code)) for code in found.released}
+        tied = {code: TIED for code in codes if code not in released}
+        return Proposal(
+            codes=tuple(code for code in codes if code in released),
+            threshold=so_far.threshold,
+            rule="" if released else NOTHING_FITS,
+            withheld={**so_far.withheld, **tied},
+            supports=so_far.supports,
+            q=None if found.q is None else float(found.q),
+            method=str(found.method),
+        )
+
+
+def restricted(index: AttributeIndex, group: Group, codes: tuple[int, ...]) -> HolderIndex:
+    """Return who of a class lists which of some values, with the people numbered anew."""
+    people, listed = index.listed(group.members, index.flags(codes))
+    order = np.argsort(listed, kind="stable")
+    distinct, sizes = np.unique(listed, return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    members = np.searchsorted(group.members, people[order]).astype(np.int32)
+    return HolderIndex(tuple(distinct.tolist()), starts, members, len(group))
+
+
+def _nothing(
+    rule: str, supports: NDArray[np.int64], threshold: int, withheld: Mapping[int, str] | None = None
+) -> Proposal:
+    return Proposal(codes=(), threshold=threshold, rule=rule, withheld=withheld or {}, supports=supports)

@@ -1,0 +1,198 @@
+"""What every organisation was told, on the disk before they are told it.
+
+One SQLite file. An entry is committed, and flushed to the disk, before its answer leaves; whatever happens
+after that, the gateway remembers. The file holds values and classes: it is for the provider alone.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+from incrowd.errors import IncrowdError
+from incrowd.gateway.answer import Answer
+from incrowd.gateway.groups import Words
+
+NAME = "ledger.sqlite"
+TABLES = """
+CREATE TABLE IF NOT EXISTS entries (
+    id INTEGER PRIMARY KEY,
+    asked REAL NOT NULL,
+    client TEXT NOT NULL,
+    organisation TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    snapshot INTEGER NOT NULL,
+    origin INTEGER NOT NULL,
+    attribute TEXT NOT NULL,
+    key BLOB NOT NULL,
+    question TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    people BLOB,
+    class_size INTEGER NOT NULL,
+    withheld INTEGER NOT NULL,
+    rule TEXT NOT NULL,
+    fresh INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    UNIQUE (scope, snapshot, key)
+) STRICT;
+CREATE INDEX IF NOT EXISTS spent ON entries (organisation, asked) WHERE fresh;
+CREATE INDEX IF NOT EXISTS told ON entries (scope, snapshot);
+CREATE TABLE IF NOT EXISTS snapshots (number INTEGER PRIMARY KEY, taken REAL NOT NULL, source BLOB NOT NULL) STRICT;
+"""
+COLUMNS = (
+    "asked, client, organisation, scope, snapshot, origin, attribute, key, question, digest, people, class_size, "
+    "withheld, rule, fresh, body"
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Entry:
+    """One question that was decided, and what was answered."""
+
+    asked: float
+    client: str
+    organisation: str
+    scope: str
+    """Whose ledger: the organisation's, or everyone's."""
+    snapshot: int
+    origin: int
+    """The snapshot the answer was made from; an earlier one if it was carried over."""
+    attribute: str
+    key: bytes
+    question: str
+    digest: bytes
+    """Stands for the people of the class."""
+    people: Words | None
+    """The people of the class as bits; None if nothing was released or it was long ago."""
+    class_size: int
+    withheld: int
+    rule: str
+    """Why nothing was released; empty if something was."""
+    fresh: bool
+    """True if the question counts towards the budget."""
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"Entry({self.organisation!r}, snapshot {self.snapshot}, {self.attribute!r})"
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The released values."""
+        return Answer.from_body(self.body).values
+
+
+class Ledger:
+    """The entries of all organisations."""
+
+    def __init__(self, state: Path) -> None:
+        path = state / NAME
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        self._lock = Lock()
+        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        try:
+            # WAL with FULL: a commit has reached the disk when it returns.
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.executescript(TABLES)
+        except sqlite3.DatabaseError:
+            raise IncrowdError(
+                f"{path}: expected the gateway's ledger, could not read it. Put back a copy; without its ledger "
+                "the gateway must not answer, since it would not know what was said before"
+            ) from None
+
+    def record(self, entry: Entry) -> None:
+        """Write an entry so that it survives anything; only then may the answer leave."""
+        people = None if entry.people is None else zlib.compress(entry.people.astype("<u8").tobytes(), 1)
+        row = (
+            entry.asked,
+            entry.client,
+            entry.organisation,
+            entry.scope,
+            entry.snapshot,
+            entry.origin,
+            entry.attribute,
+            entry.key,
+            entry.question,
+            entry.digest,
+            people,
+            entry.class_size,
+            entry.withheld,
+            entry.rule,
+            int(entry.fresh),
+            entry.body,
+        )
+        marks = ", ".join("?" * len(row))
+        with self._lock:
+            self._connection.execute(f"INSERT INTO entries ({COLUMNS}) VALUES ({marks})", row)
+
+    def body(self, scope: str, snapshot: int, key: bytes) -> bytes | None:
+        """Return what was answered to this question before, byte for byte."""
+        sql = "SELECT body FROM entries WHERE scope = ? AND snapshot = ? AND key = ?"
+        with self._lock:
+            row = self._connection.execute(sql, (scope, snapshot, key)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def spent(self, organisation: str, since: float) -> int:
+        """Count the new questions of an organisation since a moment."""
+        sql = "SELECT count(*) FROM entries WHERE organisation = ? AND asked >= ? AND fresh"
+        with self._lock:
+            return int(self._connection.execute(sql, (organisation, since)).fetchone()[0])
+
+    def told(self, scope: str, since_snapshot: int) -> list[Entry]:
+        """Return a scope's entries of this snapshot and later ones, oldest first."""
+        sql = f"SELECT {COLUMNS} FROM entries WHERE scope = ? AND snapshot >= ? ORDER BY id"
+        with self._lock:
+            return [_entry(row) for row in self._connection.execute(sql, (scope, since_snapshot))]
+
+    def replay(self) -> Iterator[Entry]:
+        """Yield every entry ever written, oldest first."""
+        last = 0
+        while True:
+            sql = f"SELECT {COLUMNS}, id FROM entries WHERE id > ? ORDER BY id LIMIT 1000"
+            with self._lock:
+                rows = self._connection.execute(sql, (last,)).fetchall()
+            if not rows:
+                return
+            yield from map(_entry, rows)
+            last = rows[-1][-1]
+
+    def begin(self, snapshot: int, taken: float, source: bytes) -> None:
+        """Note that a snapshot is in use from now on; `source` stands for what was copied."""
+        with self._lock:
+            self._connection.execute("INSERT INTO snapshots VALUES (?, ?, ?)", (snapshot, taken, source))
+
+    def snapshot(self) -> tuple[int, float, bytes] | None:
+        """Return number, time and source of the snapshot in use."""
+        sql = "SELECT number, taken, source FROM snapshots ORDER BY number DESC LIMIT 1"
+        with self._lock:
+            row = self._connection.execute(sql).fetchone()
+        return None if row is None else (int(row[0]), float(row[1]), bytes(row[2]))
+
+    def forget(self, before_snapshot: int) -> set[int]:
+        """Drop the classes of older entries; return the snapshots that the others were made from."""
+        with self._lock:
+            self._connection.execute(
+                "UPDATE entries SET people = NULL WHERE snapshot < ? AND people IS NOT NULL",
+                (before_snapshot,),
+            )
+            rows = self._connection.execute("SELECT DISTINCT origin FROM entries WHERE people IS NOT NULL")
+            return {row[0] for row in rows}
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+
+def _entry(row: tuple) -> Entry:  # type: ignore[type-arg]  # as SQLite gives it
+    people = None if row[10] is None else np.frombuffer(zlib.decompress(row[10]), "<u8").astype(np.uint64)
+    names = [name.strip() for name in COLUMNS.split(",")]
+    fields = dict(zip(names, row[: len(names)], strict=True))
+    return Entry(**{**fields, "people": people, "fresh": bool(fields["fresh"])})

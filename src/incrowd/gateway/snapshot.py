@@ -1,0 +1,161 @@
+"""The data as they were at one moment, held so that any class is counted quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.crowd.disk import PRIVATE, Disk
+from incrowd.gateway.databases import Database
+from incrowd.gateway.groups import Numbers
+from incrowd.gateway.policy import Policy
+from incrowd.measures.release import HolderIndex
+from incrowd.measures.release.canonical import canonical_names, folded, read_aliases
+
+Codes = NDArray[np.int32]
+Prints = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AttributeIndex:
+    """Who lists what of one attribute, both ways round; values are numbered in the order of their names."""
+
+    values: tuple[str, ...]
+    index: HolderIndex
+    """Value number -> people."""
+    starts: NDArray[np.int64]
+    codes: Codes
+    """Person -> value numbers: `codes[starts[p]:starts[p + 1]]`."""
+    offset: int
+    """Added to a value number it is different from every value number of other attributes."""
+
+    def __repr__(self) -> str:
+        return f"AttributeIndex({len(self.values)} values, {len(self.codes)} entries)"
+
+    @cached_property
+    def code_of(self) -> Mapping[str, int]:
+        """Value -> its number."""
+        return {value: code for code, value in enumerate(self.values)}
+
+    def holders(self, code: int) -> Numbers:
+        """Return the people who list a value, in rising order."""
+        return self.index.holders(code)
+
+    def listed(self, members: Numbers, only: NDArray[np.bool_] | None = None) -> tuple[Numbers, Codes]:
+        """Return pairs (person, value number) of these people, by person; `only` flags the values wanted."""
+        first = self.starts[members]
+        lengths = self.starts[members + 1] - first
+        before = np.cumsum(lengths) - lengths
+        places = np.repeat(first - before, lengths) + np.arange(lengths.sum())
+        people, codes = np.repeat(members, lengths), self.codes[places]
+        if only is None:
+            return people, codes
+        wanted = only[codes]
+        return people[wanted], codes[wanted]
+
+    def supports(self, members: Numbers) -> NDArray[np.int64]:
+        """For each value how many of these people list it."""
+        return np.bincount(self.listed(members)[1], minlength=len(self.values))
+
+    def flags(self, codes: Iterable[int]) -> NDArray[np.bool_]:
+        """Flag some values."""
+        made = np.zeros(len(self.values), dtype=np.bool_)
+        made[np.fromiter(codes, dtype=np.int64)] = True
+        return made
+
+    def prints(self, key: bytes) -> Prints:
+        """For each person a number that changes when what they list changes."""
+        each = np.array([_print(value, key) for value in self.values], dtype=np.uint64)
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(each[self.codes], dtype=np.uint64)])
+        return np.asarray(sums[self.starts[1:]] - sums[self.starts[:-1]])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Snapshot:
+    """One numbered state of the data."""
+
+    number: int
+    size: int
+    """People ever seen: numbers are below this."""
+    users: int
+    """People in this snapshot."""
+    attributes: Mapping[str, AttributeIndex]
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.number}, {self.users} people, {len(self.attributes)} attributes)"
+
+
+def load_snapshot(database: Database, number: int, policy: Policy) -> Snapshot:
+    """Read a snapshot's values into memory."""
+    from incrowd.gateway.predicate import EVERYBODY
+
+    size, offset = database.people(), 0
+    attributes: dict[str, AttributeIndex] = {}
+    for name, source in policy.database.attributes.items():
+        holders = dict(database.holders(number, name))
+        if source.aliases is not None:
+            holders = _brought_together(holders, read_aliases(source.aliases), policy.least)
+        attributes[name] = _indexed(holders, size, offset)
+        offset += len(holders)
+    users = len(database.members(number, EVERYBODY))
+    return Snapshot(number=number, size=size, users=users, attributes=attributes)
+
+
+def _indexed(holders: Mapping[str, Numbers], size: int, offset: int) -> AttributeIndex:
+    names = tuple(sorted(holders))
+    lists = [np.unique(holders[name]).astype(np.int32) for name in names]
+    members = np.concatenate([np.zeros(0, np.int32), *lists])
+    value_starts = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    codes = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(value_starts))
+    by_person = np.argsort(members, kind="stable")
+    return AttributeIndex(
+        values=names,
+        index=HolderIndex(tuple(range(len(names))), value_starts, members, size),
+        starts=np.searchsorted(members[by_person], np.arange(size + 1)).astype(np.int64),
+        codes=codes[by_person],
+        offset=offset,
+    )
+
+
+def _brought_together(
+    holders: Mapping[str, Numbers], aliases: Mapping[str, str], least: int
+) -> dict[str, Numbers]:
+    """Merge spellings of one name. A spelling that few people chose is not shown, its plain form is."""
+    sizes = {value: len(people) for value, people in holders.items()}
+    chosen = set(aliases.values())
+    merged: dict[str, list[Numbers]] = {}
+    for spelling, name in canonical_names(sizes, aliases).items():
+        shown = name if name in chosen or sizes.get(name, 0) >= least else folded(name)
+        merged.setdefault(shown, []).append(holders[spelling])
+    return {name: np.unique(np.concatenate(people)) for name, people in merged.items()}
+
+
+def _print(value: str, key: bytes) -> int:
+    word = value.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(word, key=key, digest_size=8).digest(), "big")
+
+
+def save_prints(folder: Path, snapshot: Snapshot, key: bytes) -> None:
+    """Remember what everybody listed, as fingerprints, so that later snapshots can tell who changed."""
+    disk = Disk()
+    disk.make_folder(folder, 0o700)
+    scratch = folder / f"{snapshot.number}.scratch"
+    with disk.open(scratch, PRIVATE) as file:
+        np.savez(file, **{f"a_{name}": one.prints(key) for name, one in snapshot.attributes.items()})
+        disk.sync(file)
+    disk.rename(scratch, folder / f"{snapshot.number}.npz")
+
+
+def load_prints(folder: Path, number: int, attribute: str) -> Prints | None:
+    """Return the fingerprints of an earlier snapshot, if they are still kept."""
+    try:
+        with np.load(folder / f"{number}.npz") as kept:
+            return np.asarray(kept[f"a_{attribute}"], dtype=np.uint64) if f"a_{attribute}" in kept else None
+    except FileNotFoundError:
+        return None
