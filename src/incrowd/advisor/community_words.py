@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -22,11 +23,13 @@ from numpy.typing import NDArray
 from incrowd.advisor.arrays import find, spans
 from incrowd.distances.question import rounded
 
-DOUBTFUL = 1e-9
-"""Squared distances this close to the squared limit are computed again; the quick sum errs far less."""
+DOUBTFUL = 2e-5
+"""Squared distances this close to the squared limit are computed again. A term (p + q) log2(p + q) of the quick sum
+errs by less than 5e-6 (p + q) in single precision, the shares add up to 2, and half of the sum counts."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Singles = NDArray[np.float32]
 Keys = NDArray[np.uint64]
 
 
@@ -156,14 +159,14 @@ class CommunityWords:
         """Gather who uses any of some words."""
         places = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
         known = self.keys[places] == keys if len(self.keys) else np.zeros(len(keys), bool)
-        starts = self.word_starts[places[known]]
-        sizes = self.word_starts[places[known] + 1] - starts
-        taken = spans(starts, sizes)
-        rows = self.word_rows[taken]
-        q = self.word_counts[taken] / self.totals[rows]
-        return Meeting(
-            self, keys, np.asarray(rows), np.repeat(np.flatnonzero(known), sizes), q, q * np.log2(q)
-        )
+        starts = np.zeros(len(keys), np.int64)
+        used = np.zeros(len(keys), np.int64)
+        starts[known] = self.word_starts[places[known]]
+        used[known] = self.word_starts[places[known] + 1] - starts[known]
+        taken = spans(starts, used)
+        rows = np.asarray(self.word_rows)[taken]
+        q = (np.asarray(self.word_counts)[taken] / np.asarray(self.totals)[rows]).astype(np.float32)
+        return Meeting(self, keys, rows, used, q, q * np.log2(q))
 
     def exact(self, profile: Profile, rows: Ints) -> Floats:
         """Return the rounded distances of some rows to a profile."""
@@ -181,49 +184,67 @@ class CommunityWords:
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """Everybody's use of some words: who, which of the words, their share q of it, and q log2 q."""
+    """Everybody's use of some words: who, their share q of it, and q log2 q, word after word."""
 
     words: CommunityWords
     keys: Keys
     rows: NDArray[np.int32]
-    columns: Ints
-    q: Floats
-    q_log_q: Floats
+    used: Ints
+    """How many of the entries each word has."""
+    q: Singles
+    q_log_q: Singles
 
-    def within(self, profile: Profile, limit: float) -> NDArray[np.bool_]:
-        """Say of each row whether it is at most `limit` from a profile made of these words only."""
-        count = len(self.words)
-        if profile.empty or limit != limit:
-            return np.zeros(count, bool)
-        squares = 1.0 - self._resemblance(profile)
-        inside = squares <= limit**2
-        doubtful = np.flatnonzero(np.abs(squares - limit**2) <= DOUBTFUL)
-        # Whoever shares no word is at distance 1, exactly.
-        doubtful = doubtful[squares[doubtful] < 1.0] if limit == 1.0 else doubtful
-        if doubtful.size:
-            inside[doubtful] = self.words.exact(profile, doubtful) <= rounded(np.float64(limit))
-        return np.asarray(inside)
-
-    def _resemblance(self, profile: Profile) -> Floats:
-        """Return ``1 - d**2`` of each row, up to rounding."""
-        p = profile.shares_at(self.keys)
-        p_log_p = np.zeros(len(p))
-        used = p > 0
-        p_log_p[used] = p[used] * np.log2(p[used])
-        both = p[self.columns] + self.q
-        terms = both * np.log2(both) - p_log_p[self.columns] - self.q_log_q
-        if not used.all():
-            terms[~used[self.columns]] = 0.0
-        return np.asarray(np.bincount(self.rows, weights=terms, minlength=len(self.words)) / 2)
+    def nearness(self, profile: Profile) -> Nearness:
+        """Compare everybody with a profile that is made of these words only."""
+        p = profile.shares_at(self.keys).astype(np.float32)
+        p_log_p = np.zeros(len(p), np.float32)
+        np.log2(p, out=p_log_p, where=p > 0)
+        p_log_p *= p
+        both = np.repeat(p, self.used)
+        alone = None if p.all() else both == 0
+        both += self.q
+        terms = np.log2(both)
+        terms *= both
+        terms -= np.repeat(p_log_p, self.used)
+        terms -= self.q_log_q
+        if alone is not None:
+            terms[alone] = 0.0
+        shared = np.bincount(self.rows, weights=terms, minlength=len(self.words)) / 2
+        return Nearness(self.words, profile, 1.0 - shared)
 
     def average(self, without: int | None) -> Floats:
         """Return the average share of each of the words over all rows but one."""
         others = len(self.words) - (without is not None)
         kept = self.rows != (-1 if without is None else without)
-        total = np.bincount(self.columns[kept], weights=self.q[kept], minlength=len(self.keys))
+        total = np.bincount(self._columns[kept], weights=self.q[kept], minlength=len(self.keys))
         return np.asarray(total / max(others, 1))
 
     def users(self, without: int | None) -> Ints:
         """Return how many rows but one use each of the words."""
         kept = self.rows != (-1 if without is None else without)
-        return np.bincount(self.columns[kept], minlength=len(self.keys))
+        return np.bincount(self._columns[kept], minlength=len(self.keys))
+
+    @cached_property
+    def _columns(self) -> Ints:
+        return np.repeat(np.arange(len(self.keys)), self.used)
+
+
+@dataclass(frozen=True, eq=False)
+class Nearness:
+    """Everybody's squared distance to one profile, in single precision, and how to be sure."""
+
+    words: CommunityWords
+    profile: Profile
+    squares: Floats
+
+    def within(self, limit: float) -> NDArray[np.bool_]:
+        """Say of each row whether it is at most `limit` away."""
+        if self.profile.empty or limit != limit:
+            return np.zeros(len(self.words), bool)
+        inside = self.squares <= limit**2
+        doubtful = np.flatnonzero(np.abs(self.squares - limit**2) <= DOUBTFUL)
+        # Whoever shares no word is at distance 1, exactly.
+        doubtful = doubtful[self.squares[doubtful] != 1.0]
+        if doubtful.size:
+            inside[doubtful] = self.words.exact(self.profile, doubtful) <= rounded(np.float64(limit))
+        return np.asarray(inside)

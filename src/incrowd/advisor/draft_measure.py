@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.advisor.community_topics import CommunityTopics, PostScorer, Weeks, rank
-from incrowd.advisor.community_words import CommunityWords, Floats, Meeting, Profile, distance
+from incrowd.advisor.community_words import CommunityWords, Floats, Meeting, Nearness, Profile, distance
 from incrowd.advisor.draft_answer import Change
 from incrowd.advisor.prepare import Shelf
 from incrowd.advisor.spec import AdvisorOptions
@@ -151,7 +151,7 @@ class Bench:
         return self._inside(self.now.profile)
 
     def _inside(self, profile: Profile) -> NDArray[np.bool_]:
-        inside = self.here.within(profile, self.options.radius)
+        inside = self.here.nearness(profile).within(self.options.radius)
         if self.row is not None:
             inside[self.row] = False
         return inside
@@ -181,9 +181,12 @@ class Bench:
         return {other.community: other.words.meeting(self._all.keys) for other in self.elsewhere}
 
     @cached_property
-    def _from_there(self) -> dict[str, Meeting]:
-        """Who in this community uses the words of the person's profiles elsewhere."""
-        return {other.community: self.words.meeting(other.profile.keys) for other in self.elsewhere}
+    def _from_there(self) -> dict[str, Nearness]:
+        """How near everybody in this community is to the person's profiles elsewhere; no draft changes that."""
+        return {
+            other.community: self.words.meeting(other.profile.keys).nearness(other.profile)
+            for other in self.elsewhere
+        }
 
     def _links(self, state: State, other: Elsewhere) -> Iterator[Finding]:
         limit = distance(state.profile, other.profile)
@@ -216,8 +219,8 @@ class Bench:
 
     def _matching(self, profile: Profile, other: Elsewhere, target: str, limit: float) -> NDArray[np.bool_]:
         if target == other.community:
-            return self._there[other.community].within(profile, limit)
-        return self._from_there[other.community].within(other.profile, limit)
+            return self._there[other.community].nearness(profile).within(limit)
+        return self._from_there[other.community].within(limit)
 
     # Exposure
 
