@@ -6,11 +6,8 @@ one ledger are decided one after the other; different ledgers do not wait for ea
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from pathlib import Path
 from threading import Lock, RLock
 from time import time
@@ -42,7 +39,8 @@ from incrowd.gateway.noise import Noise
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query, checked_query
 from incrowd.gateway.secret import open_secret
-from incrowd.gateway.snapshot import Snapshot, load_prints, load_snapshot, save_prints
+from incrowd.gateway.snapshot import Snapshot
+from incrowd.gateway.snapshots import Snapshots
 
 __all__ = ["Answer", "Client", "Defences", "Explanation", "Gateway", "Outcome", "Suppressor", "ValueDecision"]
 
@@ -90,8 +88,7 @@ class Gateway:
         Disk().make_folder(state, PRIVATE_FOLDER)
         secret = open_secret(state)
         self.policy, self.ledger = policy, Ledger(state)
-        self._database, self._state, self._clock, self._defences = database, state, clock, defences
-        self._prints_key = secret.key("fingerprints")
+        self.database, self._clock, self._defences = database, clock, defences
         self._order = Noise(secret.key("order"), 0)
         noise = Noise(secret.key("noise"), policy.release.noise)
         self._rules = Rules(policy, noise, solver or InThisProcess(), secret.key("ties"), defences)
@@ -102,9 +99,16 @@ class Gateway:
         self._ledgers: Cache[Earlier] = Cache(budget // 2, lambda earlier: earlier.nbytes)
         self._locks: dict[str, RLock] = {}
         self._lock, self._refreshing = Lock(), Lock()
-        self._changes: dict[tuple[int, int, str], NDArray[np.bool_] | None] = {}
         database.open(state, secret.key("snapshots").hex()[:8], policy.limits.database_seconds)
-        self.snapshot = self._current() or self._take()
+        self._snapshots = Snapshots(
+            database=database,
+            policy=policy,
+            ledger=self.ledger,
+            folder=state / "prints",
+            key=secret.key("fingerprints"),
+            account_age=defences.account_age,
+        )
+        self.snapshot = self._snapshots.current() or self._snapshots.take(clock())
 
     def __repr__(self) -> str:
         return f"Gateway({self.snapshot!r})"
@@ -169,6 +173,10 @@ class Gateway:
             values=tuple(values),
         )
 
+    def sizes(self, filter: str) -> NDArray[np.int64]:
+        """Tell the provider how many people share each value of a filter."""
+        return self.database.sizes(self.snapshot.number, filter)
+
     @property
     def due(self) -> bool:
         """True once the policy's period has passed since the last snapshot."""
@@ -178,12 +186,12 @@ class Gateway:
     def refresh(self) -> int:
         """Take a new snapshot and answer from it from now on; return its number."""
         with self._refreshing:
-            self.snapshot = self._take()
+            self.snapshot = self._snapshots.take(self._clock())
             return self.snapshot.number
 
     def close(self) -> None:
         """Close the database and the ledger."""
-        self._database.close()
+        self.database.close()
         self.ledger.close()
 
     # Deciding
@@ -211,7 +219,7 @@ class Gateway:
             return proposal.rule, ()
         if self._defences.differencing and earlier.too_close(attribute, group, q):
             return TOO_CLOSE, ()
-        if self._defences.batching and earlier.nearly_same(attribute, group, q, self._changed):
+        if self._defences.batching and earlier.nearly_same(attribute, group, q, self._snapshots.changed):
             return TOO_CLOSE, ()
         if not (self._defences.joint and self._defences.q):
             return "", proposal.codes
@@ -223,7 +231,7 @@ class Gateway:
         """An earlier answer stays until enough people have changed."""
         if not self._defences.batching:
             return None
-        nearly = earlier.nearly_same(query.attribute, group, self.policy.release.q, self._changed)
+        nearly = earlier.nearly_same(query.attribute, group, self.policy.release.q, self._snapshots.changed)
         return next((entry for entry in reversed(nearly) if entry.key == query.key), None)
 
     def _repeat(
@@ -307,7 +315,7 @@ class Gateway:
         key = (snapshot.number, Query("", query.where).key)
         group = self._groups.get(key)
         if group is None:
-            group = Group(self._database.members(snapshot.number, query.where))
+            group = Group(self.database.members(snapshot.number, query.where))
             self._groups.put(key, group)
         return group
 
@@ -332,22 +340,11 @@ class Gateway:
         scope = self._scope(client)
         earlier = self._ledgers.get((scope, snapshot.number))
         if earlier is None:
-            entries = self.ledger.told(scope, self._oldest(snapshot.number))
+            entries = self.ledger.told(scope, self._snapshots.oldest(snapshot.number))
             together = self.policy.release.joint == "all"
             earlier = Earlier.of(snapshot, self._rules.base, together, entries)
             self._ledgers.put((scope, snapshot.number), earlier)
         return earlier
-
-    def _changed(self, origin: int, attribute: str) -> NDArray[np.bool_] | None:
-        """Who lists something else now than in an earlier snapshot."""
-        snapshot = self.snapshot
-        key = (snapshot.number, origin, attribute)
-        if key not in self._changes:
-            then = load_prints(self._state / "prints", origin, attribute)
-            now = snapshot.attributes[attribute].prints(self._prints_key)
-            then = None if then is None else np.pad(then, (0, snapshot.size - len(then)))
-            self._changes[key] = None if then is None else then != now
-        return self._changes[key]
 
     def _scope(self, client: Client) -> str:
         return EVERYONE if self.policy.budget.scope == "everyone" else client.organisation
@@ -355,54 +352,6 @@ class Gateway:
     def _lock_of(self, scope: str) -> RLock:
         with self._lock:
             return self._locks.setdefault(scope, RLock())
-
-    # Snapshots
-
-    def _current(self) -> Snapshot | None:
-        """Return the snapshot that was in use before, if it is still there and of the same tables."""
-        known, kept = self.ledger.snapshot(), self._database.snapshots()
-        if known is None or not kept or known[0] != kept[-1] or known[2] != self._source():
-            return None
-        return load_snapshot(self._database, known[0], self.policy)
-
-    def _take(self) -> Snapshot:
-        now = self._clock()
-        cutoff = None
-        if self.policy.database.created and self._defences.account_age:
-            oldest = timedelta(days=self.policy.accounts.min_age_days)
-            cutoff = (datetime.fromtimestamp(now, UTC) - oldest).replace(tzinfo=None)
-        known = self.ledger.snapshot()
-        number = 1 + max([known[0] if known else 0, *self._database.snapshots()])
-        self._database.take(number, self.policy.database, cutoff)
-        snapshot = load_snapshot(self._database, number, self.policy)
-        save_prints(self._state / "prints", snapshot, self._prints_key)
-        self.ledger.begin(number, now, self._source())
-        self._forget(number)
-        return snapshot
-
-    def _forget(self, number: int) -> None:
-        """Drop what is no longer needed; the last snapshot but one stays for questions that are under way."""
-        for old in self._database.snapshots():
-            if old < number - 1:
-                self._database.drop(old)
-        needed = self.ledger.forget(self._oldest(number)) | {number - 1, number}
-        for path in (self._state / "prints").glob("*.npz"):
-            if int(path.stem) not in needed:
-                path.unlink()
-        self._changes.clear()
-
-    def _oldest(self, number: int) -> int:
-        return number - self.policy.snapshots.history + 1
-
-    def _source(self) -> bytes:
-        """16 bytes that stand for the tables and columns that snapshots are made of."""
-        database = self.policy.database
-        plain = [database.users, database.id, database.created, self.policy.accounts.min_age_days]
-        filters = sorted((name, one.column, one.type) for name, one in database.filters.items())
-        attributes = sorted(
-            (name, one.table, one.user, one.value) for name, one in database.attributes.items()
-        )
-        return blake2b(json.dumps([plain, filters, attributes]).encode(), digest_size=16).digest()
 
 
 def _proposal_size(proposal: Proposal) -> int:

@@ -13,8 +13,8 @@ from incrowd.gateway.joint import Clauses, Joint
 from incrowd.gateway.ledger import Entry
 from incrowd.gateway.snapshot import Snapshot
 
-Changed = Callable[[int, str], NDArray[np.bool_] | None]
-"""Snapshot and attribute -> who lists something else now; None if that is no longer known."""
+Changed = Callable[[Snapshot, int, str], NDArray[np.bool_] | None]
+"""Snapshot, earlier snapshot, attribute -> who lists something else now; None if that is no longer known."""
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +84,7 @@ class Earlier:
         differ = how_many(classes ^ words)
         found = []
         for place in np.flatnonzero(differ < q).tolist():
-            moved = changed(older[place].origin, attribute)
+            moved = changed(self.snapshot, older[place].origin, attribute)
             both = members_of(classes[place] & words)
             if moved is None or differ[place] + moved[both].sum() < q:
                 found.append(older[place])

@@ -234,7 +234,7 @@ class Trial:
 
     def _in_answers(self, spots: Ids, answers: list[int]) -> NDArray[np.bool_]:
         """Table spot by answer: does the spot belong to its class?"""
-        earlier = [answer for answer in answers if answer < len(self.joint.answers)]
+        earlier = np.array([one for one in answers if one < len(self.joint.answers)], dtype=np.int64)
         found = self.joint.cells[np.ix_(spots >> 1, earlier)]
         new = (spots & 1).astype(np.bool_)
         return found if len(earlier) == len(answers) else np.column_stack([found, new])

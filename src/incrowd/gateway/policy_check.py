@@ -86,7 +86,7 @@ def _check_names(database: DatabasePolicy) -> None:
 
 
 def _check_ranges(policy: Policy) -> None:
-    ranges = {
+    ranges: dict[str, dict[str, tuple[float, float]]] = {
         "release": {
             "q": (2, 10**6),
             "min_class": (1, 10**9),

@@ -147,7 +147,8 @@ def save_prints(folder: Path, snapshot: Snapshot, key: bytes) -> None:
     disk.make_folder(folder, 0o700)
     scratch = folder / f"{snapshot.number}.scratch"
     with disk.open(scratch, PRIVATE) as file:
-        np.savez(file, **{f"a_{name}": one.prints(key) for name, one in snapshot.attributes.items()})
+        made = {f"a_{name}": one.prints(key) for name, one in snapshot.attributes.items()}
+        np.savez(file, allow_pickle=False, **made)
         disk.sync(file)
     disk.rename(scratch, folder / f"{snapshot.number}.npz")
 

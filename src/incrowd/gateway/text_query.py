@@ -9,17 +9,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlglot import exp, parse, tokenize
-from sqlglot.errors import SqlglotError
-
-from incrowd.errors import InputError
+from incrowd.errors import InputError, MissingExtra
 from incrowd.gateway.check import Limits
 from incrowd.gateway.predicate import EVERYBODY, And, Between, Box, Compare, Not, OneOf, Or, Predicate
 from incrowd.gateway.query import Query, checked_query
 
+try:
+    from sqlglot import exp, parse, tokenize
+    from sqlglot.errors import SqlglotError
+except ImportError:
+    raise MissingExtra("queries in text form", "gateway") from None
+
 PEOPLE = "users"
 """What stands after FROM, whatever the table is called in the database."""
-COMPARISONS = {exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+COMPARISONS: dict[type[exp.Expression], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 TOKENS_PER_NODE = 12
 FORM = (
@@ -112,7 +122,7 @@ class _Reader:
         return And(tuple(parts)) if kind is exp.And else Or(tuple(parts))
 
     def _comparison(self, node: exp.Expression) -> Predicate:
-        op = COMPARISONS.get(type(node))  # type: ignore[call-overload]  # any node may be asked for
+        op = COMPARISONS.get(type(node))
         if op is None:
             raise InputError(FORM)
         left, right = _two(node)

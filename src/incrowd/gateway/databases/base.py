@@ -41,6 +41,9 @@ class Database(Protocol):
     def members(self, number: int, where: Predicate) -> Numbers:
         """Return the numbers of the people for whom a checked condition holds, in rising order."""
 
+    def sizes(self, number: int, filter: str) -> NDArray[np.int64]:
+        """Return how many people share each value of a filter, in no order; for the provider's report."""
+
     def holders(self, number: int, attribute: str) -> Iterator[tuple[str, Numbers]]:
         """Yield each value of an attribute with the numbers of those who list it."""
 

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded, IncrowdError, MissingExtra
 from incrowd.gateway.compile import compile_predicate
@@ -104,6 +105,12 @@ class Postgres:
         with self._reading() as own:
             packed = _first(own.execute(sql, condition.parameters, binary=True))
         return np.sort(_unpacked(packed or b""))
+
+    def sizes(self, number: int, filter: str) -> NDArray[np.int64]:
+        """Return how many people share each value of a filter, in no order."""
+        with self._reading() as own:
+            rows = own.execute(self._dialect.sizes(number, filter)).fetchall()
+        return np.array([row[0] for row in rows], dtype=np.int64)
 
     def holders(self, number: int, attribute: str) -> Iterator[tuple[str, Numbers]]:
         """Yield each value of an attribute with the numbers of those who list it."""

@@ -40,6 +40,11 @@ class Dialect:
         """Name the table of a snapshot's attribute."""
         return f"{self.schema}values_{number:d}_{column(attribute)}"
 
+    def sizes(self, number: int, filter: str) -> str:
+        """Count the people of each class that a filter makes."""
+        name = column(filter)
+        return f"SELECT count(*) FROM {self.users(number)} WHERE {name} IS NOT NULL GROUP BY {name}"
+
     def select(self, one: Select) -> str:
         """Read a source table; a cutoff for `created` is the only parameter."""
         listed = ", ".join(
