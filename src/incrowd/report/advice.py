@@ -28,7 +28,7 @@ def person_report_page(report: PersonReport) -> str:
 
 def json_link(data: Mapping[str, Any]) -> str:
     """Return a link that holds the data itself, to be saved without a script or a request."""
-    text = json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return "data:application/json;base64," + base64.b64encode(text.encode()).decode()
 
 

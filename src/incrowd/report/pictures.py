@@ -69,7 +69,7 @@ def crowd_picture(fits: float, total: float, adversary: str) -> CrowdPicture:
     scale = "" if each == 1 else f" One dot stands for about {say_number(round(each))} people."
     others = (
         "nobody else fits what they see"
-        if fits <= 1
+        if round(fits, 1) <= 1
         else f"{say_number(round(fits, 1))} of {say_number(total)} people, you included, fit what they see"
     )
     return CrowdPicture(dots, f"For {adversary}, {others}.{scale}", fits, total)
@@ -107,6 +107,11 @@ class Bar:
     width: float
     sign: str
     """plus or minus."""
+
+    @property
+    def rest(self) -> bool:
+        """True for the part that holds what is not shown one by one."""
+        return self.what.endswith(" more")
 
 
 def evidence_bars(evidence: Sequence[Evidence]) -> tuple[Bar, ...]:
@@ -181,7 +186,7 @@ def helps(effect: Effect) -> str:
     """Say whether a change makes things better, worse or neither; gone profiles cannot be assessed."""
     if math.isnan(effect.after):
         return "gone"
-    if effect.after == effect.before:
+    if say_amount(effect.after, effect.unit) == say_amount(effect.before, effect.unit):
         return "same"
     higher = effect.after > effect.before
     return "better" if higher == (effect.direction is Direction.HIGHER_IS_SAFER) else "worse"

@@ -15,6 +15,8 @@ from incrowd.report import pictures
 from incrowd.result import Evidence, say_number
 
 MOST_EVIDENCE = 10
+MOST_FINDINGS = 12
+"""Shown in full a question; the others in a table."""
 
 
 def environment(loader: BaseLoader) -> Environment:
@@ -29,13 +31,17 @@ def environment(loader: BaseLoader) -> Environment:
         "has_minus": lambda evidence: any(part.contribution < 0 for part in evidence),
         "has_text": lambda posts: any(post.text for post in posts),
         "helps": pictures.helps,
+        "levels_change": lambda effects: [one for one in effects if one.level_before != one.level_after],
+        "levels_stay": lambda effects: [one for one in effects if one.level_before == one.level_after],
         "number": say_number,
         "plain": say_plain,
+        "sentence": say_sentence,
         "slug": lambda words: str(words).replace(" ", "-"),
         "strongest": strongest,
         "sweep": pictures.sweep,
         "worst_crowd": pictures.worst_crowd,
     }
+    made.globals["most_findings"] = MOST_FINDINGS
     return made
 
 
@@ -48,6 +54,11 @@ def report_templates() -> Environment:
 def say_day(time: int | None) -> str:
     """Write a time as a day, in UTC."""
     return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
+
+
+def say_sentence(words: str) -> str:
+    """Write words as a sentence: a capital first, a full stop last."""
+    return words[:1].upper() + words[1:].rstrip(".") + "."
 
 
 def say_plain(value: Any) -> str:

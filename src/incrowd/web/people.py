@@ -13,7 +13,7 @@ from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError, InputError
 from incrowd.web.desk import Desk, Gone, attached, document, wants_part
 from incrowd.web.jobs import explain
-from incrowd.web.what_if import Wish, effects_between, holdings
+from incrowd.web.what_if import Wish, holdings
 
 THEMES = {name.replace(" ", "-"): name for name in ThemeName}
 
@@ -32,7 +32,7 @@ def routes(desk: Desk) -> APIRouter:
         options = AdvisorOptions(quote_posts=quote)
 
         def work(progress: Progress) -> PersonReport:
-            from incrowd.advisor import assess as ask
+            from incrowd.advisor.assess import assess as ask
 
             return ask(desk.crowd(), person, options=options, progress=progress)
 
@@ -122,7 +122,8 @@ def _communities(desk: Desk, job_id: str) -> list[str]:
 
 
 def _what_if(desk: Desk, job_id: str, wish: Wish, part: bool) -> Response:
-    from incrowd.advisor import what_if
+    from incrowd.advisor.effects import effects
+    from incrowd.advisor.what_if import what_if
 
     report = _report(desk, job_id)
     values: dict[str, Any] = {"answer": None, "effects": (), "problem": ""}
@@ -130,7 +131,7 @@ def _what_if(desk: Desk, job_id: str, wish: Wish, part: bool) -> Response:
         changes = wish.changes(report)
         if changes:
             answer = what_if(desk.crowd(), report.person, changes, options=AdvisorOptions(advice=False))
-            values |= {"answer": answer, "effects": effects_between(report, answer)}
+            values |= {"answer": answer, "effects": list(effects(report.judged, answer.judged).values())}
     except IncrowdError as error:
         values["problem"] = explain(error)
     if part:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from incrowd.advisor.answer import Changes, Effect, Judged, Level, OwnPost, PersonReport
+from incrowd.advisor.answer import Changes, OwnPost, PersonReport
 from incrowd.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,31 +57,6 @@ def holdings(crowd: Crowd, person: str, texts: bool) -> Holdings:
 def _post(row: Mapping[str, Any], texts: bool) -> OwnPost:
     text = row["text"] if texts else None
     return OwnPost(number=row["number"], community=row["community"], time=row["time"], text=text)
-
-
-def effects_between(before: PersonReport, after: PersonReport) -> tuple[Effect, ...]:
-    """Return the findings whose value or level differs, worst first; both were measured."""
-    later = {one.key: one for one in after.judged}
-    found = (_effect(one, later.get(one.key)) for one in before.judged if one.assessment.defined)
-    changed = [one for one in found if one.before != one.after or one.level_before != one.level_after]
-    return tuple(sorted(changed, key=lambda one: -one.level_before.severity))
-
-
-def _effect(before: Judged, after: Judged | None) -> Effect:
-    one = before.assessment
-    return Effect(
-        theme=before.theme,
-        measure=one.measure,
-        subject=one.subject,
-        adversary=one.assumptions.adversary,
-        unit=one.unit,
-        direction=one.direction,
-        before=one.value,
-        after=math.nan if after is None else after.assessment.value,
-        level_before=before.level,
-        level_after=Level.CANNOT_TELL if after is None else after.level,
-        exact=one.exact and (after is None or after.assessment.exact),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
