@@ -106,6 +106,7 @@ def test_replies_leave_at_multiples_of_the_deadline() -> None:
     assert [clock.due(taken) for taken in (0.0, 0.1, 0.11, 0.29, 9.0)] == pytest.approx(
         [0.1, 0.1, 0.2, 0.3, 0.3]
     )
+    assert ReplyClock.within(0.1, 3.05).last == pytest.approx(3.1)
     assert [clock.kept(taken) for taken in (0.0, 0.11, 9.0)] == ["first", "later", "missed"]
 
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.gateway.answer import Answer
 from incrowd.gateway.audit import Audit
+from incrowd.gateway.ledger import Entry, Ledger
 from incrowd.gateway.report import activity_report, attribute_support, filter_support
 from incrowd.gateway.secret import open_secret
+from incrowd.measures.release import HolderIndex
 
 
 def record(client: str, outcome: str, released: int = 0, query: str = "ab", **more: Any) -> dict[str, Any]:
@@ -55,6 +58,45 @@ def test_activity_is_counted_by_client_and_attribute(tmp_path: Path) -> None:
     assert report.audit.intact
 
 
+def test_decisions_come_from_the_ledger(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    for number, (values, withheld, rule) in enumerate(
+        [(("a", "b"), 3, ""), ((), 5, "small"), ((), 1, "small")]
+    ):
+        ledger.record(
+            Entry(
+                asked=1.0,
+                client="dashboard",
+                organisation="lab",
+                scope="lab",
+                snapshot=1,
+                origin=1,
+                attribute="movies",
+                key=bytes([number]),
+                question="",
+                digest=b"",
+                people=None,
+                class_size=30,
+                withheld=withheld,
+                rule=rule,
+                fresh=True,
+                body=Answer(values).body,
+            )
+        )
+    ledger.close()
+    report = activity_report(tmp_path, open_secret(tmp_path))
+    assert [one.to_dict() for one in report.decisions] == [
+        {
+            "name": "dashboard",
+            "organisation": "lab",
+            "decided": 3,
+            "denied": {"small": 2},
+            "released": 2,
+            "withheld": 9,
+        }
+    ]
+
+
 def test_no_log_is_an_empty_report(tmp_path: Path) -> None:
     report = activity_report(tmp_path, open_secret(tmp_path))
     assert report.to_dict() == {
@@ -62,14 +104,16 @@ def test_no_log_is_an_empty_report(tmp_path: Path) -> None:
         "last": "",
         "clients": [],
         "attributes": [],
+        "decisions": [],
         "audit": {"records": 0, "intact": True, "problem": ""},
     }
 
 
 def test_support_counts_values_by_hand() -> None:
-    everybody = np.arange(40, dtype=np.int32)
-    holders = [("common", everybody), ("half", everybody[:20]), ("rare", everybody[:3])]
-    found = attribute_support("movies", holders, key=b"k", thresholds=(3, 10, 30, 50))
+    holders = {"common": range(40), "half": range(20), "rare": range(3)}
+    found = attribute_support(
+        "movies", HolderIndex.from_holders(holders), key=b"k", thresholds=(3, 10, 30, 50)
+    )
     assert (found.people, found.values, found.entries) == (40, 3, 63)
     assert found.commonest == (1.0, 0.5, 0.075)
     assert [(one.q, one.frequent) for one in found.at] == [(3, 3), (10, 2), (30, 1), (50, 0)]
@@ -80,7 +124,7 @@ def test_support_counts_values_by_hand() -> None:
 
 
 def test_an_attribute_nobody_lists_supports_nothing() -> None:
-    found = attribute_support("movies", [], key=b"k", thresholds=(5,))
+    found = attribute_support("movies", HolderIndex.from_holders({}), key=b"k", thresholds=(5,))
     assert (found.values, found.people, found.largest_q) == (0, 0, 0)
 
 

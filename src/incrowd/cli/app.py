@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 from incrowd.cli.anonymity import anonymity
+from incrowd.cli.assess import assess
 from incrowd.cli.belief import app as belief
 from incrowd.cli.console import complain
 from incrowd.cli.count import count
 from incrowd.cli.demo import demo
 from incrowd.cli.draft import draft
 from incrowd.cli.exposure import app as exposure
+from incrowd.cli.gateway import app as gateway
 from incrowd.cli.info import info
 from incrowd.cli.ingest import ingest
 from incrowd.cli.linkability import linkability
@@ -56,10 +58,12 @@ app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options"
 app.command()(count)
 app.command()(anonymity)
 app.command()(linkability)
+app.command()(assess)
 app.command()(draft)
 app.add_typer(microdata, name="microdata")
 app.add_typer(belief, name="belief")
 app.add_typer(release, name="release")
+app.add_typer(gateway, name="gateway")
 app.add_typer(exposure, name="exposure")
 app.add_typer(study, name="study")
 

@@ -83,9 +83,10 @@ def _suppress(holders: Any, threshold: int, options: Any) -> Any:
     from incrowd.measures.release import suppress
 
     try:
-        return suppress(holders, threshold, options=options)
+        found = suppress(holders, threshold, options=options)
     except (MemoryError, IncrowdError):
         return None
+    return None if found.reason.startswith("over_budget") else found
 
 
 def cap_memory(more: int) -> None:

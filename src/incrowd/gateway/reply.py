@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import shake_256
+from math import ceil
 from typing import Any
 
 SMALLEST = 4096
@@ -61,6 +62,11 @@ class ReplyClock:
 
     deadline: float
     multiples: int = 4
+
+    @classmethod
+    def within(cls, deadline: float, seconds: float) -> ReplyClock:
+        """Return the clock that waits for decisions of up to so many seconds."""
+        return cls(deadline=deadline, multiples=max(4, ceil(seconds / deadline)))
 
     @property
     def last(self) -> float:

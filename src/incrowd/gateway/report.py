@@ -1,15 +1,15 @@
 """What the provider sees: who asked what and got how much, and how much each attribute can give at all.
 
-Activity comes from the audit log, which holds no values. Support comes from the current snapshot and is
-Figs. 4 and 5 of paper 001 for this database: how many people share a value, how large the classes are, and
-what could leave at each threshold.
+Activity comes from the audit log, which holds no values; what was withheld and why, from the ledger. Support
+comes from the current snapshot and is Figs. 4 and 5 of paper 001 for this database: how many people share a
+value, how large the classes are, and what could leave at each threshold.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.gateway.audit import AuditCheck, check_audit, read_audit
+from incrowd.gateway.ledger import Ledger
 from incrowd.measures.release import Budget, HolderIndex, SuppressOptions
 from incrowd.measures.release.assess import releasable
 
 if TYPE_CHECKING:
+    from incrowd.gateway.core import Gateway
+    from incrowd.gateway.policy import Policy
     from incrowd.gateway.secret import Secret
 
 THRESHOLDS = (2, 3, 5, 10, 20, 27, 50)
@@ -50,6 +53,25 @@ class Activity:
     """Different questions among those understood."""
     released: int
     """Values sent, repeats counted each time."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready types."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decisions:
+    """How the different questions of one client were decided; repeats are not decided again."""
+
+    name: str
+    organisation: str
+    decided: int
+    denied: dict[str, int]
+    """Rule -> questions of which it let nothing leave."""
+    released: int
+    """Values that left, over all questions."""
+    withheld: int
+    """Values of these classes that did not."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready types."""
@@ -125,6 +147,18 @@ class Support:
             "filters": [one.to_dict() for one in self.filters],
         }
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Support:
+        """Read what `to_dict` wrote."""
+        attributes, filters = [], []
+        for one in plain["attributes"]:
+            at = tuple(Releasable(**row) for row in one["at"])
+            kept = {name: value for name, value in one.items() if name != "largest_q"}
+            attributes.append(AttributeSupport(**{**kept, "at": at, "commonest": tuple(one["commonest"])}))
+        for one in plain["filters"]:
+            filters.append(FilterSupport(**{**one, "at_least": tuple(map(tuple, one["at_least"]))}))
+        return cls(snapshot=plain["snapshot"], attributes=tuple(attributes), filters=tuple(filters))
+
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayReport:
@@ -134,6 +168,7 @@ class GatewayReport:
     last: str
     clients: tuple[Activity, ...]
     attributes: tuple[Activity, ...]
+    decisions: tuple[Decisions, ...]
     audit: AuditCheck
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,12 +178,13 @@ class GatewayReport:
             "last": self.last,
             "clients": [one.to_dict() for one in self.clients],
             "attributes": [one.to_dict() for one in self.attributes],
+            "decisions": [one.to_dict() for one in self.decisions],
             "audit": self.audit.to_dict(),
         }
 
 
 def activity_report(state: Path, secret: Secret) -> GatewayReport:
-    """Read the audit log once and count."""
+    """Read audit log and ledger once and count."""
     tallies: dict[tuple[str, str, str], _Tally] = {}
     first = last = ""
     for record in read_audit(state):
@@ -163,6 +199,7 @@ def activity_report(state: Path, secret: Secret) -> GatewayReport:
         last=last,
         clients=tuple(_activities(tallies, "client")),
         attributes=tuple(_activities(tallies, "attribute")),
+        decisions=tuple(_decisions(state)),
         audit=check_audit(state, secret.key("audit")),
     )
 
@@ -197,16 +234,56 @@ def _activities(tallies: dict[tuple[str, str, str], _Tally], kind: str) -> Itera
             )
 
 
+def _decisions(state: Path) -> list[Decisions]:
+    found: dict[tuple[str, str], Decisions] = {}
+    ledger = Ledger(state)
+    try:
+        for entry in ledger.replay():
+            who = (entry.organisation, entry.client)
+            old = found.get(who) or Decisions(
+                name=entry.client,
+                organisation=entry.organisation,
+                decided=0,
+                denied={},
+                released=0,
+                withheld=0,
+            )
+            denied = (
+                {**old.denied, entry.rule: old.denied.get(entry.rule, 0) + 1} if entry.rule else old.denied
+            )
+            found[who] = replace(
+                old,
+                decided=old.decided + 1,
+                denied=denied,
+                released=old.released + len(entry.values),
+                withheld=old.withheld + entry.withheld,
+            )
+    finally:
+        ledger.close()
+    return [found[who] for who in sorted(found)]
+
+
+def support_of(gateway: Gateway, policy: Policy, key: bytes) -> Support:
+    """Measure what the current snapshot can give, attribute by attribute and filter by filter."""
+    snapshot = gateway.snapshot
+    return Support(
+        snapshot=snapshot.number,
+        attributes=tuple(
+            attribute_support(name, one.index, key=key) for name, one in snapshot.attributes.items()
+        ),
+        filters=tuple(filter_support(name, gateway.sizes(name)) for name in policy.database.filters),
+    )
+
+
 def attribute_support(
     name: str,
-    holders: Iterable[tuple[str, NDArray[np.int32]]],
+    index: HolderIndex,
     *,
     key: bytes,
     thresholds: Sequence[int] = THRESHOLDS,
     seconds: float = SECONDS,
 ) -> AttributeSupport:
     """Measure how much of an attribute could leave at each threshold."""
-    index = _index(holders)
     options = SuppressOptions(key=key, budget=Budget(seconds=seconds))
     supports = np.sort(index.supports)[::-1]
     people = len(np.unique(index.members))
@@ -240,14 +317,3 @@ def filter_support(name: str, sizes: NDArray[np.int64]) -> FilterSupport:
         half=int(np.searchsorted(reached, total / 2)) + 1 if total else 0,
         at_least=tuple((size, int((falling >= size).sum())) for size in CLASS_SIZES),
     )
-
-
-def _index(holders: Iterable[tuple[str, NDArray[np.int32]]]) -> HolderIndex:
-    values, members = [], []
-    for value, numbers in holders:
-        values.append(value)
-        members.append(numbers)
-    starts = np.concatenate([[0], np.cumsum([len(numbers) for numbers in members])]).astype(np.int64)
-    flat = np.concatenate([np.empty(0, np.int32), *members]).astype(np.int32)
-    users = int(flat.max()) + 1 if len(flat) else 0
-    return HolderIndex(tuple(values), starts, flat, users)

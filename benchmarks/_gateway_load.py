@@ -1,0 +1,178 @@
+"""Requests for the gateway's benchmark: good, bad and hostile, at a steady rate, over plain sockets.
+
+Open loop: a request starts when its time has come, whether or not earlier ones are back, and its latency counts
+from then, so that a stall is not hidden. Run as a process of its own, the load cannot share a lock with what it
+measures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+CONNECTIONS = 160
+CITIES = [f"city {number}" for number in range(1, 61)]
+Question = tuple[str, bytes]
+"""Key of the client, body."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    port: int
+    keys: list[str]
+    seconds: float
+    rate: float
+    seed: int
+    keep: bool = False
+    """Keep every reply, to compare it later."""
+    replay: dict[Question, bytes] | None = None
+    """Ask exactly these questions instead."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    kind: str
+    status: int
+    seconds: float
+    filled: bool
+
+
+@dataclass
+class Done:
+    outcomes: list[Outcome] = field(default_factory=list)
+    kept: dict[Question, bytes] = field(default_factory=dict)
+    watched: list[int] = field(default_factory=list)
+    errors: int = 0
+    seconds: float = 0.0
+
+
+def run_load(
+    load: Load, *, watch: Callable[[], int] | None = None, kill: tuple[int, float] | None = None
+) -> Done:
+    return asyncio.run(_run(load, watch, kill))
+
+
+async def _run(load: Load, watch: Callable[[], int] | None, kill: tuple[int, float] | None) -> Done:
+    draw, done, loop = random.Random(load.seed), Done(), asyncio.get_running_loop()
+    idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    tasks: set[asyncio.Task[None]] = set()
+    if kill:
+        loop.call_later(kill[1], os.kill, kill[0], signal.SIGKILL)
+    started, watched, number = loop.time(), -1.0, 0
+    questions = list(load.replay) if load.replay is not None else None
+    total = len(questions) if questions is not None else int(load.seconds * load.rate)
+    while number < total:
+        due = started + number / load.rate
+        if (wait := due - loop.time()) > 0:
+            await asyncio.sleep(wait)
+        kind, key, body = (
+            ("repeat", *questions[number]) if questions is not None else request(draw, load.keys)
+        )
+        task = asyncio.create_task(_ask(load, kind, key, body, due, idle, done))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        number += 1
+        if watch and loop.time() - watched > 1:
+            watched = loop.time()
+            done.watched.append(watch())
+    if tasks:
+        await asyncio.wait(tasks)
+    done.seconds = loop.time() - started
+    for _, writer in idle:
+        writer.close()
+    return done
+
+
+async def _ask(
+    load: Load,
+    kind: str,
+    key: str,
+    body: bytes,
+    due: float,
+    idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]],
+    done: Done,
+) -> None:
+    try:
+        reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", load.port)
+        head = f"POST /v1/query HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n"
+        writer.write(
+            f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+        )
+        answer = await reader.readuntil(b"\r\n\r\n")
+        status = int(answer[9:12])
+        length = next(
+            int(line[15:]) for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length:")
+        )
+        reply = await reader.readexactly(length)
+    except (OSError, asyncio.IncompleteReadError, ValueError):
+        done.errors += 1
+        return
+    seconds = asyncio.get_running_loop().time() - due
+    done.outcomes.append(Outcome(kind, status, seconds, not reply.startswith(b'{"values": []')))
+    if load.keep and status == 200:
+        done.kept[key, body] = reply
+    if b"connection: close" in answer.lower():
+        writer.close()
+    elif len(idle) < CONNECTIONS:
+        idle.append((reader, writer))
+    else:
+        writer.close()
+
+
+def request(draw: random.Random, keys: list[str]) -> tuple[str, str, bytes]:
+    """Draw a kind of request, a client and a body."""
+    key, chance = draw.choice(keys), draw.random()
+    if chance < 0.75:
+        return "repeat", key, question(draw.choice(CITIES[:12]), 20 + 10 * draw.randrange(5), 200)
+    if chance < 0.80:
+        return "fresh", key, question(draw.choice(CITIES), draw.randrange(16, 80), draw.randrange(16, 95))
+    if chance < 0.90:
+        return "bad", *bad(draw, key)
+    return "hostile", key, hostile(draw)
+
+
+def question(city: str, low: int, high: int) -> bytes:
+    parts = [{"column": "city", "op": "=", "value": city}, {"column": "age", "op": ">=", "value": low}]
+    parts.append({"column": "age", "op": "<", "value": high})
+    return json.dumps({"attribute": "movies", "where": {"and": parts}}).encode()
+
+
+def bad(draw: random.Random, key: str) -> tuple[str, bytes]:
+    """Mistakes: broken JSON, unknown names, no key, too much, not allowed."""
+    return draw.choice(
+        [
+            (key, b'{"attribute": '),
+            (key, b'{"attribute": "salaries"}'),
+            (key, b'{"attribute": "movies", "where": {"column": "name", "op": "=", "value": "x"}}'),
+            (key, b"[" * 15_000),
+            (key, b'{"attribute": "movies", "padding": "' + b"x" * 20_000 + b'"}'),
+            (key[:-1] + "~", b"{}"),
+            (key, b'{"text": "DROP TABLE people"}'),
+            (key, b'{"attribute": "movies", "where": {"not": {"column": "age", "op": "<", "value": 20}}}'),
+        ]
+    )
+
+
+def hostile(draw: random.Random) -> bytes:
+    """Differencing neighbours, wide lists, deep trees, injection in literals."""
+    what = draw.randrange(4)
+    if what == 0:  # classes that differ by a few people
+        low = draw.randrange(16, 80)
+        return question(draw.choice(CITIES[:6]), low, low + draw.randrange(1, 3))
+    if what == 1:
+        where: object = {"column": "city", "in": draw.sample(CITIES, draw.randrange(2, 50))}
+    elif what == 2:
+        where = {"column": "age", "op": "<", "value": draw.randrange(16, 90)}
+        for depth in range(6):
+            where = {
+                ("and", "or")[depth % 2]: [where, {"column": "age", "op": ">", "value": draw.randrange(90)}]
+            }
+    else:
+        word = draw.choice(["' OR 1=1 --", "city 1'; ATTACH 'x'", "%s%s%n", "read_csv('/etc/passwd')"])
+        where = {"column": "city", "op": "=", "value": word + str(draw.randrange(50))}
+    return json.dumps({"attribute": "movies", "where": where}).encode()

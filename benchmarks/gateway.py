@@ -1,0 +1,244 @@
+"""The gateway under load: 100,000 people, mixed good, bad and hostile requests from a second process, kill -9.
+
+Bars, on DuckDB and on PostgreSQL: 200 requests a second sustained on 2 cores with cached snapshots, p99 under
+250 ms (replies leave on a fixed deadline, so the fastest takes as long), memory flat over the run, and no entry of
+ledger or audit log lost when the service is killed in the middle, checked by asking everything again.
+
+``python -m benchmarks.gateway --seconds 600`` is the long run; ``--database duckdb`` takes one database only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._gateway_load import Load, Outcome, run_load
+from incrowd.gateway.audit import check_audit, read_audit
+from incrowd.gateway.keys import KeyStore
+from incrowd.gateway.secret import open_secret
+
+USERS, CITIES, MOVIES, LISTED = 100_000, 60, 2_000, 10
+ORGANISATIONS = [f"org{number}" for number in range(20)]
+POLICY = """
+[database]
+users = "people"
+id = "id"
+created = "joined"
+[database.filters]
+city = "text"
+age = "integer"
+[database.attributes.movies]
+table = "likes"
+user = "person"
+value = "movie"
+[budget]
+queries = 1000
+[limits]
+concurrency = 8
+"""
+
+
+def policy_text() -> str:
+    return POLICY + "\n".join(f"[organisations.{name}]" for name in ORGANISATIONS) + "\n"
+
+
+def make_tables() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Made-up people: a few cities hold most of them, a few films are liked by most."""
+    draw = np.random.default_rng(6)
+    city = np.minimum(draw.zipf(1.4, USERS), CITIES)
+    edges = np.cumsum(1 / np.arange(1, MOVIES + 1))
+    movie = np.searchsorted(edges / edges[-1], draw.random(USERS * LISTED))
+    people = {"id": np.arange(USERS), "city": city, "age": draw.integers(16, 90, USERS)}
+    likes = {"person": np.repeat(np.arange(USERS), LISTED), "movie": movie}
+    return people, likes
+
+
+def fill_duckdb(folder: Path) -> str:
+    import duckdb
+    import pyarrow as pa
+
+    people, likes = (pa.table(table) for table in make_tables())
+    with duckdb.connect(str(folder / "people.duckdb")) as database:
+        database.register("p", people)
+        database.register("l", likes)
+        database.execute(
+            "CREATE TABLE people AS SELECT id, 'city ' || city AS city, age, "
+            "TIMESTAMP '2020-01-01' AS joined FROM p"
+        )
+        database.execute("CREATE TABLE likes AS SELECT DISTINCT person, 'film ' || movie AS movie FROM l")
+    return f"duckdb:///{folder}/people.duckdb"
+
+
+def fill_postgresql(folder: Path) -> str:
+    import pgserver
+    import psycopg
+
+    server = pgserver.get_server(folder / "postgresql", cleanup_mode="stop")
+    globals()["_server"] = server  # it stops when it is forgotten
+    people, likes = make_tables()
+    with psycopg.connect(server.get_uri()) as database, database.cursor() as cursor:
+        cursor.execute("CREATE TABLE people (id int, city text, age int, joined timestamp)")
+        cursor.execute("CREATE TABLE likes (person int, movie text)")
+        with cursor.copy("COPY people FROM STDIN") as copy:
+            rows = zip(*(people[name].tolist() for name in ("id", "city", "age")), strict=True)
+            for number, city, age in rows:
+                copy.write_row((number, f"city {city}", age, "2020-01-01"))
+        with cursor.copy("COPY likes FROM STDIN") as copy:
+            for person, movie in set(zip(likes["person"].tolist(), likes["movie"].tolist(), strict=True)):
+                copy.write_row((person, f"film {movie}"))
+    return str(server.get_uri())
+
+
+@contextmanager
+def service(url: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
+    """Run the gateway as its users do, and wait until it listens."""
+    command = [
+        str(Path(sys.executable).with_name("incrowd")),
+        "gateway",
+        "--policy",
+        str(folder / "policy.toml"),
+    ]
+    command += ["--state", str(folder / "state"), "--port", "0", "--admin-port", "0"]
+    environment = {**os.environ, "INCROWD_DATABASE": url}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stderr is not None
+    try:
+        yield (process, *_ports(process))
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.wait(60)
+        process.stderr.close()
+
+
+def _ports(process: subprocess.Popen[str]) -> tuple[int, int]:
+    assert process.stderr is not None
+    for line in process.stderr:
+        words = line.split()
+        if "listening" in line:
+            numbers = [int(word.strip('",}')) for word in words if word.strip('",}').isdigit()]
+            return numbers[0], numbers[1]
+    raise RuntimeError("the gateway did not start")
+
+
+def resident(pid: int) -> int:
+    """Bytes that a process and its children hold."""
+    pids, total = [pid], 0
+    while pids:
+        one = pids.pop()
+        try:
+            status = Path(f"/proc/{one}/status").read_text()
+            pids += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        total += next((int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon")), 0)
+    return total * 1024
+
+
+def sustained(url: str, folder: Path, keys: list[str], seconds: float, rate: float) -> dict[str, object]:
+    """Hold the rate, watch latency and memory."""
+    with service(url, folder) as (process, port, _):
+        run_load(Load(port=port, keys=keys, seconds=min(20, seconds / 2), rate=rate, seed=1))  # fill caches
+        before = cpu_seconds(process.pid)
+        done = run_load(
+            Load(port=port, keys=keys, seconds=seconds, rate=rate, seed=2),
+            watch=lambda: resident(process.pid),
+        )
+        used = cpu_seconds(process.pid) - before
+    half = len(done.watched) // 2
+    return {
+        "requests": len(done.outcomes),
+        "requests_per_s": len(done.outcomes) / done.seconds,
+        "answers": summary([one for one in done.outcomes if one.kind in ("repeat", "fresh", "hostile")]),
+        "refusals": summary([one for one in done.outcomes if one.kind == "bad"]),
+        "statuses": {
+            f"{k} {s}": n for (k, s), n in sorted(Counter((o.kind, o.status) for o in done.outcomes).items())
+        },
+        "answered_share": float(np.mean([one.filled for one in done.outcomes if one.status == 200])),
+        "connection_errors": done.errors,
+        "service_cpu_share": used / done.seconds,
+        "memory_mib": {
+            "start": done.watched[0] / 2**20,
+            "first_half_max": max(done.watched[: half + 1]) / 2**20,
+            "second_half_max": max(done.watched[half:]) / 2**20,
+        },
+    }
+
+
+def cpu_seconds(pid: int) -> float:
+    import psutil
+
+    processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    return sum(sum(one.cpu_times()[:2]) for one in processes)
+
+
+def summary(outcomes: list[Outcome]) -> dict[str, float]:
+    taken = np.array([one.seconds for one in outcomes]) * 1000
+    quantiles = {f"p{q}_ms": float(np.percentile(taken, q)) for q in (1, 50, 99)} if len(taken) else {}
+    return {"requests": len(outcomes), **quantiles, "max_ms": float(taken.max()) if len(taken) else 0.0}
+
+
+def killed(url: str, folder: Path, keys: list[str], rate: float, times: int = 3) -> dict[str, object]:
+    """Kill the service in the middle of its load, then ask all it answered again: the same bytes have to come."""
+    asked = same = lost = 0
+    secret = open_secret(folder / "state")
+    for attempt in range(times):
+        before = sum(1 for _ in read_audit(folder / "state"))
+        with service(url, folder) as (process, port, _):
+            load = Load(port=port, keys=keys, seconds=4, rate=rate, seed=100 + attempt, keep=True)
+            done = run_load(load, kill=(process.pid, 2 + attempt * 0.37))
+        acknowledged = [one for one in done.outcomes if one.status == 200]
+        recorded = sum(1 for _ in read_audit(folder / "state")) - before
+        lost += max(0, len(acknowledged) - recorded)
+        with service(url, folder) as (_, port, _):
+            again = run_load(
+                Load(port=port, keys=keys, seconds=1, rate=rate, seed=0, replay=done.kept, keep=True)
+            )
+        for question, reply in done.kept.items():
+            asked += 1
+            same += again.kept.get(question) == reply
+        assert check_audit(folder / "state", secret.key("audit")).intact
+    return {"kills": times, "answers_asked_again": asked, "same_bytes": same, "audit_records_lost": lost}
+
+
+def on(database: str, seconds: float, rate: float) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        url = {"duckdb": fill_duckdb, "postgresql": fill_postgresql}[database](folder)
+        (folder / "policy.toml").write_text(policy_text())
+        store = KeyStore(folder / "state")
+        keys = [store.add(f"client-{name}", name) for name in ORGANISATIONS]
+        started = time.perf_counter()
+        with service(url, folder):
+            ready = time.perf_counter() - started
+        report: dict[str, object] = {"first_start_s": ready}
+        report["load"] = sustained(url, folder, keys, seconds, rate)
+        report["kill_9"] = killed(url, folder, keys, rate)
+        globals().pop("_server", None)
+        return report
+
+
+def main() -> dict[str, object]:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--rate", type=float, default=200.0)
+    parser.add_argument("--database", choices=["duckdb", "postgresql", "both"], default="both")
+    chosen = parser.parse_args()
+    names = ["duckdb", "postgresql"] if chosen.database == "both" else [chosen.database]
+    return {name: on(name, chosen.seconds, chosen.rate) for name in names}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(), indent=1))

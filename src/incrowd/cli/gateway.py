@@ -1,0 +1,289 @@
+"""`incrowd gateway`: stand in front of a database, hand out keys, look at what was asked and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.cli.console import AsJson, show, show_json
+
+if TYPE_CHECKING:
+    from incrowd.gateway.answer import Explanation
+    from incrowd.gateway.policy import Policy
+    from incrowd.gateway.report import GatewayReport, Support
+
+app = typer.Typer(
+    invoke_without_command=True, help="Answer questions about a database without giving its people away."
+)
+keys = typer.Typer(no_args_is_help=True, help="Who may ask.")
+app.add_typer(keys, name="key")
+
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        envvar="INCROWD_DATABASE",
+        help="duckdb:///FILE or postgresql://...; the environment variable keeps a password off the screen.",
+    ),
+]
+PolicyFile = Annotated[
+    Path | None, typer.Option("--policy", help="What may be asked and released (TOML). None: no answer.")
+]
+StateFolder = Annotated[
+    Path,
+    typer.Option(
+        "--state", help="Folder for secret, keys, ledger, audit log and snapshots; keep it private."
+    ),
+]
+STATE = Path("incrowd-gateway")
+
+
+@app.callback()
+def gateway(
+    context: typer.Context,
+    database: DatabaseUrl = None,
+    policy: PolicyFile = None,
+    state: StateFolder = STATE,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port for clients.")] = 8400,
+    admin_port: Annotated[
+        int,
+        typer.Option("--admin-port", min=0, max=65535, help="Port for metrics, on this machine only."),
+    ] = 8401,
+    behind_proxy: Annotated[
+        bool,
+        typer.Option(
+            "--behind-proxy", help="A proxy that ends TLS is in front: allow addresses beyond this machine."
+        ),
+    ] = False,
+) -> None:
+    """Serve questions over HTTP until Ctrl-C or SIGTERM; the subcommands look after keys, policy and reports."""
+    if context.invoked_subcommand is not None:
+        return
+    from incrowd.gateway.operate import run
+    from incrowd.gateway.serve import Address
+
+    address = Address(host=host, port=port, admin_port=admin_port, behind_proxy=behind_proxy)
+    run(_given(database, "--database"), _policy(policy), state, address)
+
+
+@keys.command("add")
+def add_key(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A new name for the client.")],
+    organisation: Annotated[
+        str, typer.Option("--organisation", help="As the policy names it; its clients share a ledger.")
+    ],
+    policy: PolicyFile = None,
+    state: StateFolder = STATE,
+    as_json: AsJson = False,
+) -> None:
+    """Make an API key and print it once. A running gateway accepts it at once."""
+    from incrowd.errors import InputError
+    from incrowd.gateway.keys import KeyStore
+
+    if policy is not None and organisation not in (known := _policy(policy).organisations):
+        raise InputError(
+            f"--organisation: expected one that {policy} names, got '{organisation}'; it names: {', '.join(known)}"
+        )
+    token = KeyStore(state).add(name, organisation)
+    if as_json:
+        show_json({"name": name, "organisation": organisation, "key": token})
+    else:
+        typer.echo(token)
+        typer.echo("Keep this key: only a hash of it is stored, so it cannot be shown again.", err=True)
+
+
+@keys.command("list")
+def list_keys(state: StateFolder = STATE, as_json: AsJson = False) -> None:
+    """List clients, organisations and when their keys were made."""
+    from incrowd.gateway.keys import KeyStore
+
+    rows = [(key.name, key.organisation, key.id, key.created) for key in KeyStore(state).all()]
+    if as_json:
+        names = ("name", "organisation", "id", "created")
+        show_json([dict(zip(names, row, strict=True)) for row in rows])
+    else:
+        show(_table(("client", "organisation", "id", "made"), rows))
+
+
+@keys.command("remove")
+def remove_key(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The client's name, or the id of the key.")],
+    state: StateFolder = STATE,
+    as_json: AsJson = False,
+) -> None:
+    """Take a key away. A running gateway refuses it from now on."""
+    from incrowd.gateway.keys import KeyStore
+
+    KeyStore(state).remove(name)
+    if as_json:
+        show_json({"removed": name})
+    else:
+        show("Removed.")
+
+
+@app.command()
+def check(
+    policy: PolicyFile = None,
+    database: DatabaseUrl = None,
+    state: StateFolder = STATE,
+    as_json: AsJson = False,
+) -> None:
+    """Check a policy, and with --database that its tables and columns are there; exit with 2 if not."""
+    from incrowd.gateway.operate import check_setup
+
+    found = check_setup(_policy(policy), database, state)
+    if as_json:
+        show_json(found)
+    else:
+        show(_table(("", ""), [(str(name), _words(value)) for name, value in found.items()]))
+
+
+@app.command("try")
+def try_query(
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="SELECT ... FROM users WHERE ..., or the JSON form.")
+    ],
+    database: DatabaseUrl = None,
+    policy: PolicyFile = None,
+    state: StateFolder = STATE,
+    organisation: Annotated[
+        str | None,
+        typer.Option("--organisation", help="Judge together with what this organisation already received."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """See how a question would be answered and why, as only the provider may. Nothing is recorded."""
+    from incrowd.gateway.operate import explain
+
+    found = explain(_given(database, "--database"), _policy(policy), state, query, organisation)
+    if as_json:
+        show_json(found.to_dict())
+    else:
+        show(_explained(found))
+
+
+@app.command()
+def report(
+    database: DatabaseUrl = None,
+    policy: PolicyFile = None,
+    state: StateFolder = STATE,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write the report as an offline page.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say who asked what and got how much; with --database and --policy also what each attribute supports."""
+    from incrowd.gateway.operate import measure_support
+    from incrowd.gateway.report import activity_report
+    from incrowd.gateway.secret import open_secret
+
+    activity = activity_report(state, open_secret(state))
+    support = measure_support(database, _policy(policy), state) if database and policy else None
+    if html is not None:
+        from incrowd.report.gateway import gateway_page
+        from incrowd.report.page import write
+
+        write(html, gateway_page(activity, support))
+    if as_json:
+        show_json({**activity.to_dict(), "support": support.to_dict() if support else None})
+    else:
+        show(_reported(activity, support))
+
+
+def _given(value: str | None, option: str) -> str:
+    from incrowd.errors import InputError
+
+    if value is None:
+        raise InputError(f"{option} is missing: without it there is nothing to answer from")
+    return value
+
+
+def _policy(path: Path | None) -> Policy:
+    from incrowd.errors import InputError
+    from incrowd.gateway.policy import load_policy
+
+    if path is None:
+        raise InputError("--policy is missing: without a policy nothing is answered")
+    return load_policy(path)
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[Any, ...]], title: str = "") -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, title=title or None, title_justify="left", show_header=any(columns), box=None)
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))  # names and values are data, not markup
+    return table
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _explained(found: Explanation) -> Any:
+    from rich.console import Group
+
+    q = "nothing leaves" if found.q is None else f"{found.q:g} ({found.method})"
+    facts: list[tuple[Any, ...]] = [
+        ("snapshot", found.snapshot, ""),
+        ("class", found.class_size, "people whom the question selects"),
+        ("threshold", found.threshold, "least q of this answer, the secret amount included"),
+        ("q", q, "of what leaves; higher is safer"),
+        ("denied by", found.rule or "nothing", ""),
+    ]
+    values = [
+        (one.value, one.holders, "leaves" if one.released else f"withheld: {one.rule}")
+        for one in found.values
+    ]
+    return Group(_table(("", "", ""), facts), "", _table(("value", "people", "decision"), values))
+
+
+def _reported(activity: GatewayReport, support: Support | None) -> Any:
+    from rich.console import Group
+
+    columns = ("asked", "questions", "answered", "empty", "refused", "failed", "values sent")
+    clients = [(one.name, one.organisation, *_counts(one)) for one in activity.clients]
+    attributes = [(one.name, *_counts(one)) for one in activity.attributes]
+    intact = "whole" if activity.audit.intact else f"DAMAGED at {activity.audit.problem}"
+    parts: list[Any] = [
+        f"{activity.audit.records} requests from {activity.first or '-'} to {activity.last or '-'}; "
+        f"the audit log is {intact}.",
+        "",
+        _table(("client", "organisation", *columns), clients, "By client"),
+        "",
+        _table(("attribute", *columns), attributes, "By attribute"),
+        "",
+        _table(
+            ("client", "organisation", "questions", "released", "withheld", "denied by"),
+            [
+                (d.name, d.organisation, d.decided, d.released, d.withheld, _rules(d.denied))
+                for d in activity.decisions
+            ],
+            "Different questions, as they were decided",
+        ),
+    ]
+    for one in support.attributes if support else ():
+        rows = [(at.q, at.frequent, at.released, f"{at.mentions:.1%}") for at in one.at]
+        title = f"{one.attribute}: {one.values} values of {one.people} people; what could leave"
+        parts += [
+            "",
+            _table(("q", "values with q holders", "values released", "of all entries"), rows, title),
+        ]
+    for two in support.filters if support else ():
+        title = f"Classes by {two.filter}: {two.classes}, half of the people in the largest {two.half}"
+        parts += ["", _table(("size at least", "classes"), [pair for pair in two.at_least if pair[1]], title)]
+    return Group(*parts)
+
+
+def _rules(denied: dict[str, int]) -> str:
+    return ", ".join(f"{rule} {count}x" for rule, count in sorted(denied.items()))
+
+
+def _counts(one: Any) -> tuple[int, ...]:
+    return (one.asked, one.questions, one.answered, one.empty, one.refused, one.failed, one.released)

@@ -1,0 +1,161 @@
+"""The gateway's two faces over HTTP: one for clients, one for the operator's own machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from incrowd.errors import IncrowdError, MissingExtra
+from incrowd.gateway.metrics import CONTENT_TYPE
+from incrowd.gateway.openapi import DESCRIPTION, QUERY_BODY, QUERY_RESPONSES, SCHEMA_RESPONSES
+from incrowd.gateway.reply import HEADERS
+from incrowd.gateway.service import Reply, Service, error_reply, log_error
+
+try:
+    from fastapi import Depends, FastAPI, Request
+    from fastapi.responses import Response
+    from fastapi.security import HTTPBearer
+    from starlette.exceptions import HTTPException
+except ImportError:
+    raise MissingExtra("the gateway's web interface", "gateway") from None
+
+if TYPE_CHECKING:
+    from incrowd.gateway.policy import Policy
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def gateway_app(service: Service) -> Asgi:
+    """Return the application that clients talk to."""
+    # The pages that FastAPI would draw of the document load scripts from elsewhere: left out.
+    app = FastAPI(title="incrowd gateway", description=DESCRIPTION, docs_url=None, redoc_url=None)
+    _show_errors_as_json(app)
+    _add_health(app, service)
+    key = Depends(HTTPBearer(auto_error=False, description="An API key of this gateway."))
+
+    @app.post(
+        "/v1/query",
+        summary="Ask for the values of one attribute",
+        dependencies=[key],
+        openapi_extra=QUERY_BODY,
+        responses=QUERY_RESPONSES,
+    )
+    async def query(request: Request) -> Response:
+        return _response(await service.query(_authorization(request), request.stream()))
+
+    @app.get("/v1/schema", summary="What may be asked", dependencies=[key], responses=SCHEMA_RESPONSES)
+    async def schema(request: Request) -> Response:
+        if service.client(_authorization(request)) is None:
+            service.metrics.count("unauthorised")
+            return _response(error_reply(401, "a key is needed: Authorization: Bearer incrowd_..."))
+        return _json(what_may_be_asked(service.policy))
+
+    return _discreet(app)
+
+
+def admin_app(service: Service) -> Asgi:
+    """Return the operator's application: metrics tell answered from empty, so it stays on this machine."""
+    app = FastAPI(title="incrowd gateway, operator", openapi_url=None, docs_url=None, redoc_url=None)
+    _show_errors_as_json(app)
+    _add_health(app, service)
+
+    @app.get("/metrics")
+    async def metrics() -> Response:
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE)
+
+    @app.post("/try")
+    async def explain(request: Request) -> Response:
+        return await _for_operator(service, request, service.explain)
+
+    @app.post("/support")
+    async def support(request: Request) -> Response:
+        return await _for_operator(service, request, service.support)
+
+    return _discreet(app)
+
+
+async def _for_operator(
+    service: Service, request: Request, work: Callable[[bytes], dict[str, Any]]
+) -> Response:
+    """Do what only somebody with the operator's token may ask for."""
+    if not service.is_operator(_authorization(request)):
+        return _response(error_reply(401, "the operator's token is needed"))
+    try:
+        return _json(await asyncio.to_thread(work, await request.body()))
+    except IncrowdError as error:
+        return _response(error_reply(400, str(error)))
+
+
+def what_may_be_asked(policy: Policy) -> dict[str, Any]:
+    """Return the names, kinds and limits a client needs, and nothing about the data."""
+    asking = policy.asking
+    return {
+        "attributes": list(asking.attributes),
+        "filters": dict(asking.filters),
+        "not_allowed": not asking.allow_not,
+        "limits": {
+            "body_bytes": policy.limits.body_bytes,
+            "depth": asking.depth,
+            "nodes": asking.nodes,
+            "choices": asking.choices,
+            "text_length": asking.text,
+            "query_text": asking.characters,
+        },
+        "snapshot_period_hours": policy.snapshots.period_hours,
+    }
+
+
+def _add_health(app: FastAPI, service: Service) -> None:
+    @app.get("/health", summary="Is the process alive?")
+    async def health() -> Response:
+        return _json({"status": "alive"})
+
+    @app.get("/ready", summary="Can questions be answered?", responses={503: {"description": "Not now."}})
+    async def ready() -> Response:
+        reason = service.not_ready
+        return _json({"status": reason or "ready"}, status=503 if reason else 200)
+
+
+def _authorization(request: Request) -> str:
+    return request.headers.get("authorization", "")
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(json.dumps(value, ensure_ascii=False), status, headers=HEADERS)
+
+
+def _response(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, headers=reply.headers)
+
+
+def _show_errors_as_json(app: FastAPI) -> None:
+    @app.exception_handler(HTTPException)
+    async def known(request: Request, error: HTTPException) -> Response:
+        reply = error_reply(error.status_code, str(error.detail))
+        return Response(reply.body, reply.status, headers={**reply.headers, **(error.headers or {})})
+
+
+def _discreet(app: Asgi) -> Asgi:
+    """Let no unforeseen error reach the server's log, which would print its message."""
+
+    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await app(scope, receive, sending)
+        except Exception as error:
+            log_error(error)
+            if not started and scope["type"] == "http":
+                await _response(error_reply(500, "internal error"))(scope, receive, send)
+
+    return wrapped

@@ -1,0 +1,180 @@
+"""What the provider does with a gateway: start it, check its setup, ask it why.
+
+A running gateway holds its snapshots, so `why` is asked through its operator port; if none runs, the state
+folder is opened directly. The token for that port is derived from the secret: whoever can read the state
+folder has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incrowd.crowd.disk import PRIVATE, Disk
+from incrowd.errors import IncrowdError, InputError
+from incrowd.gateway.answer import Client, Explanation, ValueDecision
+from incrowd.gateway.audit import Audit
+from incrowd.gateway.core import Gateway
+from incrowd.gateway.databases import connect
+from incrowd.gateway.keys import KeyStore
+from incrowd.gateway.policy import Policy
+from incrowd.gateway.policy_check import weaknesses
+from incrowd.gateway.question import read_question, typed_question
+from incrowd.gateway.report import Support, support_of
+from incrowd.gateway.secret import open_secret
+from incrowd.gateway.solver import Solver, SolverOptions
+
+if TYPE_CHECKING:
+    from incrowd.gateway.serve import Address
+    from incrowd.gateway.service import Service
+
+RUNNING_NAME = "running.json"
+OPERATOR_SECONDS = 300.0
+
+
+def open_service(url: str, policy: Policy, state: Path) -> Service:
+    """Open everything a gateway needs to answer; the first time this takes a snapshot."""
+    from incrowd.gateway.service import Service
+
+    secret = open_secret(state)
+    solver = Solver(SolverOptions(memory=policy.limits.solver_memory_mib * 2**20))
+    try:
+        gateway = Gateway(connect(url), policy, state, solver=solver)
+    except BaseException:
+        solver.close()
+        raise
+    audit = Audit(state, secret.key("audit"))
+    return Service(
+        gateway=gateway, keys=KeyStore(state), policy=policy, audit=audit, secret=secret, solver=solver
+    )
+
+
+def run(url: str, policy: Policy, state: Path, address: Address) -> None:
+    """Serve until told to stop."""
+    from incrowd.gateway.serve import log_to_stderr, serve
+
+    log_to_stderr()
+    service = open_service(url, policy, state)
+    _warn_of_strangers(service)
+    marker = state / RUNNING_NAME
+
+    def started(port: int, admin_port: int) -> None:
+        text = json.dumps({"process": os.getpid(), "port": port, "admin_port": admin_port})
+        Disk().write_whole(marker, text.encode(), PRIVATE)
+
+    try:
+        asyncio.run(serve(service, address, started))
+    finally:
+        marker.unlink(missing_ok=True)
+
+
+def _warn_of_strangers(service: Service) -> None:
+    from incrowd.gateway.service import logger
+
+    known = service.policy.organisations
+    strangers = sum(key.organisation not in known for key in service.keys.all())
+    if strangers:
+        logger.warning("%d keys belong to organisations that the policy does not name", strangers)
+
+
+def check_setup(policy: Policy, url: str | None, state: Path) -> dict[str, Any]:
+    """Say what a policy allows, and whether tables, columns and keys fit it."""
+    keys = KeyStore(state).all()
+    found: dict[str, Any] = {
+        "attributes": list(policy.database.attributes),
+        "filters": [f"{name} ({one.type})" for name, one in policy.database.filters.items()],
+        "organisations": list(policy.organisations),
+        "q": policy.release.q,
+        "weak": weaknesses(policy),
+        "keys": len(keys),
+        "keys without organisation": sorted(
+            key.name for key in keys if key.organisation not in policy.organisations
+        ),
+    }
+    if url is not None:
+        found["people"] = _people(policy, url)
+    return found
+
+
+def _people(policy: Policy, url: str) -> int:
+    """Take a throw-away snapshot, which reads every table and column the policy names."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        gateway = Gateway(connect(url), policy, Path(folder))
+        try:
+            return gateway.snapshot.users
+        finally:
+            gateway.close()
+
+
+def explain(url: str, policy: Policy, state: Path, text: str, organisation: str | None = None) -> Explanation:
+    """Say how a question would be answered and why; nothing is recorded."""
+    body = typed_question(text)
+    query = read_question(body, policy)
+    answer = ask_running(state, "try", {"query": json.loads(body), "organisation": organisation})
+    if answer is not None:
+        return _explanation(answer)
+    with _opened(url, policy, state) as gateway:
+        return gateway.explain(query, None if organisation is None else Client("operator", organisation))
+
+
+def measure_support(url: str, policy: Policy, state: Path) -> Support:
+    """Say what the current snapshot can give."""
+    answer = ask_running(state, "support", {})
+    if answer is not None:
+        return Support.from_dict(answer)
+    with _opened(url, policy, state) as gateway:
+        return support_of(gateway, policy, open_secret(state).key("order"))
+
+
+@contextmanager
+def _opened(url: str, policy: Policy, state: Path) -> Iterator[Gateway]:
+    gateway = Gateway(connect(url), policy, state)
+    try:
+        yield gateway
+    finally:
+        gateway.close()
+
+
+def ask_running(state: Path, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
+    """Ask the gateway that runs on a state folder; None if there is none."""
+    try:
+        port = int(json.loads((state / RUNNING_NAME).read_bytes())["admin_port"])
+    except (OSError, ValueError, KeyError):
+        return None
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/{path}",
+        json.dumps(body).encode(),
+        {"Authorization": f"Bearer {open_secret(state).key('operator').hex()}"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=OPERATOR_SECONDS) as reply:  # noqa: S310
+            found: dict[str, Any] = json.loads(reply.read())
+            return found
+    except urllib.error.HTTPError as error:
+        with error:
+            raise _refused(error) from None
+    except urllib.error.URLError:
+        return None  # it was killed and left its note behind
+
+
+def _refused(error: urllib.error.HTTPError) -> IncrowdError:
+    try:
+        message = str(json.loads(error.read())["error"])
+    except (ValueError, KeyError):
+        message = f"status {error.code}"
+    kind = InputError if error.code == 400 else IncrowdError
+    return kind(f"the running gateway: {message}")
+
+
+def _explanation(plain: dict[str, Any]) -> Explanation:
+    values = tuple(ValueDecision(**one) for one in plain["values"])
+    return Explanation(**{**plain, "values": values})

@@ -1,0 +1,257 @@
+"""One question from arrival to reply: who asks, what, may it leave, written down, sent on the clock.
+
+Nothing here knows HTTP. Whatever goes wrong after a question was understood ends in the same empty reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import traceback
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from secrets import token_hex
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from incrowd.errors import InputError
+from incrowd.gateway.answer import Answer, Client
+from incrowd.gateway.limits import Admission, Busy, TooLarge, TooSlow, read_body
+from incrowd.gateway.metrics import Metrics
+from incrowd.gateway.query import Query
+from incrowd.gateway.question import question_from, read_question
+from incrowd.gateway.reply import HEADERS, ReplyClock, padded
+
+if TYPE_CHECKING:
+    from incrowd.gateway.audit import Audit
+    from incrowd.gateway.core import Gateway
+    from incrowd.gateway.keys import KeyStore
+    from incrowd.gateway.policy import Policy
+    from incrowd.gateway.secret import Secret
+    from incrowd.gateway.solver import Solver
+
+BODY_SECONDS = 5.0
+FRESH_SECONDS = 30.0
+"""How often to look whether a new snapshot is due."""
+WAITING = 16
+"""For each question that is worked on, so many may wait or be worked on."""
+logger = logging.getLogger("incrowd.gateway")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What leaves: a status, a body, and headers that are the same for every answer."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=lambda: dict(HEADERS))
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What became of a question: a query and its answer, or why it was not understood."""
+
+    query: Query | None
+    answer: Answer
+    outcome: str
+    refusal: str = ""
+    rule: str = ""
+    """Which rule emptied the answer; for the audit log alone."""
+    repeated: bool = False
+
+
+class Service:
+    """Everything a running gateway holds, and how it treats a question."""
+
+    def __init__(
+        self,
+        *,
+        gateway: Gateway,
+        keys: KeyStore,
+        policy: Policy,
+        audit: Audit,
+        secret: Secret,
+        solver: Solver | None = None,
+    ) -> None:
+        self.gateway, self.keys, self.policy, self.audit, self.solver = gateway, keys, policy, audit, solver
+        limits = policy.limits
+        self.clock = ReplyClock.within(
+            limits.reply_seconds, limits.database_seconds + 10 * limits.solver_seconds
+        )
+        self.door = Admission(limits.concurrency * WAITING, limits.concurrency * WAITING // 2)
+        self.metrics = Metrics()
+        self.metrics.gauge("incrowd_gateway_inside", "Questions being decided.", lambda: self.door.inside)
+        self.metrics.gauge("incrowd_gateway_ready", "1 while questions can be answered.", self._readiness)
+        self.closing = False
+        self._pool = ThreadPoolExecutor(limits.concurrency, thread_name_prefix="decide")
+        self._working: set[asyncio.Task[Decision]] = set()
+        self._padding, self._naming = secret.key("padding"), secret.key("audit query")
+        self._operator, self._order = secret.key("operator").hex(), secret.key("order")
+
+    @property
+    def not_ready(self) -> str:
+        """Why no question can be answered now; empty while all is well."""
+        if self.closing:
+            return "shutting down"
+        if self.audit.broken:
+            return "the audit log cannot be written"
+        if self.solver is not None and not self.solver.alive:
+            return "the solver is not running"
+        return ""
+
+    async def query(self, authorization: str, chunks: AsyncIterator[bytes]) -> Reply:
+        """Treat one question, from the key to the reply."""
+        client = self.client(authorization)
+        if client is None:
+            return self._refuse("unauthorised", 401, "a key is needed: Authorization: Bearer incrowd_...")
+        try:
+            body = await read_body(chunks, most=self.policy.limits.body_bytes, seconds=BODY_SECONDS)
+            return await self._treat(client, body)
+        except TooLarge as error:
+            return self._refuse("too_large", 413, str(error))
+        except TooSlow as error:
+            return self._refuse("malformed", 408, str(error))
+        except Busy as error:
+            return self._refuse("busy", 503, str(error))
+
+    def client(self, authorization: str) -> Client | None:
+        """Return whose key a header carries."""
+        scheme, _, token = authorization.partition(" ")
+        key = self.keys.find(token.strip()) if scheme.lower() == "bearer" else None
+        return None if key is None else Client(key.name, key.organisation)
+
+    def is_operator(self, authorization: str) -> bool:
+        """Tell whether a header carries the operator's token, which is derived from the secret."""
+        return hmac.compare_digest(authorization.encode(), f"Bearer {self._operator}".encode())
+
+    def explain(self, body: bytes) -> dict[str, Any]:
+        """Say how a question would be answered and why; for the operator alone."""
+        wanted = json.loads(body)
+        query, organisation = question_from(wanted["query"], self.policy), wanted["organisation"]
+        client = None if organisation is None else Client("operator", organisation)
+        return self.gateway.explain(query, client).to_dict()
+
+    def support(self, body: bytes) -> dict[str, Any]:
+        """Say what the current snapshot can give; for the operator alone."""
+        from incrowd.gateway.report import support_of
+
+        return support_of(self.gateway, self.policy, self._order).to_dict()
+
+    async def close(self) -> None:
+        """Finish what is being decided, then stop."""
+        self.closing = True
+        if self._working:
+            await asyncio.wait(self._working)
+        self._pool.shutdown()
+        self.audit.close()
+        self.gateway.close()
+        if self.solver is not None:
+            self.solver.close()
+
+    async def keep_fresh(self) -> None:
+        """Take a new snapshot whenever the policy's period has passed; if that fails, the old one stays."""
+        while True:
+            try:
+                if await asyncio.to_thread(lambda: self.gateway.due):
+                    number = await asyncio.to_thread(self.gateway.refresh)
+                    logger.info("snapshot %d is in use", number)
+            except Exception as error:
+                log_error(error)
+            await asyncio.sleep(FRESH_SECONDS)
+
+    def _readiness(self) -> float:
+        return float(not self.not_ready)
+
+    def _refuse(self, outcome: str, status: int, message: str) -> Reply:
+        self.metrics.count(outcome)
+        return error_reply(status, message)
+
+    async def _treat(self, client: Client, body: bytes) -> Reply:
+        """Decide in the background, wait for the clock, reply; what comes too late stays here."""
+        arrived = monotonic()
+        work = asyncio.create_task(self._decide(client, body, arrived))
+        self._working.add(work)
+        work.add_done_callback(self._working.discard)
+        await asyncio.wait({work}, timeout=self.clock.last)
+        taken = monotonic() - arrived
+        decision = work.result() if work.done() else Decision(None, Answer(), "error")
+        if decision.refusal:
+            return self._refuse(decision.outcome, 400, decision.refusal)
+        self.metrics.count(decision.outcome)
+        reply = Reply(200, self._body(decision, body))
+        due = self.clock.due(taken)
+        await asyncio.sleep(arrived + due - monotonic())
+        self.metrics.replied(work=taken, total=monotonic() - arrived, deadline=self.clock.kept(taken))
+        return reply
+
+    def _body(self, decision: Decision, body: bytes) -> bytes:
+        seed = decision.query.key if decision.query else body
+        return padded(decision.answer.values, key=self._padding, seed=seed)
+
+    async def _decide(self, client: Client, body: bytes, arrived: float) -> Decision:
+        """Return what may leave, once ledger and audit log are on the disk; nothing if anything goes wrong."""
+        with self.door.enter(client.organisation):
+            loop = asyncio.get_running_loop()
+            decision = await loop.run_in_executor(self._pool, self._work, client, body)
+            try:
+                record = self._record(client, decision, monotonic() - arrived)
+                await asyncio.wrap_future(self.audit.append(record))
+            except Exception as error:
+                log_error(error)
+                return Decision(decision.query, Answer(), "error")
+            return decision
+
+    def _work(self, client: Client, body: bytes) -> Decision:
+        try:
+            query = read_question(body, self.policy)
+        except InputError as error:
+            return Decision(None, Answer(), "refused", str(error))
+        except Exception as error:
+            log_error(error)
+            return Decision(None, Answer(), "malformed", "query: it could not be read")
+        try:
+            found = self.gateway.decide(client, query)
+        except Exception as error:
+            log_error(error)
+            return Decision(query, Answer(), "error")
+        outcome = "answered" if found.answer.values else "empty"
+        return Decision(query, found.answer, outcome, rule=found.rule, repeated=found.repeated)
+
+    def _record(self, client: Client, decision: Decision, seconds: float) -> dict[str, Any]:
+        query = decision.query
+        return {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "id": token_hex(8),
+            "client": client.name,
+            "organisation": client.organisation,
+            "attribute": query.attribute if query else "",
+            "query": blake2b(query.key, key=self._naming, digest_size=16).hexdigest() if query else "",
+            "outcome": decision.outcome,
+            "released": len(decision.answer.values),
+            "rule": decision.rule,
+            "repeated": decision.repeated,
+            "ms": round(seconds * 1000, 1),
+        }
+
+
+def error_reply(status: int, message: str) -> Reply:
+    """Return a refusal that depends on the request alone, never on the data."""
+    headers = dict(HEADERS)
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if status == 503:
+        headers["retry-after"] = "1"
+    return Reply(status, json.dumps({"error": message}, ensure_ascii=False).encode(), headers)
+
+
+def log_error(error: BaseException) -> None:
+    """Log what went wrong and where, without the message: it may quote data."""
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
+    logger.error("unforeseen %s at %s", type(error).__name__, places)
