@@ -14,6 +14,7 @@ from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence,
 
 if TYPE_CHECKING:
     import incrowd.synthetic as synthetic
+    from incrowd.advisor.assess import assess
     from incrowd.crowd import Crowd
     from incrowd.measures import microdata
 
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "Crowd": ("incrowd.crowd", "Crowd"),
+    "assess": ("incrowd.advisor.assess", "assess"),
     "microdata": ("incrowd.measures.microdata", None),
     "synthetic": ("incrowd.synthetic", None),
 }
@@ -35,6 +37,7 @@ __all__ = [
     "IncrowdError",
     "Standing",
     "Threat",
+    "assess",
     "microdata",
     "synthetic",
 ]

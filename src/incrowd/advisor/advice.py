@@ -10,7 +10,7 @@ from incrowd.advisor.answer import Action, Judged
 from incrowd.advisor.combine import shortfall
 from incrowd.advisor.effects import effect, effects, loss_share
 from incrowd.advisor.examination import Examination
-from incrowd.advisor.examiner import Proposal
+from incrowd.advisor.examiner import Goal, Proposal
 from incrowd.advisor.person import Own
 from incrowd.advisor.spec import Targets
 
@@ -28,7 +28,7 @@ def advise(exam: Examination, judged: Sequence[Judged], targets: Targets) -> tup
         if (action := try_out(exam, judged, finding, proposal, targets)) is not None
     ]
     distinct = {action.changes: action for action in reversed(actions)}
-    ordered = sorted(distinct.values(), key=lambda action: _rank(exam.own, action))
+    ordered = sorted(distinct.values(), key=lambda action: _rank(exam, action))
     return tuple(ordered[:MOST_ACTIONS])
 
 
@@ -49,14 +49,14 @@ def proposals(exam: Examination, own: Own, finding: Judged, targets: Targets) ->
     """Return what its measure would try against a finding."""
     examiner = exam.examiner_of(finding)
     if examiner is not None:
-        yield from examiner.propose(own, finding, partial(shortfall, targets=targets))
+        yield from examiner.propose(own, finding, Goal(partial(shortfall, targets=targets), targets.loss))
 
 
 def try_out(
     exam: Examination, judged: Sequence[Judged], finding: Judged, proposal: Proposal, targets: Targets
 ) -> Action | None:
     """Measure everything again after a change; None if it does not help where it is aimed."""
-    after, _ = exam.examine(exam.own.after(proposal.changes), explain=False, slow=False)
+    after, _ = exam.examine(exam.changed(proposal.changes), explain=False, slow=False)
     aimed = next((one for one in after if one.key == finding.key), None)
     if aimed is None or not shortfall(aimed.assessment, targets) < shortfall(finding.assessment, targets):
         return None
@@ -70,7 +70,11 @@ def try_out(
     )
 
 
-def _rank(own: Own, action: Action) -> tuple[int, int, float]:
+def _rank(exam: Examination, action: Action) -> tuple[int, int, float]:
     """Order by how bad the finding was, how far the action brings it, and what it costs."""
     seen = action.effect
-    return -seen.level_before.severity, seen.level_after.severity, loss_share(own, action.changes)
+    return (
+        -seen.level_before.severity,
+        seen.level_after.severity,
+        loss_share(exam.own, exam.changed(action.changes)),
+    )

@@ -163,7 +163,10 @@ class Effect:
     """NaN: it can no longer be assessed, e.g. because the profile is gone."""
     level_before: Level
     level_after: Level
+    says: str = ""
+    """The finding in words, afterwards."""
     exact: bool = True
+    """False: simulated, or measured by an adversary whose training is not repeated after the change."""
 
     def sentence(self) -> str:
         """Say it in words."""

@@ -23,7 +23,7 @@ from incrowd.advisor.answer import (
 from incrowd.advisor.combine import LEVELS, RULE, theme, verdict
 from incrowd.advisor.examination import STEPS, Examination, Progress, prepare
 from incrowd.advisor.plan import make_plan
-from incrowd.advisor.reasons import strongest
+from incrowd.advisor.reasons import shortened, strongest
 from incrowd.advisor.spec import AdvisorOptions
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ def describe(
     """Return the report of a prepared person, with changes if given, without advice."""
     changes = changes or Changes()
     judged, missing = exam.examine(exam.own.after(changes))
-    themes = label(judged, missing)
+    themes = label([_brief(one) for one in judged], missing)
     return PersonReport(
         person=user,
-        people=crowd.info().users,
+        people=_people(crowd),
         verdict=verdict(themes),
         themes=themes,
         reasons=strongest(judged),
@@ -71,6 +71,21 @@ def describe(
         fine_print=_fine_print(judged, crowd, options),
         changes=changes,
     )
+
+
+def _brief(one: Judged) -> Judged:
+    """Keep the strongest evidence and the sum of the rest."""
+    evidence = shortened(one.assessment.evidence)
+    return replace(one, assessment=replace(one.assessment, evidence=evidence))
+
+
+def _people(crowd: Crowd) -> int:
+    import numpy as np
+
+    from incrowd.advisor.stored import remembered
+
+    counted = remembered(crowd, {"what": "people"}, lambda: {"people": np.array(crowd.info().users)})
+    return int(counted["people"])
 
 
 def label(judged: Sequence[Judged], missing: Sequence[NotAssessed]) -> tuple[Theme, ...]:

@@ -12,9 +12,9 @@ linked or picked out
 a guess at an attribute     by the gain, (belief - prior)/(1 - prior): the share of the doubt that is gone.
                             Gain 0.2 is risk 1/10, gain 0.5 is risk 1/5, certainty is risk 1. What people
                             believe of everybody is not the person's doing.
-a rank for a topic          by the share of people at least as exposed: 10 % is risk 1/10, 1 % is risk 1/5,
-                            rank 1 is risk 1. Only what looks personal counts; a passing interest is never
-                            worse than "watch".
+a rank for a topic          by the share of people who are more exposed: 10 % is risk 1/10, 1 % is risk 1/5,
+                            none is risk 1. Only what looks personal and goes beyond single words counts; a
+                            passing interest is never worse than "watch".
 ==========================  =============================================================================
 
 Above 1/5 (fewer than five people would have to be considered) is *at risk*, above 1/10 (fewer than ten) *watch*,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from incrowd.advisor.answer import Judged, NotAssessed, ThemeName
+from incrowd.advisor.answer import Changes, Judged, NotAssessed, ThemeName
 from incrowd.advisor.combine import SMALLEST_CROWD, THEMES, judge
-from incrowd.advisor.examiner import Examiner
+from incrowd.advisor.examiner import Examiner, Findings
 from incrowd.advisor.person import Own, known
 from incrowd.advisor.written import Written, written
 
@@ -30,21 +30,36 @@ class Examination:
     slow: tuple[Examiner, ...]
     """Those that take seconds for every change; the plan asks them at its end only."""
     missing: tuple[NotAssessed, ...]
+    _known: dict[Hashable, Findings] = field(default_factory=dict, repr=False)
+    _changed: dict[Changes, Own] = field(default_factory=dict, repr=False)
 
     def examine(
         self, own: Own, *, explain: bool = True, slow: bool = True
     ) -> tuple[tuple[Judged, ...], tuple[NotAssessed, ...]]:
         """Return what all say about the person as they are in `own`, and what they cannot say."""
         asked = (*self.quick, *self.slow) if slow else self.quick
-        found = [examiner.examine(own, explain=explain) for examiner in asked]
+        found = [self._ask(number, examiner, own, explain) for number, examiner in enumerate(asked)]
         judged = tuple(judge(one) for part in found for one in part.assessments)
         silent = tuple(one for part in found for one in part.not_assessed)
         return judged, (*self.missing, *silent)
 
+    def changed(self, changes: Changes) -> Own:
+        """Return the person after some changes."""
+        if changes not in self._changed:
+            self._changed[changes] = self.own.after(changes)
+        return self._changed[changes]
+
+    def _ask(self, number: int, examiner: Examiner, own: Own, explain: bool) -> Findings:
+        """Ask an examiner, unless nothing it reads has changed since it was asked."""
+        key = number, own.state(examiner.reads), explain
+        if key not in self._known:
+            self._known[key] = examiner.examine(own, explain=explain)
+        return self._known[key]
+
     def quickly_known(self, judged: Sequence[Judged]) -> list[Judged]:
         """Leave out what only slow examiners know."""
-        slow = {judge(one).key for examiner in self.slow for one in examiner.examine(self.own).assessments}
-        return [one for one in judged if one.key not in slow]
+        quick = {one.key for one in self.examine(self.own, explain=False, slow=False)[0]}
+        return [one for one in judged if one.key in quick]
 
     def examiner_of(self, finding: Judged) -> Examiner | None:
         """Return who can propose something against a finding."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.advisor.answer import Judged, NotAssessed, ThemeName
-from incrowd.advisor.examiner import Findings, Proposal, Shortfall
+from incrowd.advisor.examiner import Findings, Goal, Proposal
 from incrowd.advisor.search import fewer_posts, fewer_words, post_order
 from incrowd.advisor.stored import remembered
 from incrowd.distances import ball_sizes
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from incrowd.advisor.spec import AdvisorOptions
     from incrowd.advisor.written import Community, Written
     from incrowd.crowd import Crowd
+    from incrowd.crowd.schema import Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ class AnonymityExaminer:
     """(k, d)-anonymity in each community the person writes in."""
 
     measure: ClassVar[str] = "anonymity"
+    reads: ClassVar[Kind] = "posts"
 
     written: Written
     options: dict[str, AnonymityOptions]
@@ -90,7 +92,7 @@ class AnonymityExaminer:
             Profiles(matrix=rows, ids=ids, vocabulary=words, model="unigram"), len(others.indptr) - 1
         )
 
-    def propose(self, own: Own, finding: Judged, short: Shortfall) -> Iterable[Proposal]:
+    def propose(self, own: Own, finding: Judged, goal: Goal) -> Iterable[Proposal]:
         """Try deleting the posts, or taking out the words, that stand out most."""
         name = str(finding.assessment.assumptions.parameters["community"])
         counts, columns = self.written.counts(own, name)
@@ -100,9 +102,9 @@ class AnonymityExaminer:
 
         def lack(changed: Own) -> float:
             assessed = self._assess(changed, name, explain=False)
-            return math.inf if assessed is None else short(assessed)
+            return math.inf if assessed is None else goal.short(assessed)
 
-        yield from fewer_posts(own, post_order(own, own.rows_in(name), per_use), lack, name)
+        yield from fewer_posts(own, post_order(own, own.rows_in(name), per_use), lack, name, goal.loss)
         yield from fewer_words(own, shares, lack, name)
 
     def _average(self, name: str, columns: NDArray[np.int64]) -> NDArray[np.float64]:

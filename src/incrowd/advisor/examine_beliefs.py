@@ -14,7 +14,7 @@ import numpy as np
 
 from incrowd.advisor.answer import Changes, NotAssessed, ThemeName
 from incrowd.advisor.answer import Judged as JudgedFinding
-from incrowd.advisor.examiner import Findings, Proposal, Shortfall
+from incrowd.advisor.examiner import Findings, Goal, Proposal
 from incrowd.advisor.stored import remembered
 from incrowd.measures.belief.adversary import Adversary
 from incrowd.measures.belief.assess import Judged, PolicyCheck, judge
@@ -25,12 +25,12 @@ from incrowd.measures.belief.policy import Policy, Requirement
 from incrowd.measures.belief.space import Evidence
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.measures.belief.table import AttributeTable, attribute_table
-from incrowd.result import Assessment
 
 if TYPE_CHECKING:
     from incrowd.advisor.person import Own
     from incrowd.advisor.spec import AdvisorOptions
     from incrowd.crowd import Crowd
+    from incrowd.crowd.schema import Kind
 
 LARGEST = 2
 """Every set of so many attributes is tried; larger ones greedily."""
@@ -42,6 +42,7 @@ class BeliefExaminer:
     """Each attribute in turn is the secret; all others that the person shows are the evidence."""
 
     measure: ClassVar[str] = "belief"
+    reads: ClassVar[Kind] = "attributes"
 
     others: AttributeTable
     adversary: Adversary
@@ -66,14 +67,14 @@ class BeliefExaminer:
 
     def examine(self, own: Own, *, explain: bool = True) -> Findings:
         """Hide one attribute at a time and let the stranger guess it."""
-        found, missing = [], []
-        for secret in own.attributes:
-            evidence = self._evidence(own, secret)
-            if not len(evidence.informative):
-                missing.append(_nothing_shown(secret))
-            else:
-                found.append(self._assess(own, secret, evidence, explain))
-        return Findings(tuple(found), tuple(missing))
+        evidence = {secret: self._evidence(own, secret) for secret in own.attributes}
+        shown = {secret: seen for secret, seen in evidence.items() if seen.informative}
+        judge_all = self._explained if explain else self._quickly
+        judged = judge_all(own, shown) if shown else []
+        return Findings(
+            tuple(self._check(replace(one, sigma=self._sigma(one.prior))).assessments()[0] for one in judged),
+            tuple(_nothing_shown(secret) for secret in evidence.keys() - shown.keys()),
+        )
 
     def _evidence(self, own: Own, secret: str) -> Evidence:
         space = self.others.space
@@ -84,15 +85,27 @@ class BeliefExaminer:
                 evidence.seen[0, place] = code
         return evidence
 
-    def _assess(self, own: Own, secret: str, evidence: Evidence, explain: bool) -> Assessment:
-        required = Requirement(values={secret: own.attributes[secret]}, sigma=1.0)
-        if explain:
-            judged = judge(self.adversary, evidence, required)[0]
-        else:
-            nothing = Evidence.nothing(evidence.space)
-            after, before = (float(required.belief(self.adversary, one)[0, 0]) for one in (evidence, nothing))
-            judged = Judged(secret, own.attributes[secret], 1.0, after, before)
-        return self._check(replace(judged, sigma=self._sigma(judged.prior))).assessments()[0]
+    def _explained(self, own: Own, shown: dict[str, Evidence]) -> list[Judged]:
+        return [
+            judge(self.adversary, seen, Requirement(values={secret: own.attributes[secret]}, sigma=1.0))[0]
+            for secret, seen in shown.items()
+        ]
+
+    def _quickly(self, own: Own, shown: dict[str, Evidence]) -> list[Judged]:
+        """Judge all secrets at once, one row of evidence each."""
+        space = self.others.space
+        rows = Evidence(space, np.concatenate([seen.seen for seen in shown.values()]), {}, None)
+        places = [space.place(secret) for secret in shown]
+        after = self.adversary.posteriors(places, rows)
+        before = self.adversary.posteriors(places, Evidence.nothing(space))
+        judged = []
+        for row, secret in enumerate(shown):
+            value = own.attributes[secret]
+            code = space.code(secret, value)
+            judged.append(
+                Judged(secret, value, 1.0, float(after[row][row, code]), float(before[row][0, code]))
+            )
+        return judged
 
     def _sigma(self, prior: float) -> float:
         return min(1.0, prior + self.gain * (1 - prior))
@@ -108,7 +121,7 @@ class BeliefExaminer:
             data_hash=self.data_hash,
         )
 
-    def propose(self, own: Own, finding: JudgedFinding, short: Shortfall) -> Iterable[Proposal]:
+    def propose(self, own: Own, finding: JudgedFinding, goal: Goal) -> Iterable[Proposal]:
         """Try the smallest sets of other attributes to withhold, those that tell least first."""
         secret = finding.assessment.subject.removeprefix("your ")
         evidence = self._evidence(own, secret)
@@ -116,7 +129,8 @@ class BeliefExaminer:
         policy = Policy(requirements=(Requirement(values={secret: own.attributes[secret]}, sigma=sigma),))
         found = critical_sets(self.adversary, evidence, policy, largest=LARGEST)
         sets = found.sets[:BEST] or ((found.greedy,) if found.greedy else ())
-        for one in sets:
+        affordable = int(goal.loss * len(own.attributes))
+        for one in (one for one in sets if len(one.attributes) <= affordable):
             names = ", ".join(one.attributes)
             yield Proposal(
                 what=f"Withhold your {names}, which gives your {secret} away",

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from incrowd.advisor.answer import Judged, NotAssessed, ThemeName
-from incrowd.advisor.examiner import Findings, Proposal, Shortfall
+from incrowd.advisor.examiner import Findings, Goal, Proposal
 from incrowd.advisor.stored import remembered
 from incrowd.measures.linkability.assess import certainty_assessment, view_evidence
 from incrowd.measures.linkability.spec import LinkabilityOptions
@@ -25,6 +25,7 @@ from incrowd.result import Assessment, Evidence
 if TYPE_CHECKING:
     from incrowd.advisor.person import Own
     from incrowd.crowd import Crowd
+    from incrowd.crowd.schema import Kind
     from incrowd.measures.linkability.determined import DeterminedAttack
     from incrowd.profiles.habits import Habits
 
@@ -34,6 +35,7 @@ class DeterminedExaminer:
     """One pair of communities under the strongest adversary we know."""
 
     measure: ClassVar[str] = "linkability"
+    reads: ClassVar[Kind] = "posts"
 
     crowd: Crowd
     before: Own
@@ -98,7 +100,7 @@ class DeterminedExaminer:
             evidence=tuple(Evidence(what=what, contribution=adds) for what, adds in parts) if explain else (),
         )
 
-    def propose(self, own: Own, finding: Judged, short: Shortfall) -> Iterable[Proposal]:
+    def propose(self, own: Own, finding: Judged, goal: Goal) -> Iterable[Proposal]:
         """Propose nothing of its own: what pulls words apart is measured against this adversary in the plan."""
         return ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from incrowd.advisor.answer import Changes, Judged, NotAssessed, ThemeName
-from incrowd.advisor.examiner import Findings, Proposal, Shortfall
+from incrowd.advisor.examiner import Findings, Goal, Proposal
 from incrowd.advisor.search import NAMED, fewest
-from incrowd.measures.microdata.assess import assess_row, crowd_of_everybody
-from incrowd.measures.microdata.explain import SCORE_UNIT
-from incrowd.measures.microdata.set_sizes import Effort
+from incrowd.measures.microdata.assess import assess_row, crowd_of_everybody, others_of
+from incrowd.measures.microdata.explain import SCORE_UNIT, crowd_meaning, found_meaning
+from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder
 from incrowd.measures.microdata.spec import ADVERSARIES, Adversary
 from incrowd.measures.microdata.table import ItemTable, item_table
 from incrowd.result import Assessment
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from incrowd.advisor.person import Own
     from incrowd.advisor.spec import AdvisorOptions
     from incrowd.crowd import Crowd
+    from incrowd.crowd.schema import Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,7 @@ class ItemExaminer:
     """The exact crowd among everybody's items, under each adversary."""
 
     measure: ClassVar[str] = "microdata"
+    reads: ClassVar[Kind] = "items"
 
     table: ItemTable
     row: int
@@ -57,24 +60,50 @@ class ItemExaminer:
         )
 
     def examine(self, own: Own, *, explain: bool = True) -> Findings:
-        """Count who fits under every adversary."""
+        """Count who fits under every adversary, and how often one guess would be right."""
         if not own.items:
             return Findings((), (_no_items(),))
         table = self._with(own.items)
-        unchanged = table is self.table
+        if not explain:
+            return Findings(tuple(self._quick(table, one) for one in self._questions()), self.unheld)
+        everybody = self.everybody if table is self.table else None
         found = assess_row(
-            table,
-            self.row,
-            self.adversaries,
-            everybody=self.everybody if unchanged else None,
-            effort=self.effort,
-            memory=self.memory,
+            table, self.row, self.adversaries, everybody=everybody, effort=self.effort, memory=self.memory
         )
         # The paper's score estimates for a client what is known exactly here.
-        kept = [replace(one, advice=()) for one in found if one.unit != SCORE_UNIT]
-        if not any(one.name == "paper" for one in self.adversaries):
-            kept = [one for one in kept if one.unit == "people"]
-        return Findings(tuple(kept), self.unheld)
+        wanted = {(one.unit, one.assumptions.adversary) for one in self._questions()}
+        kept = (one for one in found if (one.unit, one.assumptions.adversary) in wanted)
+        return Findings(tuple(replace(one, advice=()) for one in kept), self.unheld)
+
+    def _questions(self) -> list[Assessment]:
+        """Return the assessments of the person as they are: one an adversary, and how often they are found."""
+        return [one for one in self._now if one.unit != SCORE_UNIT and self._asked(one)]
+
+    def _asked(self, one: Assessment) -> bool:
+        return any(who.words == one.assumptions.adversary for who in self.adversaries)
+
+    @cached_property
+    def _now(self) -> tuple[Assessment, ...]:
+        return assess_row(self.table, self.row, self.adversaries, effort=self.effort, memory=self.memory)
+
+    def _quick(self, table: ItemTable, now: Assessment) -> Assessment:
+        """Measure one of the questions again, without its evidence."""
+        who = next(one for one in self.adversaries if one.words == now.assumptions.adversary)
+        known = replace(now, evidence=(), explained=None, advice=(), crowd_rank=None)
+        items = table.profile(self.row)
+        if now.unit == "people":
+            value = 1 + float(others_of(table, self.row, [items], who, memory=self.memory)[0, 0])
+            return replace(known, value=value, meaning=crowd_meaning(value, len(table.users), who.words))
+        sizes = SetSizeFinder(table.matrix, who.knowledge, self.effort).find(
+            items, member=self.row, number=self.row
+        )
+        found = sizes.found
+        return replace(
+            known,
+            value=found.value,
+            interval=None if sizes.exact else (found.low, found.high),
+            meaning=found_meaning(found.value, sizes.alone.value, who.words),
+        )
 
     def _with(self, items: frozenset[str]) -> ItemTable:
         """Return the table with the person's row reduced to some items; nobody else's changes."""
@@ -92,23 +121,18 @@ class ItemExaminer:
         matrix = sparse.csr_matrix(parts, shape=table.matrix.shape)
         return replace(table, matrix=matrix, ratings=table.ratings[keep], days=table.days[keep])
 
-    def propose(self, own: Own, finding: Judged, short: Shortfall) -> Iterable[Proposal]:
+    def propose(self, own: Own, finding: Judged, goal: Goal) -> Iterable[Proposal]:
         """Try leaving out the rarest items."""
         popularity = dict(zip(self.table.items.to_list(), self.table.popularity.tolist(), strict=True))
         rarest = sorted(own.items, key=lambda item: (popularity[item], item))
-        one = replace(self, adversaries=self._only(finding.assessment), everybody=None)
+        now = finding.assessment
 
         def lack(count: int) -> float:
-            left = replace(own, items=own.items - set(rarest[:count]))
-            found = one.examine(left, explain=False).assessments
-            return short(next(part for part in found if part.unit == finding.assessment.unit))
+            return goal.short(self._quick(self._with(own.items - set(rarest[:count])), now))
 
-        count = fewest(len(rarest) - 1, lack, short(finding.assessment))
+        count = fewest(int(goal.loss * len(rarest)), lack, goal.short(finding.assessment))
         if count is not None:
             yield _drop(rarest[:count], len(rarest))
-
-    def _only(self, assessment: Assessment) -> tuple[Adversary, ...]:
-        return tuple(one for one in self.adversaries if one.words == assessment.assumptions.adversary)
 
 
 def _drop(items: list[str], of: int) -> Proposal:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.advisor.answer import Judged, NotAssessed, ThemeName
-from incrowd.advisor.examiner import Findings, Proposal, Shortfall
+from incrowd.advisor.examiner import Findings, Goal, Proposal
 from incrowd.advisor.others import Others, distances_to, widened
-from incrowd.advisor.search import fewer_posts, fewer_words, post_order
+from incrowd.advisor.search import alternating, fewer_posts, fewer_words, post_order
 from incrowd.advisor.stored import remembered
 from incrowd.distances import within_both
 from incrowd.measures.linkability.assess import pair_assessment
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from incrowd.advisor.spec import AdvisorOptions
     from incrowd.advisor.written import Community, Written
     from incrowd.crowd import Crowd
+    from incrowd.crowd.schema import Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,7 @@ class LinkExaminer:
     """Every ordered pair of the person's communities."""
 
     measure: ClassVar[str] = "linkability"
+    reads: ClassVar[Kind] = "posts"
 
     written: Written
     pairs: tuple[Pair, ...]
@@ -146,7 +148,7 @@ class LinkExaminer:
         p, q = (np.asarray(row.toarray(), np.float64).ravel() for row in (source, target))
         return word_evidence(p, q, self.written.words_of_columns(own))
 
-    def propose(self, own: Own, finding: Judged, short: Shortfall) -> Iterable[Proposal]:
+    def propose(self, own: Own, finding: Judged, goal: Goal) -> Iterable[Proposal]:
         """Try fewer posts in either community, and fewer of the words both share."""
         pair = self._pair_of(finding.assessment)
         if pair is None or finding.assessment.unit != "people":
@@ -159,11 +161,16 @@ class LinkExaminer:
         def lack(changed: Own) -> float:
             if not all(self._enough(changed, name) for name in counts):
                 return math.inf  # nothing to compare is not a crowd
-            return short(self._assess(changed, pair, explain=False))
+            return goal.short(self._assess(changed, pair, explain=False))
 
-        for name, used in counts.items():
-            per_use = np.divide(shares, used, out=np.zeros_like(shares), where=used > 0)
-            yield from fewer_posts(own, post_order(own, own.rows_in(name), per_use), lack, name)
+        per_use = {
+            name: np.divide(shares, used, out=np.zeros_like(shares), where=used > 0)
+            for name, used in counts.items()
+        }
+        orders = [post_order(own, own.rows_in(name), weights) for name, weights in per_use.items()]
+        for name, order in zip(counts, orders, strict=True):
+            yield from fewer_posts(own, order, lack, name, goal.loss)
+        yield from fewer_posts(own, alternating(*orders), lack, f"{o.source} and {o.target}", goal.loss)
         yield from fewer_words(own, shares, lack, f"{o.source} and {o.target}")
 
     def _pair_of(self, assessment: Assessment) -> Pair | None:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.advisor.answer import Changes, Judged, NotAssessed, ThemeName
-from incrowd.advisor.examiner import Findings, Proposal, Shortfall, posts_words
+from incrowd.advisor.examiner import Findings, Goal, Proposal, posts_words
 from incrowd.advisor.search import fewest
 from incrowd.advisor.stored import remembered
 from incrowd.measures.exposure.assess import ON_TOPIC, assess_posts
 from incrowd.measures.exposure.bag_of_words import BagOfWords
-from incrowd.measures.exposure.explain import OwnPosts
+from incrowd.measures.exposure.explain import LASTING, LITTLE, PROFESSIONAL, OwnPosts
 from incrowd.measures.exposure.peaks import Collector
 from incrowd.measures.exposure.scoring import Scored, people, post_periods, score
 from incrowd.measures.exposure.space import Encoder
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from incrowd.advisor.person import Own
     from incrowd.advisor.spec import AdvisorOptions
     from incrowd.crowd import Crowd
+    from incrowd.crowd.schema import Kind
     from incrowd.result import Assessment
 
 
@@ -34,6 +35,7 @@ class TopicExaminer:
     """R-Susceptibility for every sensitive topic, in every community."""
 
     measure: ClassVar[str] = "exposure"
+    reads: ClassVar[Kind] = "posts"
 
     scored: dict[str, Scored]
     topics: tuple[str, ...]
@@ -59,14 +61,17 @@ class TopicExaminer:
         for name in self.scored:
             posts = self._own_posts(own, name)
             if len(posts.periods):
-                found += self._assess(own, name, posts, self.topics)
+                found += self._assess(own, name, posts, self.topics, explain)
             else:
                 missing.append(_gone(name))
         return Findings(tuple(found), tuple(missing))
 
-    def _assess(self, own: Own, name: str, posts: OwnPosts, topics: tuple[str, ...]) -> list[Assessment]:
+    def _assess(
+        self, own: Own, name: str, posts: OwnPosts, topics: tuple[str, ...], explain: bool
+    ) -> list[Assessment]:
         scored = self._placed(own.user, name, posts)
-        return [replace(one, advice=()) for one in assess_posts(posts, scored, own.user, topics)]
+        assessed = assess_posts(posts, scored, own.user, topics, explain=explain)
+        return [replace(one, advice=()) for one in assessed]
 
     def _own_posts(self, own: Own, name: str) -> OwnPosts:
         mine = own.posts.filter(own.rows_in(name))
@@ -85,7 +90,7 @@ class TopicExaminer:
         risks[scored.place(user)] = mine.finish().risks(scored.space.topics, options.dimension, options)[0]
         return replace(scored, _risks={options.dimension: risks})
 
-    def propose(self, own: Own, finding: Judged, short: Shortfall) -> Iterable[Proposal]:
+    def propose(self, own: Own, finding: Judged, goal: Goal) -> Iterable[Proposal]:
         """Try leaving out the posts that stand out most, and writing all on the topic under another name."""
         name, topic = self._question(finding)
         scored = self.scored[name]
@@ -98,9 +103,9 @@ class TopicExaminer:
         def lack(count: int) -> float:
             keep = np.ones(len(numbers), bool)
             keep[order[:count]] = False
-            return self._lack(own, name, topic, posts, keep, short)
+            return self._lack(own, name, topic, posts, keep, goal)
 
-        count = fewest(min(len(order), len(numbers) - 1), lack, short(finding.assessment))
+        count = fewest(min(len(order), int(goal.loss * len(numbers))), lack, goal.short(finding.assessment))
         if count is None:
             return
         gone = frozenset(numbers[order[:count]].tolist())
@@ -115,18 +120,27 @@ class TopicExaminer:
             )
 
     def _lack(
-        self, own: Own, name: str, topic: str, posts: OwnPosts, keep: NDArray[np.bool_], short: Shortfall
+        self, own: Own, name: str, topic: str, posts: OwnPosts, keep: NDArray[np.bool_], goal: Goal
     ) -> float:
         rows = np.flatnonzero(keep)
         parts = [posts.words.part(int(row), int(row) + 1).words for row in rows]
         bounds = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         words = replace(posts.words, words=np.concatenate([*parts, np.empty(0, np.int32)]), bounds=bounds)
         left = OwnPosts(posts.periods[keep], words, posts.similarities[keep])
-        return short(self._assess(own, name, left, (topic,))[0])
+        return goal.short(_taken_personally(self._assess(own, name, left, (topic,), explain=False)[0]))
 
     def _question(self, finding: Judged) -> tuple[str, str]:
         about = finding.assessment.assumptions.parameters
         return str(about["community"]), str(about["topic"])
+
+
+def _taken_personally(assessment: Assessment) -> Assessment:
+    """Aim at a rank that says little, not at one that is only read more kindly."""
+    about = assessment.assumptions
+    if about.parameters.get("looks_like") in (None, LITTLE, PROFESSIONAL):
+        return assessment
+    strict = {**about.parameters, "looks_like": LASTING}
+    return replace(assessment, assumptions=replace(about, parameters=strict))
 
 
 def _everybody(crowd: Crowd, space: BagOfWords, options: ExposureOptions) -> Scored:

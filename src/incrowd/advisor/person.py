@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from incrowd.crowd import Crowd
+    from incrowd.crowd.schema import Kind
     from incrowd.text.options import TextOptions
 
 
@@ -46,6 +48,8 @@ class Own:
     text: TextOptions
     withheld: frozenset[str] = frozenset()
     """Attributes that are no longer shown; their values stay known here, as secrets to guess."""
+    edited: frozenset[str] = frozenset()
+    """Words that were taken out of the posts."""
     other_name: Own | None = None
     """The posts that went to another name."""
 
@@ -59,6 +63,13 @@ class Own:
         """Posts a community, the largest first."""
         counted = self.posts.group_by("community").len().sort(["len", "community"], descending=[True, False])
         return dict(counted.iter_rows())
+
+    def state(self, kind: Kind) -> Hashable:
+        """Return what decides the findings about posts, items or attributes, to know when nothing changed."""
+        if kind == "posts":
+            moved = () if self.other_name is None else tuple(self.other_name.posts["number"])
+            return tuple(self.posts["number"]), self.edited, moved
+        return self.items if kind == "items" else self.withheld
 
     def rows_in(self, community: str) -> NDArray[np.bool_]:
         """Mark the posts of one community."""
@@ -79,6 +90,7 @@ class Own:
             other_name=self._moved(changes.move_posts) if changes.move_posts else self.other_name,
             posts=posts,
             words=words,
+            edited=self.edited | changes.edit_words,
             items=self.items - changes.drop_items,
             withheld=self.withheld | changes.withhold_attributes,
         )
@@ -153,10 +165,15 @@ def _edited(texts: pl.Series, words: PostWords, gone: frozenset[str], options: T
 
 def without_words(text: str, words: frozenset[str], options: TextOptions) -> str:
     """Return a text without the chunks (as spaces cut it) that hold one of the words; the rest stays as it is."""
-    from incrowd.text import tokenise
-
     lines = (line.split(" ") for line in text.split("\n"))
     return "\n".join(
-        " ".join(chunk for chunk in line if not words.intersection(tokenise(chunk, options)))
-        for line in lines
+        " ".join(chunk for chunk in line if not words.intersection(_tokens(chunk, options))) for line in lines
     )
+
+
+@lru_cache(maxsize=2**16)
+def _tokens(chunk: str, options: TextOptions) -> tuple[str, ...]:
+    """Return the words of a piece of the person's own text; the same pieces come again with every change tried."""
+    from incrowd.text import tokenise
+
+    return tuple(tokenise(chunk, options))

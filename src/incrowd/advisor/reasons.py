@@ -10,6 +10,7 @@ from incrowd.result import Evidence
 
 MOST_REASONS = 3
 MOST_PARTS = 8
+MOST_KEPT = 24
 
 
 def strongest(judged: Sequence[Judged]) -> tuple[Reason, ...]:
@@ -29,16 +30,16 @@ def _reason(one: Judged) -> Reason:
         measure=assessed.measure,
         subject=assessed.subject,
         sentence=assessed.sentence(),
-        evidence=_shortened(assessed.evidence),
+        evidence=shortened(assessed.evidence, MOST_PARTS),
         explained=math.fsum(part.contribution for part in assessed.evidence) if assessed.evidence else None,
     )
 
 
-def _shortened(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+def shortened(evidence: Sequence[Evidence], most: int = MOST_KEPT) -> tuple[Evidence, ...]:
     """Keep the strongest parts and put the rest into one, so that the sum stays."""
     ordered = sorted(evidence, key=lambda part: -abs(part.contribution))
-    rest = ordered[MOST_PARTS:]
+    rest = ordered[most:]
     if not rest:
         return tuple(ordered)
     total = math.fsum(part.contribution for part in rest)
-    return (*ordered[:MOST_PARTS], Evidence(what=f"{len(rest):,} more", contribution=total))
+    return (*ordered[:most], Evidence(what=f"{len(rest):,} more", contribution=total))

@@ -15,7 +15,7 @@ from incrowd.advisor.person import Own, PostWords
 Lack = Callable[[Own], float]
 """How far a changed person is from the target; at most 0: reached."""
 
-MOST_WORDS = 64
+MOST_WORDS = 24
 """Nobody edits out more words than this."""
 NAMED = 6
 
@@ -58,10 +58,22 @@ def post_order(own: Own, inside: NDArray[np.bool_], per_use: NDArray[np.float64]
     return np.asarray(numbers[np.argsort(-weights, kind="stable")], np.int64)
 
 
-def fewer_posts(own: Own, order: NDArray[np.int64], lack: Lack, where: str) -> Iterator[Proposal]:
-    """Propose to delete, or to move to another name, the fewest posts from the front of `order`."""
+def alternating(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return both lists as one, each used up at the same pace.
+
+    >>> alternating(np.array([1, 2, 3, 4]), np.array([8, 9])).tolist()
+    [1, 8, 2, 3, 9, 4]
+    """
+    pace = np.concatenate([(np.arange(len(one)) + 0.5) / len(one) for one in (first, second)])
+    return np.asarray(np.concatenate([first, second])[np.argsort(pace, kind="stable")])
+
+
+def fewer_posts(
+    own: Own, order: NDArray[np.int64], lack: Lack, where: str, most: float
+) -> Iterator[Proposal]:
+    """Propose to delete, or to move to another name, the fewest posts from the front of `order`, at most that share."""
     count = fewest(
-        len(order) - 1,
+        int(most * len(order)),
         lambda n: lack(own.after(Changes(delete_posts=frozenset(order[:n].tolist())))),
         lack(own),
     )

@@ -37,7 +37,12 @@ class Targets:
     exposed: float = 0.1
     """Do not show a personal interest among this share of the most exposed people for a topic."""
 
+    loss: float = 0.5
+    """Give up at most this share of the posts of a community, of the items, or of the attributes."""
+
     def __post_init__(self) -> None:
+        if not 0 < self.loss <= 1:
+            raise InputError(f"targets: expected 0 < loss <= 1, got loss={self.loss:g}")
         if self.people < 1 or not 0 < self.gain <= 1 or not 0 <= self.exposed <= 1:
             raise InputError(
                 f"targets: expected people >= 1, 0 < gain <= 1 and 0 <= exposed <= 1, got people={self.people:g}, "

@@ -23,6 +23,7 @@ from incrowd.cli.linkability import linkability
 from incrowd.cli.microdata import app as microdata
 from incrowd.cli.plan import plan
 from incrowd.cli.release import app as release
+from incrowd.cli.serve import serve
 from incrowd.cli.study import app as study
 
 app = typer.Typer(
@@ -66,6 +67,7 @@ app.add_typer(release, name="release")
 app.add_typer(gateway, name="gateway")
 app.add_typer(exposure, name="exposure")
 app.add_typer(study, name="study")
+app.command()(serve)
 
 
 def main() -> None:

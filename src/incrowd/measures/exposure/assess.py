@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,9 +29,15 @@ def assess_topics(crowd: Crowd, scored: Scored, user: str, topics: Iterable[str]
     return assess_posts(own_posts(crowd, scored, user), scored, user, topics)
 
 
-def assess_posts(posts: OwnPosts, scored: Scored, user: str, topics: Iterable[str]) -> list[Assessment]:
-    """Return the same for posts at hand; the person's row of `scored` must come from these posts."""
-    found = [_assess(posts, scored, user, topic) for topic in topics]
+def assess_posts(
+    posts: OwnPosts, scored: Scored, user: str, topics: Iterable[str], *, explain: bool = True
+) -> list[Assessment]:
+    """Return the same for posts at hand; the person's row of `scored` must come from these posts.
+
+    Without `explain`, evidence and advice are left out.
+    """
+    row = scored.place(user)
+    found = [_assess(posts, scored, row, topic, explain) for topic in topics]
     return sorted(found, key=lambda one: (not one.defined, one.value))
 
 
@@ -44,14 +50,14 @@ def assess_person(crowd: Crowd, scored: Scored, user: str, topic: str) -> Assess
     return assess_topics(crowd, scored, user, [topic])[0]
 
 
-def _assess(posts: OwnPosts, scored: Scored, user: str, topic: str) -> Assessment:
-    place, row = scored.space.topics.place(topic), scored.place(user)
+def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool) -> Assessment:
+    place = scored.space.topics.place(topic)
     risks = scored.risks()[:, place]
     mine, people = float(risks[row]), len(risks)
     if math.isnan(mine):
         return _undefined(scored, topic, people)
     rank = int(scored.ranks(topic)[row])
-    parts = () if scored.options.literal else evidence(posts, scored, place)
+    parts = () if scored.options.literal or not explain else evidence(posts, scored, place)
     looks = impression(posts, scored, place, rank)
     return Assessment(
         measure="exposure",
@@ -68,7 +74,7 @@ def _assess(posts: OwnPosts, scored: Scored, user: str, topic: str) -> Assessmen
         threats=(Threat.INFERENCE,),
         evidence=parts,
         explained=math.fsum(part.contribution for part in parts) if parts else None,
-        advice=advice(posts, scored, row, place),
+        advice=advice(posts, scored, row, place) if explain else (),
     )
 
 
@@ -149,7 +155,7 @@ def _meaning(scored: Scored, topic: str, rank: int, looks: str) -> str:
     )
 
 
-def _assumptions(scored: Scored, **more: str) -> Assumptions:
+def _assumptions(scored: Scored, **more: Any) -> Assumptions:
     chosen = scored.options.parameters() | {
         "method": method_name(scored.space.name, scored.options.dimension),
         "topics": scored.space.topics.hash,

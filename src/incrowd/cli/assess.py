@@ -1,0 +1,112 @@
+"""incrowd assess: everything that applies to one person, in one answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.console import (
+    AsJson,
+    FailAbove,
+    Memory,
+    Seed,
+    exit_for_risk,
+    parse_memory,
+    progress_bar,
+    show,
+    show_json,
+)
+from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
+
+if TYPE_CHECKING:
+    from incrowd.advisor.answer import PersonReport
+
+
+def assess(
+    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    user: Annotated[str, typer.Option("--user", help="You, by name.", show_default=False)],
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write the report as one HTML file.")
+    ] = None,
+    label: Annotated[Path | None, typer.Option("--label", help="Also draw the label (SVG).")] = None,
+    adversary: Annotated[
+        list[str] | None, typer.Option("--adversary", help="Only this adversary; may be given again.")
+    ] = None,
+    people: Annotated[
+        float, typer.Option("--people", help="Your target: hide among at least so many people.")
+    ] = 10,
+    most_loss: Annotated[
+        float, typer.Option("--most-loss", help="Advice gives up at most this share of what you have.")
+    ] = 0.5,
+    radius: Annotated[float, typer.Option("--radius", help="Who counts as writing like you.")] = 0.8,
+    min_posts: Annotated[
+        int, typer.Option("--min-posts", help="Profiles with fewer posts are not linked.")
+    ] = 10,
+    communities: Annotated[
+        int, typer.Option("--communities", help="Look at so many of your communities, the largest first.")
+    ] = 4,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out the determined adversary, who takes longest.")
+    ] = False,
+    quote: Annotated[
+        bool, typer.Option("--quote", help="Quote your own posts where the advice names them.")
+    ] = False,
+    tokens: TokenRule = "full",
+    keep_stopwords: KeepStopwords = False,
+    seed: Seed = 0,
+    memory: Memory = "1GiB",
+    fail_above: FailAbove = None,
+    as_json: AsJson = False,
+) -> None:
+    """Assess one person with every measure that applies: verdict, reasons, and what to do about it.
+
+    The worst finding decides, and what cannot be measured is never called safe. The risk for --fail-above goes
+    from 0 to 1: how often the strongest adversary considered would be right about you, or as bad as that. Above
+    0.2 is "at risk", above 0.1 "watch".
+    """
+    from incrowd.advisor.assess import assess as ask
+    from incrowd.advisor.spec import AdvisorOptions, Targets
+    from incrowd.crowd import Crowd
+
+    options = AdvisorOptions(
+        adversaries=tuple(adversary or ()),
+        targets=Targets(people=people, loss=most_loss),
+        radius=radius,
+        min_posts=min_posts,
+        most_communities=communities,
+        thorough=not quick,
+        quote_posts=quote,
+        text=text_options(tokens, keep_stopwords),
+        seed=seed,
+        memory=parse_memory(memory),
+    )
+    with progress_bar("reading") as progress:
+        report = ask(Crowd(crowd), user, options=options, progress=progress)
+    write_report(report, html, label)
+    if as_json:
+        show_json(report.to_dict())
+    else:
+        show_report(report)
+        if html is not None:
+            show(f"Report: {html}")
+    exit_for_risk(report.risk, fail_above)
+
+
+def write_report(report: PersonReport, html: Path | None, label: Path | None = None) -> None:
+    """Write the page and the picture that were asked for."""
+    from incrowd.report.advice import person_label, person_report_page
+    from incrowd.report.page import write
+
+    if html is not None:
+        write(html, person_report_page(report))
+    if label is not None:
+        write(label, person_label(report).svg())
+
+
+def show_report(report: PersonReport) -> None:
+    """Print the answer in the order in which to read it."""
+    from incrowd.report.advice_terminal import render
+
+    show(render(report))

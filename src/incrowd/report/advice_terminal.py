@@ -1,0 +1,148 @@
+"""A person's report for the terminal: verdict, label, why, what to do, what is not known, fine print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from incrowd.advisor.answer import Action, Effect, Level, OwnPost, PersonReport, Plan, Reason
+from incrowd.result import say_number
+
+STYLES = {
+    Level.AT_RISK: "bold white on red",
+    Level.WATCH: "bold black on yellow",
+    Level.WELL_HIDDEN: "bold white on dark_green",
+    Level.CANNOT_TELL: "bold reverse",
+}
+MOST_POSTS = 12
+
+
+def render(report: PersonReport) -> RenderableType:
+    """Return the whole report."""
+    return Group(*_parts(report))
+
+
+def _parts(report: PersonReport) -> Iterator[RenderableType]:
+    yield Text.assemble(_badge(report.verdict.level), " ", (report.verdict.sentence, "bold"))
+    if report.changes:
+        yield Text("This is how it would be after the changes you asked about.", style="italic")
+    yield Text("")
+    yield _label(report)
+    yield from _section("Why", [_reason(one) for one in report.reasons])
+    yield from _section("What to do", [*_advice(report)])
+    yield from _section("What could not be told", [_not_assessed(report)] if report.not_assessed else [])
+    yield from _section("Fine print", [_fine_print(report)])
+
+
+def _section(title: str, parts: list[RenderableType]) -> Iterator[RenderableType]:
+    if parts:
+        yield Text("")
+        yield Rule(title, align="left", style="dim")
+        yield from parts
+
+
+def _badge(level: Level) -> Text:
+    return Text(f" {level} ", style=STYLES[level])
+
+
+def _label(report: PersonReport) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for theme in report.themes:
+        table.add_row(_badge(theme.level), Text(str(theme.name), style="bold"), Text(theme.sentence))
+    return table
+
+
+def _reason(reason: Reason) -> RenderableType:
+    lines: list[RenderableType] = [Text.assemble(_badge(reason.level), " ", reason.sentence)]
+    if reason.evidence:
+        table = Table("because of", "adds", box=None, header_style="dim")
+        for part in reason.evidence:
+            table.add_row(Text(part.what), say_number(part.contribution))
+        if reason.explained is not None:
+            table.add_row(Text("together", style="dim"), say_number(reason.explained))
+        lines.append(Padding(table, (0, 0, 0, 4)))
+    return Group(*lines)
+
+
+def _advice(report: PersonReport) -> Iterator[RenderableType]:
+    if report.actions:
+        yield _actions(report.actions)
+    if report.plan is not None:
+        yield Text("")
+        yield _plan(report.plan)
+    if report.posts:
+        yield _posts(report.posts)
+
+
+def _actions(actions: tuple[Action, ...]) -> Table:
+    table = Table(
+        "do this", "now", "then", "counted in", "level then", "it costs", box=None, header_style="dim"
+    )
+    for action in actions:
+        seen = action.effect
+        table.add_row(
+            Text(action.what),
+            say_number(seen.before),
+            _then(seen),
+            Text(f"{seen.unit} ({seen.direction})"),
+            Text(f"{seen.level_before} → {seen.level_after}"),
+            Text(_cost(action)),
+        )
+    return table
+
+
+def _cost(action: Action) -> str:
+    worse = [one for one in action.also if one.level_after.severity > one.level_before.severity]
+    return action.loss + (
+        f"; makes {len(worse)} other finding{'s' * (len(worse) > 1)} worse" if worse else ""
+    )
+
+
+def _then(effect: Effect) -> str:
+    return "gone" if math.isnan(effect.after) else say_number(effect.after)
+
+
+def _plan(plan: Plan) -> RenderableType:
+    if not plan.steps:
+        return Text("No plan within the loss you allow reaches a target.", style="bold")
+    goal = "reaches all your targets" if plan.reached else "reaches what can be reached"
+    lines: list[RenderableType] = [Text(f"A plan that {goal}, at the cost of {plan.loss}:", style="bold")]
+    lines += [Text(f"  {number}. {step}") for number, step in enumerate(plan.steps, start=1)]
+    lines.append(Text.assemble("After it: ", _badge(plan.verdict.level), " ", plan.verdict.sentence))
+    better = [one for one in plan.effects if one.level_before is not one.level_after]
+    lines += [Text(f"  {one.sentence()}", style="dim") for one in better]
+    if plan.missed:
+        lines.append(Text(f"{len(plan.missed)} findings still miss their target.", style="dim"))
+    return Group(*lines)
+
+
+def _posts(posts: tuple[OwnPost, ...]) -> RenderableType:
+    shown = [f"{post.number} ({post.community})" for post in posts[:MOST_POSTS]]
+    more = f" and {len(posts) - MOST_POSTS:,} more" if len(posts) > MOST_POSTS else ""
+    lines = [Text(f"Your posts that this names: {', '.join(shown)}{more}; --json lists them.", style="dim")]
+    lines += [Text(f"  {post.number}: {post.text}") for post in posts[:MOST_POSTS] if post.text is not None]
+    return Group(*lines)
+
+
+def _not_assessed(report: PersonReport) -> Table:
+    table = Table("measure", "why", "what would help", box=None, header_style="dim")
+    for one in report.not_assessed:
+        table.add_row(Text(one.measure), Text(one.why), Text(one.remedy))
+    return table
+
+
+def _fine_print(report: PersonReport) -> RenderableType:
+    fine = report.fine_print
+    lines = [fine.rule, *fine.levels]
+    lines.append(f"Adversaries: {'; '.join(fine.adversaries) or 'none could be run'}.")
+    lines.append("Standing: " + "; ".join(f"{name}: {how}" for name, how in fine.standings.items()) + ".")
+    lines.append(
+        f"{report.people:,} people, seed {fine.seed}, data {fine.data_hash}, incrowd {fine.version}. {fine.notice}"
+    )
+    return Group(*(Text(line, style="dim") for line in lines))
