@@ -72,6 +72,12 @@ class Desk:
         """Return a page."""
         return HTMLResponse(self.templates.get_template(template).render(**values), status)
 
+    def part(self, template: str, **values: Any) -> HTMLResponse:
+        """Return part of a page, marked as such."""
+        answer = self.page(template, **values)
+        answer.headers[PART] = "1"
+        return answer
+
     def begin(self, title: str, url: str, work: Work) -> RedirectResponse:
         """Start a job and lead to the page that shows how far it is."""
         return see_other(f"/jobs/{self.jobs.start(title, url, work).id}")

@@ -135,7 +135,7 @@ def _what_if(desk: Desk, job_id: str, wish: Wish, part: bool) -> Response:
     except IncrowdError as error:
         values["problem"] = explain(error)
     if part:
-        return desk.page("what_if_answer.html", report=report, **values)
+        return desk.part("what_if_answer.html", report=report, **values)
     mine = holdings(desk.crowd(), report.person, wish.texts)
     return _tab(desk, job_id, "what_if.html", "what-if", mine=mine, wish=wish, **values)
 
@@ -153,7 +153,7 @@ def _draft(desk: Desk, job_id: str, community: str, text: str, part: bool) -> Re
     except IncrowdError as error:
         values["problem"] = explain(error)
     if part:
-        return desk.page("draft_answer.html", **values)
+        return desk.part("draft_answer.html", **values)
     communities = _communities(desk, job_id)
     return _tab(
         desk, job_id, "draft.html", "draft", communities=communities, community=community, text=text, **values

@@ -78,7 +78,7 @@ class Wish:
         """Read a form; a field that is missing was not ticked."""
         return cls(
             plan="plan" in form,
-            actions=_numbers(form.getlist("action")),
+            actions=_numbers(form.getlist("advice")),
             delete=_numbers(form.getlist("delete")) | _numbers(str(form.get("delete_more", "")).split(",")),
             move=_numbers(form.getlist("move")),
             items=frozenset(map(str, form.getlist("item"))),

@@ -37,12 +37,13 @@ function live(form) {
     const mine = running;
     target.setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(form.action, {
+      const answer = await fetch(form.getAttribute("action"), {
         method: "POST", headers: { "x-part": "1" }, body: new URLSearchParams(new FormData(form)), signal: mine.signal,
       });
       // Our own server's template, already escaped; the page's policy lets no script in it run.
       const part = await answer.text();
-      if (mine === running) target.innerHTML = part;
+      if (mine === running && answer.headers.has("x-part")) target.innerHTML = part;
+      else if (mine === running) target.textContent = "The server no longer knows this page. Reload it.";
     } catch (problem) {
       if (problem.name !== "AbortError") target.textContent = "The server does not answer. Is it still running?";
     } finally {
