@@ -50,6 +50,8 @@ class Explanation:
 
     snapshot: int
     class_size: int
+    repeated: bool
+    """True if the client gets what was answered before; the rest is what would be decided now."""
     rule: str
     """Which rule denied the whole answer; empty if it was not denied."""
     threshold: int

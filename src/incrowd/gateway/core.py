@@ -7,8 +7,9 @@ one ledger are decided one after the other; different ledgers do not wait for ea
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_bytes
 from threading import Lock, RLock
 from time import time
 
@@ -16,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.crowd.disk import PRIVATE_FOLDER, Disk
-from incrowd.errors import BudgetExceeded, IncrowdError
+from incrowd.errors import BudgetExceeded
 from incrowd.gateway.answer import Answer, Client, Explanation, ValueDecision
 from incrowd.gateway.cache import Cache
 from incrowd.gateway.databases import Database
 from incrowd.gateway.decide import (
     JOINT,
-    NOTHING_FITS,
     OVER_TIME,
     TOO_CLOSE,
     Defences,
@@ -30,6 +30,7 @@ from incrowd.gateway.decide import (
     Proposal,
     Rules,
     Suppressor,
+    explanation,
 )
 from incrowd.gateway.earlier import Earlier
 from incrowd.gateway.groups import Group
@@ -124,20 +125,18 @@ class Gateway:
             return Outcome(NO_ANSWER, UNKNOWN_CLIENT)
         if not self._defences.snapshots:
             self.refresh()
-        snapshot, scope = self.snapshot, self._scope(client)
-        stored = self._stored(scope, snapshot.number, query)
+        scope = self._scope(client)
+        stored = self._stored(scope, self.snapshot.number, query)
         if stored is not None:
             return Outcome(Answer.from_body(stored), repeated=True)
         with self._lock_of(scope):
+            snapshot = self.snapshot  # looked up under the lock: a ledger only ever moves on to newer ones
             stored = self._stored(scope, snapshot.number, query)
             if stored is not None:
                 return Outcome(Answer.from_body(stored), repeated=True)
             if self._spent(client):
                 return Outcome(NO_ANSWER, OVER_BUDGET)
-            try:
-                return self._decide_anew(client, scope, snapshot, query)
-            except BudgetExceeded:
-                return Outcome(NO_ANSWER, OVER_TIME)
+            return self._decide_anew(client, scope, snapshot, query)
 
     def explain(self, query: Query, client: Client | None = None) -> Explanation:
         """Tell the provider how a question would be answered, and why; nothing is recorded.
@@ -145,33 +144,18 @@ class Gateway:
         Without a client it is answered as to somebody who never asked before.
         """
         query = checked_query(query, self.policy.asking)
-        snapshot = self.snapshot
-        group, proposal = self._group(snapshot, query), None
-        proposal = self._propose(snapshot, query, group)
-        earlier = (
-            Earlier(snapshot, self._rules.base, True) if client is None else self._earlier(client, snapshot)
-        )
-        rule, codes = self._judge(earlier, query, group, proposal)
+        with self._lock_of(EVERYONE if client is None else self._scope(client)):
+            snapshot = self.snapshot
+            group = self._group(snapshot, query)
+            earlier = self._nothing_before(snapshot) if client is None else self._earlier(client, snapshot)
+            proposal = self._propose(snapshot, query, group)
+            before = self._told_before(earlier, query, group)
+            rule, codes = self._judge(earlier, query, group, proposal)
         index = snapshot.attributes[query.attribute]
-        values = [
-            ValueDecision(
-                value=index.values[code],
-                holders=int(proposal.supports[code]),
-                released=code in codes,
-                rule="" if code in codes else proposal.withheld.get(code, rule or proposal.rule or JOINT),
-            )
-            for code in np.argsort(-proposal.supports, kind="stable").tolist()
-            if proposal.supports[code]
-        ]
-        return Explanation(
-            snapshot=snapshot.number,
-            class_size=len(group),
-            rule=rule,
-            threshold=proposal.threshold,
-            q=proposal.q if codes else None,
-            method=proposal.method,
-            values=tuple(values),
-        )
+        if before is not None:
+            rule = before.rule
+            codes = tuple(index.code_of[value] for value in before.values if value in index.code_of)
+        return explanation(snapshot, index, len(group), proposal, rule, codes, repeated=before is not None)
 
     def sizes(self, filter: str) -> NDArray[np.int64]:
         """Tell the provider how many people share each value of a filter."""
@@ -197,18 +181,38 @@ class Gateway:
     # Deciding
 
     def _decide_anew(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
-        group = self._group(snapshot, query)
         earlier = self._earlier(client, snapshot)
-        same = earlier.same_people(query.attribute, group) if self._defences.repeats else None
-        carried = self._carried(earlier, query, group)
-        if same is not None or carried is not None:
-            found = same or carried
-            return self._repeat(client, scope, snapshot, query, group, found)
-        proposal = self._propose(snapshot, query, group)
+        try:
+            group = self._group(snapshot, query)
+            before = self._told_before(earlier, query, group)
+            if before is not None:
+                entry = self._entry(client, scope, snapshot, query, group, before.rule, before.body)
+                entry = replace(entry, origin=before.origin, people=before.people)
+                return self._tell(entry, earlier, repeated=True)
+            proposal = self._propose(snapshot, query, group)
+        except BudgetExceeded:
+            return self._out_of_time(client, scope, snapshot, query)
+        if proposal.rule == OVER_TIME:
+            return self._out_of_time(client, scope, snapshot, query)
         rule, codes = self._judge(earlier, query, group, proposal)
         answer = Answer(tuple(self._in_order(query.attribute, snapshot, codes, proposal)))
-        entry = self._entry(client, scope, snapshot, query, group, rule, answer)
-        return self._told(entry, earlier, Outcome(answer, rule))
+        return self._tell(self._entry(client, scope, snapshot, query, group, rule, answer.body), earlier)
+
+    def _out_of_time(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
+        """Count the question, so that nobody can keep the service busy for free; it may be asked again."""
+        nobody = Group(np.zeros(0, dtype=np.int32))
+        entry = self._entry(client, scope, snapshot, query, nobody, OVER_TIME, NO_ANSWER.body)
+        self.ledger.record(replace(entry, key=token_bytes(32), digest=token_bytes(16), people=None))
+        return Outcome(NO_ANSWER, OVER_TIME)
+
+    def _told_before(self, earlier: Earlier, query: Query, group: Group) -> Entry | None:
+        """Return what was answered about exactly these people, or to this question before enough had changed."""
+        same = earlier.same_people(query.attribute, group) if self._defences.repeats else None
+        if same is not None or not self._defences.batching:
+            return same
+        q, changed = self.policy.release.q, self._snapshots.changed
+        nearly = earlier.nearly_same(query.attribute, group, q, changed)
+        return next((entry for entry in reversed(nearly) if entry.key == query.key), None)
 
     def _judge(
         self, earlier: Earlier, query: Query, group: Group, proposal: Proposal
@@ -219,31 +223,15 @@ class Gateway:
             return proposal.rule, ()
         if self._defences.differencing and earlier.too_close(attribute, group, q):
             return TOO_CLOSE, ()
-        if self._defences.batching and earlier.nearly_same(attribute, group, q, self._snapshots.changed):
+        if self._defences.batching and any(
+            not entry.rule for entry in earlier.nearly_same(attribute, group, q, self._snapshots.changed)
+        ):
             return TOO_CLOSE, ()
         if not (self._defences.joint and self._defences.q):
             return "", proposal.codes
         clauses = Clauses(group, attribute, proposal.codes)
         codes = earlier.joint(attribute).allowed(clauses, proposal.threshold)
         return ("" if codes else JOINT), codes
-
-    def _carried(self, earlier: Earlier, query: Query, group: Group) -> Entry | None:
-        """An earlier answer stays until enough people have changed."""
-        if not self._defences.batching:
-            return None
-        nearly = earlier.nearly_same(query.attribute, group, self.policy.release.q, self._snapshots.changed)
-        return next((entry for entry in reversed(nearly) if entry.key == query.key), None)
-
-    def _repeat(
-        self, client: Client, scope: str, snapshot: Snapshot, query: Query, group: Group, found: Entry | None
-    ) -> Outcome:
-        if found is None:
-            raise IncrowdError("gateway: there is nothing to repeat")
-        answer = Answer.from_body(found.body)
-        entry = self._entry(client, scope, snapshot, query, group, found.rule, answer)
-        values = {"origin": found.origin, "people": found.people, "body": found.body, "fresh": False}
-        entry = Entry(**{**vars(entry), **values})
-        return self._told(entry, self._earlier(client, snapshot), Outcome(answer, found.rule, repeated=True))
 
     def _entry(
         self,
@@ -253,7 +241,7 @@ class Gateway:
         query: Query,
         group: Group,
         rule: str,
-        answer: Answer,
+        body: bytes,
     ) -> Entry:
         listed = int((snapshot.attributes[query.attribute].supports(group.members) > 0).sum())
         return Entry(
@@ -267,22 +255,21 @@ class Gateway:
             key=query.key,
             question=query.text,
             digest=group.digest,
-            people=group.words(snapshot.size) if answer.values else None,
+            people=group.words(snapshot.size),
             class_size=len(group),
-            withheld=listed - len(answer.values),
-            rule=rule or ("" if answer.values else NOTHING_FITS),
-            fresh=True,
-            body=answer.body,
+            withheld=listed - len(Answer.from_body(body).values),
+            rule=rule,
+            body=body,
         )
 
-    def _told(self, entry: Entry, earlier: Earlier, outcome: Outcome) -> Outcome:
+    def _tell(self, entry: Entry, earlier: Earlier, *, repeated: bool = False) -> Outcome:
         """Write an entry to the disk, then let the answer go."""
         if self._defences.repeats:
             self.ledger.record(entry)
             self._bodies.put((entry.scope, entry.snapshot, entry.key), entry.body)
         earlier.add(entry)
         self._ledgers.put((entry.scope, entry.snapshot), earlier)
-        return outcome
+        return Outcome(Answer.from_body(entry.body), entry.rule, repeated)
 
     def _in_order(
         self, attribute: str, snapshot: Snapshot, codes: tuple[int, ...], proposal: Proposal
@@ -323,7 +310,7 @@ class Gateway:
         if not self._defences.repeats:
             return Rules(
                 self.policy,
-                Noise(np.random.default_rng().bytes(32), self.policy.release.noise),
+                Noise(token_bytes(32), self.policy.release.noise),
                 self._rules.solver,
                 self._rules.key,
                 self._defences,
@@ -340,11 +327,14 @@ class Gateway:
         scope = self._scope(client)
         earlier = self._ledgers.get((scope, snapshot.number))
         if earlier is None:
-            entries = self.ledger.told(scope, self._snapshots.oldest(snapshot.number))
-            together = self.policy.release.joint == "all"
-            earlier = Earlier.of(snapshot, self._rules.base, together, entries)
+            earlier = self._nothing_before(snapshot)
+            for entry in self.ledger.told(scope, self._snapshots.oldest(snapshot.number)):
+                earlier.add(entry)
             self._ledgers.put((scope, snapshot.number), earlier)
         return earlier
+
+    def _nothing_before(self, snapshot: Snapshot) -> Earlier:
+        return Earlier(snapshot, self._rules.base, self.policy.release.joint == "all")
 
     def _scope(self, client: Client) -> str:
         return EVERYONE if self.policy.budget.scope == "everyone" else client.organisation

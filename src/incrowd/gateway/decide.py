@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.gateway.answer import Explanation, ValueDecision
 from incrowd.gateway.groups import Group, digest_of
 from incrowd.gateway.noise import Noise
 from incrowd.gateway.policy import Policy
@@ -220,6 +221,42 @@ def restricted(index: AttributeIndex, group: Group, codes: tuple[int, ...]) -> H
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     members = np.searchsorted(group.members, people[order]).astype(np.int32)
     return HolderIndex(tuple(distinct.tolist()), starts, members, len(group))
+
+
+def explanation(
+    snapshot: Snapshot,
+    index: AttributeIndex,
+    class_size: int,
+    proposal: Proposal,
+    rule: str,
+    codes: tuple[int, ...],
+    *,
+    repeated: bool,
+) -> Explanation:
+    """Put together what the provider may see of a decision."""
+    listed = [
+        code for code in np.argsort(-proposal.supports, kind="stable").tolist() if proposal.supports[code]
+    ]
+    why = rule or ("" if repeated else JOINT)
+    values = [
+        ValueDecision(
+            value=index.values[code],
+            holders=int(proposal.supports[code]),
+            released=code in codes,
+            rule="" if code in codes else proposal.withheld.get(code, why),
+        )
+        for code in listed
+    ]
+    return Explanation(
+        snapshot=snapshot.number,
+        class_size=class_size,
+        repeated=repeated,
+        rule=rule,
+        threshold=proposal.threshold,
+        q=proposal.q if codes else None,
+        method=proposal.method if codes else "nothing",
+        values=tuple(values),
+    )
 
 
 def _nothing(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +27,12 @@ class Earlier:
     together: bool
     """Whether attributes are judged together."""
     told: list[Entry] = field(default_factory=list)
-    """Entries that released something, with their classes widened to this snapshot."""
+    """Entries whose classes are remembered, widened to this snapshot."""
     by_people: dict[tuple[str, bytes], Entry] = field(default_factory=dict)
     """Attribute and class -> entry of this snapshot."""
+    classes: set[tuple[str, int, bytes]] = field(default_factory=set)
+    """Attribute, snapshot and class of everything in `told`."""
     joints: dict[str, Joint] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, base: int, together: bool, entries: Iterable[Entry]) -> Earlier:
-        """Arrange a ledger's entries, oldest first."""
-        made = cls(snapshot, base, together)
-        for entry in entries:
-            made._keep(entry)
-        return made
 
     @property
     def nbytes(self) -> int:
@@ -68,7 +63,8 @@ class Earlier:
 
     def too_close(self, attribute: str, group: Group, q: int) -> bool:
         """Say whether some but fewer than q people are in this class and not in an answered one, or the reverse."""
-        same = [e for e in self.told if e.attribute == attribute and e.origin == self.snapshot.number]
+        now = self.snapshot.number
+        same = [e for e in self.told if e.attribute == attribute and e.origin == now and not e.rule]
         if not same:
             return False
         classes, words = _stacked(same), group.words(self.snapshot.size)
@@ -76,7 +72,7 @@ class Earlier:
         return bool((((more > 0) & (more < q)) | ((less > 0) & (less < q))).any())
 
     def nearly_same(self, attribute: str, group: Group, q: int, changed: Changed) -> list[Entry]:
-        """Return answers of older snapshots since when fewer than q people came, left or changed."""
+        """Return entries of older snapshots since when fewer than q people came, left or changed."""
         older = [e for e in self.told if e.attribute == attribute and e.origin < self.snapshot.number]
         if not older:
             return []
@@ -94,13 +90,15 @@ class Earlier:
         if entry.snapshot == self.snapshot.number:
             self.by_people[entry.attribute, entry.digest] = entry
         if entry.people is not None and entry.attribute in self.snapshot.attributes:
-            carried = any(one.key == entry.key and one.origin == entry.origin for one in self.told)
-            if not carried:
-                self.told.append(replace(entry, people=widened(entry.people, self.snapshot.size)))
+            people = widened(entry.people, self.snapshot.size)
+            same = (entry.attribute, entry.origin, blake2b(people.tobytes(), digest_size=16).digest())
+            if same not in self.classes:  # otherwise it was told again
+                self.classes.add(same)
+                self.told.append(replace(entry, people=people))
 
     def _clauses(self, entry: Entry) -> Clauses | None:
         index = self.snapshot.attributes.get(entry.attribute)
-        if index is None or entry.people is None:
+        if index is None or entry.people is None or entry.rule:
             return None
         known = [index.code_of[value] for value in entry.values if value in index.code_of]
         people = members_of(widened(entry.people, self.snapshot.size))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.gateway.companions import Listing, alone_suffice, companions_suffice
+from incrowd.gateway.companions import MOST_CELLS, Effort, Listing, alone_suffice, companions_suffice
 from incrowd.gateway.groups import Group, Numbers
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot
 
@@ -41,7 +41,8 @@ class Joint:
     snapshot: Snapshot
     base: int
     """The least number of companions of anybody, for any clause."""
-    answers: list[Clauses] = field(default_factory=list)
+    answers: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+    """Attribute and released values of each answer; its class is in `cells`."""
     about: Ids = field(init=False)
     """Person -> the one value (with its attribute's offset) they could account for, NOTHING or SEVERAL."""
     cell: NDArray[np.int32] = field(init=False)
@@ -72,8 +73,7 @@ class Joint:
     @property
     def nbytes(self) -> int:
         """Memory taken, about."""
-        each = sum(answer.group.nbytes for answer in self.answers)
-        return int(self.about.nbytes + self.cell.nbytes + self.cells.nbytes + each)
+        return int(self.about.nbytes + self.cell.nbytes + self.cells.nbytes) + 500 * len(self.answers)
 
     def add(self, answer: Clauses) -> None:
         """Take in an answer that was given."""
@@ -87,19 +87,18 @@ class Joint:
 
         Clauses of this answer need `threshold` companions, those before need `base`.
         """
-        codes = list(answer.codes)
-        while codes:
-            trial = Trial(self, Clauses(answer.group, answer.attribute, tuple(codes)))
-            failing = {value for value in trial.values_touched if not trial.holds(value, threshold)}
-            if not failing:
-                break
+        if self.cells.size > MOST_CELLS:
+            return ()
+        trial = Trial(self, answer)
+        failing = trial.failing(trial.values_touched, threshold)
+        while failing and trial.answer is not None:
             blamed = trial.to_blame(failing)
-            codes = [code for code in codes if code not in blamed]
-        return tuple(codes)
-
-    def touches(self, group: Group) -> bool:
-        """Say whether anybody of a group could account for an earlier clause."""
-        return bool((self.about[group.members] != NOTHING).any())
+            codes = tuple(code for code in trial.answer.codes if code not in blamed)
+            trial = Trial(self, Clauses(answer.group, answer.attribute, codes), trial.effort)
+            # Withholding never takes a companion away, so only what failed has to be looked at again.
+            older = {value for value in failing if value in self.released_by or value in trial.own}
+            failing = trial.failing(older, threshold)
+        return trial.answer.codes if trial.answer else ()
 
     def _take_in(self, answer: Clauses) -> None:
         trial = Trial(self, answer)
@@ -113,7 +112,7 @@ class Joint:
         number[there] = np.arange(len(there))
         self.cell = number[split]
         self.cells = np.column_stack([self.cells[there >> 1], (there & 1).astype(np.bool_)])
-        self.answers.append(answer)
+        self.answers.append((answer.attribute, answer.codes))
 
     def _settle(self, values: Iterable[int]) -> None:
         """Find out which values rest on companions that list other values as well, or on too few."""
@@ -128,8 +127,9 @@ class Joint:
 class Trial:
     """A ledger with one answer more (or as it is)."""
 
-    def __init__(self, joint: Joint, answer: Clauses | None) -> None:
+    def __init__(self, joint: Joint, answer: Clauses | None, effort: Effort | None = None) -> None:
         self.joint = joint
+        self.effort = effort or Effort()
         self.answer = answer
         self.size = joint.snapshot.size
         self.people: Numbers = np.zeros(0, dtype=np.int32)
@@ -171,9 +171,10 @@ class Trial:
         flags[self.people] = True
         return touched | {value for value in self.joint.fragile if flags[self._holders(value)].any()}
 
-    def holds(self, value: int, threshold: int) -> bool:
-        """Test whether everybody keeps enough companions for the clauses about a value."""
-        return self.alone(value, threshold) or self.companions(value, threshold)
+    def failing(self, values: Iterable[int], threshold: int) -> set[int]:
+        """Return the values for which somebody has too few companions."""
+        some = {value for value in values if not self.alone(value, threshold)}
+        return {value for value in sorted(some) if not self.companions(value, threshold)}
 
     def alone(self, value: int, threshold: int) -> bool:
         """Test it quickly: count only companions who could account for this value alone."""
@@ -183,7 +184,7 @@ class Trial:
         there = np.flatnonzero(np.bincount(spot, minlength=room))
         alone = np.bincount(spot[self.about[holders] == value], minlength=room)[there]
         answers, least = self._answers(value, threshold)
-        return alone_suffice(self._in_answers(there, answers), alone, least)
+        return alone_suffice(self._in_answers(there, answers), alone, least, self.effort)
 
     def companions(self, value: int, threshold: int) -> bool:
         """Test it fully: companions may list other values too, as long as this person lists them as well."""
@@ -193,7 +194,7 @@ class Trial:
         holders = holders[self._in_answers(spot, answers).any(axis=1)]
         needed = np.zeros(len(self.joint.answers) + 1, dtype=np.int64)
         needed[answers] = least
-        return companions_suffice(self._listing(holders), value, needed)
+        return companions_suffice(self._listing(holders), value, needed, self.effort)
 
     def to_blame(self, failing: set[int]) -> set[int]:
         """Choose values to withhold: those that fail, or those that take most from older ones that fail."""
@@ -242,16 +243,18 @@ class Trial:
     def _listing(self, people: Numbers) -> Listing:
         """Return every clause that each of these people could account for."""
         found: list[tuple[Ids, Ids, Ids]] = [(np.zeros(0, dtype=np.int64),) * 3]
-        answers = [*self.joint.answers, *([self.answer] if self.answer else [])]
+        answers = list(self.joint.answers)
+        if self.answer is not None:
+            answers.append((self.answer.attribute, self.answer.codes))
         spots = self._spot(people)
         row_of = np.full(self.size, -1, dtype=np.int64)
         row_of[people] = np.arange(len(people))
         inside = self._in_answers(spots, list(range(len(answers))))
-        for number, answer in enumerate(answers):
+        for number, (attribute, released) in enumerate(answers):
             members = people[inside[:, number]]
             if len(members):
-                index = self.joint.snapshot.attributes[answer.attribute]
-                listing, codes = index.listed(members, index.flags(answer.codes))
+                index = self.joint.snapshot.attributes[attribute]
+                listing, codes = index.listed(members, index.flags(released))
                 values = codes.astype(np.int64) + index.offset
                 found.append((row_of[listing], values, np.full(len(values), number, dtype=np.int64)))
         rows, values, numbers = (np.concatenate(part) for part in zip(*found, strict=True))

@@ -37,17 +37,16 @@ CREATE TABLE IF NOT EXISTS entries (
     class_size INTEGER NOT NULL,
     withheld INTEGER NOT NULL,
     rule TEXT NOT NULL,
-    fresh INTEGER NOT NULL,
     body BLOB NOT NULL,
     UNIQUE (scope, snapshot, key)
 ) STRICT;
-CREATE INDEX IF NOT EXISTS spent ON entries (organisation, asked) WHERE fresh;
+CREATE INDEX IF NOT EXISTS spent ON entries (organisation, asked);
 CREATE INDEX IF NOT EXISTS told ON entries (scope, snapshot);
 CREATE TABLE IF NOT EXISTS snapshots (number INTEGER PRIMARY KEY, taken REAL NOT NULL, source BLOB NOT NULL) STRICT;
 """
 COLUMNS = (
     "asked, client, organisation, scope, snapshot, origin, attribute, key, question, digest, people, class_size, "
-    "withheld, rule, fresh, body"
+    "withheld, rule, body"
 )
 
 
@@ -69,13 +68,11 @@ class Entry:
     digest: bytes
     """Stands for the people of the class."""
     people: Words | None
-    """The people of the class as bits; None if nothing was released or it was long ago."""
+    """The people of the class as bits; None if it was long ago."""
     class_size: int
     withheld: int
     rule: str
     """Why nothing was released; empty if something was."""
-    fresh: bool
-    """True if the question counts towards the budget."""
     body: bytes
 
     def __repr__(self) -> str:
@@ -125,7 +122,6 @@ class Ledger:
             entry.class_size,
             entry.withheld,
             entry.rule,
-            int(entry.fresh),
             entry.body,
         )
         marks = ", ".join("?" * len(row))
@@ -140,8 +136,8 @@ class Ledger:
         return None if row is None else bytes(row[0])
 
     def spent(self, organisation: str, since: float) -> int:
-        """Count the new questions of an organisation since a moment."""
-        sql = "SELECT count(*) FROM entries WHERE organisation = ? AND asked >= ? AND fresh"
+        """Count the questions of an organisation that were decided since a moment; repeats are not."""
+        sql = "SELECT count(*) FROM entries WHERE organisation = ? AND asked >= ?"
         with self._lock:
             return int(self._connection.execute(sql, (organisation, since)).fetchone()[0])
 
@@ -195,4 +191,4 @@ def _entry(row: tuple) -> Entry:  # type: ignore[type-arg]  # as SQLite gives it
     people = None if row[10] is None else np.frombuffer(zlib.decompress(row[10]), "<u8").astype(np.uint64)
     names = [name.strip() for name in COLUMNS.split(",")]
     fields = dict(zip(names, row[: len(names)], strict=True))
-    return Entry(**{**fields, "people": people, "fresh": bool(fields["fresh"])})
+    return Entry(**{**fields, "people": people})

@@ -62,7 +62,10 @@ class Postgres:
         self._dialect = Dialect(placeholder="%s", types=TYPES, schema=f'"{self._schema}".')
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._connect() as own:
-            own.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
+            # Asking first lets a role work that may not make schemas, in one that was made for it.
+            there = own.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [self._schema]).fetchone()
+            if there is None:
+                own.execute(f'CREATE SCHEMA "{self._schema}"')
             for sql in self._dialect.prepare():
                 own.execute(sql)
 
