@@ -23,7 +23,6 @@ from incrowd.measures.belief.publication import Publication, Withhold
 from incrowd.measures.belief.space import HIDDEN, Evidence, Space
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.measures.belief.table import attribute_table, from_long
-from incrowd.study.belief import BeliefStudyOptions, belief_study
 
 POLICY = """
 [publish]
@@ -266,16 +265,3 @@ def test_belief_rules_are_written(
     ran = incrowd(capsys, "belief", "rules", tiny_crowd.path, "--out", out, "--min-support", "3")
     assert ran.code == 0, ran.err
     assert "[[rule]]" in out.read_text("utf-8")
-
-
-def test_the_study_has_all_its_parts(tiny_crowd: Crowd) -> None:
-    study = belief_study(attribute_table(tiny_crowd), BeliefStudyOptions(people=12, policies=6)).to_dict()
-    assert [one["heading"] for one in study["sections"]] == [
-        "What gives what away",
-        "Are beliefs honest?",
-        "Can withholding repair it?",
-        "Beside counting: k-anonymity of single attributes",
-    ]
-    json.dumps(study)
-    tells = {(row[0], row[1]) for row in study["sections"][0]["parts"][0]["rows"][:6]}
-    assert ("zip", "region") in tells or ("city", "region") in tells

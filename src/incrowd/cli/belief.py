@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from incrowd.cli.attribute_options import Bands, Ignore, TopicWords, Unknown, table_choices, topic_words
 from incrowd.cli.console import AsJson, FailAbove, Seed, exit_for_risk, progress_bar, show, show_json
 
 if TYPE_CHECKING:
     from incrowd.measures.belief.assess import PolicyCheck
+    from incrowd.measures.belief.critical import CriticalSet
 
 app = typer.Typer(no_args_is_help=True, help="How sure could somebody be of what you hid?")
 
@@ -37,6 +39,10 @@ def check(
     ] = None,
     largest: Annotated[int, typer.Option("--largest", help="Search sets of up to so many attributes.")] = 4,
     text: Annotated[bool, typer.Option("--text", help="Also use what the person's words suggest.")] = False,
+    topics: TopicWords = None,
+    bands: Bands = None,
+    ignore: Ignore = None,
+    unknown: Unknown = None,
     seed: Seed = 0,
     fail_above: FailAbove = None,
     as_json: AsJson = False,
@@ -53,19 +59,20 @@ def check(
     from incrowd.measures.belief.table import attribute_table
 
     opened = Crowd(crowd)
-    user, table = opened.user(profile), attribute_table(opened)
+    user, table = opened.user(profile), table_choices(bands, ignore, unknown).apply(attribute_table(opened))
+    words = topic_words(topics)
     options = BeliefOptions(
         engine=engine,  # type: ignore[arg-type]  # the value checks itself
         adversary=adversary,  # type: ignore[arg-type]
         smoothing=smoothing,
         largest=largest,
-        text=text,
+        text=text or words is not None,
         seed=seed,
     )
     wanted = load_policy(policy, table.of(table.row(user)))
     known = load_rules(rules, table) if rules else ()
     with progress_bar("weighing what is known"):
-        result = check_policy(opened, user, wanted, known, options, table)
+        result = check_policy(opened, user, wanted, known, options, table, words)
     show_json(result.to_dict()) if as_json else _show(result)
     exit_for_risk(result.worst, fail_above)
 
@@ -76,6 +83,9 @@ def rules(
     out: Annotated[Path | None, typer.Option("--out", help="Where to write the rules (TOML).")] = None,
     min_support: Annotated[int, typer.Option("--min-support", help="Leave out rules of fewer people.")] = 10,
     min_confidence: Annotated[float, typer.Option("--min-confidence", help="Leave out weaker rules.")] = 0.6,
+    bands: Bands = None,
+    ignore: Ignore = None,
+    unknown: Unknown = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn which attribute suggests which other one, with support and confidence."""
@@ -83,7 +93,7 @@ def rules(
     from incrowd.measures.belief.rules import learn_rules, rules_toml
     from incrowd.measures.belief.table import attribute_table
 
-    table = attribute_table(Crowd(crowd))
+    table = table_choices(bands, ignore, unknown).apply(attribute_table(Crowd(crowd)))
     found = learn_rules(table, min_support=min_support, min_confidence=min_confidence)
     if out is not None:
         out.write_text(rules_toml(found), encoding="utf-8")
@@ -109,11 +119,22 @@ def _show(result: PolicyCheck) -> None:
         )
     show(table)
     for found in result.critical.sets[:5]:
-        show(f"Withholding {', '.join(found.attributes)} repairs it ({found.loss:.1f} bits less told).")
+        show(f"Withholding {_listed(found)} repairs it ({found.loss:.1f} bits less told).")
     if result.critical.greedy is not None:
-        names, gap = ", ".join(result.critical.greedy.attributes), result.critical.gap
-        show(f"Withholding {names} repairs it; the smallest such set may have {gap} attributes fewer.")
+        show(
+            f"Withholding {_listed(result.critical.greedy)} repairs it; the smallest such set may have "
+            f"{result.critical.gap} fewer."
+        )
     if result.critical.searched and not result.critical.sets and result.critical.greedy is None:
-        show("Withholding attributes does not repair it.")
+        show("Withholding does not repair it.")
     for one_more in result.what_if[:3]:
         show(one_more.sentence()[:1].upper() + one_more.sentence()[1:] + ".")
+    if result.epsilon:
+        name, moved = max(result.epsilon.items(), key=lambda pair: pair[1])
+        show(f"Measured ε: {moved:.2f}, from your {name} (0: withholding it changes nothing, 1: everything).")
+
+
+def _listed(found: CriticalSet) -> str:
+    from incrowd.measures.belief.explain import worded
+
+    return ", ".join(map(worded, found.attributes))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from incrowd.cli.attribute_options import Bands, Ignore, TopicWords, Unknown, table_choices, topic_words
 from incrowd.cli.computing import Cluster, Computing, Kernel, Resume, Verbose
 from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar, show, show_json
 
@@ -181,17 +182,23 @@ def belief(
     out: Out = None,
     people: Annotated[int, typer.Option("--people", help="Held-out people looked at, at most.")] = 400,
     sigma: Annotated[float, typer.Option("--sigma", help="What the tried policy allows, 0 to 1.")] = 0.5,
+    bands: Bands = None,
+    ignore: Ignore = None,
+    unknown: Unknown = None,
+    topics: TopicWords = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """What do published attributes give away, how honestly, and what repairs it (paper 000, section 4)?"""
+    """What do published attributes and words give away, how honestly, and what repairs it (paper 000, section 4)?"""
     from incrowd.crowd import Crowd
     from incrowd.measures.belief.table import attribute_table
     from incrowd.study.belief import BeliefStudyOptions, belief_study
 
-    options = BeliefStudyOptions(people=people, sigma=sigma, seed=seed)
-    with progress_bar("hiding and guessing"):
-        study = belief_study(attribute_table(Crowd(crowd)), options)
+    options, opened = BeliefStudyOptions(people=people, sigma=sigma, seed=seed), Crowd(crowd)
+    chosen, read = table_choices(bands, ignore, unknown), topic_words(topics)
+    with progress_bar("hiding and guessing") as progress:
+        table = chosen.apply(attribute_table(opened))
+        study = belief_study(table, options, opened, read, progress)
     finish(study, out, as_json)
 
 
