@@ -137,7 +137,7 @@ class Rules:
         threshold = self.base + self._draw("answer", snapshot.number, attribute, group.digest)
         if self._too_small(snapshot, group):
             return _nothing(TOO_SMALL, supports, threshold)
-        codes, withheld = self._common(snapshot, attribute, group, supports)
+        codes, withheld = self._common(snapshot, attribute, group, supports, threshold)
         if not codes:
             return _nothing(NOTHING_FITS, supports, threshold, withheld)
         if not self.defences.q:
@@ -154,12 +154,20 @@ class Rules:
         return not len(group) or (self.defences.class_size and len(group) < least)
 
     def _common(
-        self, snapshot: Snapshot, attribute: str, group: Group, supports: NDArray[np.int64]
+        self,
+        snapshot: Snapshot,
+        attribute: str,
+        group: Group,
+        supports: NDArray[np.int64],
+        threshold: int,
     ) -> tuple[tuple[int, ...], dict[int, str]]:
-        """Keep values that enough people list: each has a secret threshold of its own."""
+        """Keep values that enough people list: each has a secret amount of its own on top of the answer's.
+
+        On top, not beside: the larger of two amounts would be more easily foreseen than their sum.
+        """
         index = snapshot.attributes[attribute]
-        withheld = {int(code): RARE for code in np.flatnonzero((supports > 0) & (supports < self.base))}
-        likely = np.flatnonzero(supports >= self.base)
+        withheld = {int(code): RARE for code in np.flatnonzero((supports > 0) & (supports < threshold))}
+        likely = np.flatnonzero(supports >= threshold)
         likely = likely[np.argsort(-supports[likely], kind="stable")]
         inside = group.flags(snapshot.size) if len(likely) else None
         kept: list[int] = []
@@ -169,7 +177,7 @@ class Rules:
                 continue
             holders = index.holders(code)
             listing = digest_of(holders[inside[holders]]) if inside is not None else b""
-            least = self.base + self._value_noise(snapshot.number, attribute, index.values[code], listing)
+            least = threshold + self._value_noise(snapshot.number, attribute, index.values[code], listing)
             if supports[code] >= least:
                 kept.append(code)
             else:
