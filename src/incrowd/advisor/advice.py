@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from incrowd.advisor.answer import Action, Judged
 from incrowd.advisor.combine import shortfall
-from incrowd.advisor.effects import effect, effects, loss_share
+from incrowd.advisor.effects import Key, effect, effects, loss_share
 from incrowd.advisor.examination import Examination
 from incrowd.advisor.examiner import Goal, Proposal
 from incrowd.advisor.person import Own
@@ -16,20 +16,42 @@ from incrowd.advisor.spec import Targets
 
 WORST_EACH = 2
 """So many findings of each measure get advice: those with the largest risk."""
+MOST_EACH = 3
 MOST_ACTIONS = 10
 
 
-def advise(exam: Examination, judged: Sequence[Judged], targets: Targets) -> tuple[Action, ...]:
-    """Return what helps against the worst findings, the most helpful for the least loss first."""
-    actions = [
-        action
+def look_for_advice(
+    exam: Examination, judged: Sequence[Judged], targets: Targets
+) -> list[tuple[Key, Proposal]]:
+    """Search for what helps against the worst findings, the most helpful for the least loss first."""
+    tried = [
+        (finding.key, proposal, action)
         for finding in worst_findings(judged, targets)
         for proposal in proposals(exam, exam.own, finding, targets)
-        if (action := try_out(exam, judged, finding, proposal, targets)) is not None
+        if (action := try_out(exam, judged, finding.key, proposal, targets)) is not None
     ]
-    distinct = {action.changes: action for action in reversed(actions)}
-    ordered = sorted(distinct.values(), key=lambda action: _rank(exam, action))
-    return tuple(ordered[:MOST_ACTIONS])
+    distinct = {proposal.changes: (key, proposal, action) for key, proposal, action in reversed(tried)}
+    ordered = sorted(distinct.values(), key=lambda one: _rank(exam, one[2]))
+    return _some_of_each([(key, proposal) for key, proposal, _ in ordered])[:MOST_ACTIONS]
+
+
+def measure_advice(
+    exam: Examination, judged: Sequence[Judged], found: Iterable[tuple[Key, Proposal]], targets: Targets
+) -> tuple[Action, ...]:
+    """Measure what each of the proposals does."""
+    tried = (try_out(exam, judged, key, proposal, targets) for key, proposal in found)
+    return tuple(action for action in tried if action is not None)
+
+
+def _some_of_each(found: Sequence[tuple[Key, Proposal]]) -> list[tuple[Key, Proposal]]:
+    """Keep a few for each finding, so that no finding crowds out the others."""
+    seen: Counter[Key] = Counter()
+    kept = []
+    for key, proposal in found:
+        seen[key] += 1
+        if seen[key] <= MOST_EACH:
+            kept.append((key, proposal))
+    return kept
 
 
 def worst_findings(judged: Sequence[Judged], targets: Targets) -> list[Judged]:
@@ -53,11 +75,12 @@ def proposals(exam: Examination, own: Own, finding: Judged, targets: Targets) ->
 
 
 def try_out(
-    exam: Examination, judged: Sequence[Judged], finding: Judged, proposal: Proposal, targets: Targets
+    exam: Examination, judged: Sequence[Judged], key: Key, proposal: Proposal, targets: Targets
 ) -> Action | None:
     """Measure everything again after a change; None if it does not help where it is aimed."""
     after, _ = exam.examine(exam.changed(proposal.changes), explain=False, slow=False)
-    aimed = next((one for one in after if one.key == finding.key), None)
+    finding = next(one for one in judged if one.key == key)
+    aimed = next((one for one in after if one.key == key), None)
     if aimed is None or not shortfall(aimed.assessment, targets) < shortfall(finding.assessment, targets):
         return None
     compared = effects(exam.quickly_known(judged), after)
@@ -66,15 +89,12 @@ def try_out(
         loss=proposal.loss,
         changes=proposal.changes,
         effect=effect(finding, aimed),
-        also=tuple(one for key, one in compared.items() if key != finding.key),
+        also=tuple(one for other, one in compared.items() if other != key),
     )
 
 
-def _rank(exam: Examination, action: Action) -> tuple[int, int, float]:
-    """Order by how bad the finding was, how far the action brings it, and what it costs."""
-    seen = action.effect
-    return (
-        -seen.level_before.severity,
-        seen.level_after.severity,
-        loss_share(exam.own, exam.changed(action.changes)),
-    )
+def _rank(exam: Examination, action: Action) -> tuple[int, int, int, float]:
+    """Order by how bad the finding was, how far the action brings it, what it harms, and what it costs."""
+    seen, loss = action.effect, loss_share(exam.own, exam.changed(action.changes))
+    worse = sum(one.level_after.severity > one.level_before.severity for one in action.also)
+    return -seen.level_before.severity, seen.level_after.severity, worse, loss

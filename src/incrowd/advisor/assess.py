@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from incrowd.advisor.advice import advise
+import numpy as np
+
+from incrowd.advisor.advice import look_for_advice, measure_advice
 from incrowd.advisor.answer import (
     Action,
     Changes,
@@ -22,11 +25,14 @@ from incrowd.advisor.answer import (
 )
 from incrowd.advisor.combine import LEVELS, RULE, theme, verdict
 from incrowd.advisor.examination import STEPS, Examination, Progress, prepare
-from incrowd.advisor.plan import make_plan
+from incrowd.advisor.examiner import Proposal
+from incrowd.advisor.plan import look_for_plan, measure_plan
 from incrowd.advisor.reasons import shortened, strongest
 from incrowd.advisor.spec import AdvisorOptions
+from incrowd.advisor.stored import remembered
 
 if TYPE_CHECKING:
+    from incrowd.advisor.effects import Key
     from incrowd.crowd import Crowd
 
 
@@ -48,10 +54,33 @@ def assess(
         return report
     if progress is not None:
         progress(STEPS, STEPS + 1, "trying out what would help")
-    actions = advise(exam, report.judged, options.targets)
-    plan = make_plan(exam, report.judged, options.targets, label)
-    named = _posts(exam, actions, plan, options)
-    return replace(report, actions=actions, plan=plan, posts=named)
+    proposals, changes = _searched(exam, crowd, report.judged, options)
+    actions = measure_advice(exam, report.judged, proposals, options.targets)
+    plan = None
+    if changes is not None:
+        plan = measure_plan(exam, report.judged, changes, options.targets, label)
+    return replace(report, actions=actions, plan=plan, posts=_posts(exam, actions, plan, options))
+
+
+def _searched(
+    exam: Examination, crowd: Crowd, judged: Sequence[Judged], options: AdvisorOptions
+) -> tuple[list[tuple[Key, Proposal]], Changes | None]:
+    """Return what the search for advice found; the search is kept, what it found is measured every time."""
+
+    def search() -> dict[str, np.ndarray[Any, Any]]:
+        found = look_for_advice(exam, judged, options.targets)
+        changes = look_for_plan(exam, judged, options.targets)
+        advice = [[key, one.what, one.loss, one.changes.to_dict()] for key, one in found]
+        kept = {"advice": advice, "plan": None if changes is None else changes.to_dict()}
+        return {"json": np.array(json.dumps(kept))}
+
+    question = {"what": "advice", "user": exam.own.user, **options.parameters()}
+    kept = json.loads(str(remembered(crowd, question, search)["json"]))
+    advice = [
+        (cast("Key", tuple(key)), Proposal(what=what, loss=loss, changes=Changes.from_dict(changes)))
+        for key, what, loss, changes in kept["advice"]
+    ]
+    return advice, None if kept["plan"] is None else Changes.from_dict(kept["plan"])
 
 
 def describe(
@@ -80,10 +109,6 @@ def _brief(one: Judged) -> Judged:
 
 
 def _people(crowd: Crowd) -> int:
-    import numpy as np
-
-    from incrowd.advisor.stored import remembered
-
     counted = remembered(crowd, {"what": "people"}, lambda: {"people": np.array(crowd.info().users)})
     return int(counted["people"])
 

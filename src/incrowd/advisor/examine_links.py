@@ -93,18 +93,20 @@ class LinkExaminer:
         source, target = self._profiles(own, o.source, own, o.target)
         distance, near = self._matching(source, target, pair.candidates)
         size = 1 + int(near.sum())
-        in_sets = pair.rivals.within(target, pair.rival_distances)
-        rank = 1 + int((pair.rival_sets + in_sets < size).sum())
         return pair_assessment(
             o,
             size,
             targets=len(pair.candidates) + 1,
-            rank=rank,
+            rank=self._rank(pair, target, size) if explain else None,
             pairs=len(pair.rivals) + 1,
             distance=distance,
             data_hash=self.data_hash,
             evidence=self._evidence(own, source, target) if explain else (),
         )
+
+    def _rank(self, pair: Pair, target: sp.csr_matrix, size: int) -> int:
+        in_sets = pair.rivals.within(target, pair.rival_distances)
+        return 1 + int((pair.rival_sets + in_sets < size).sum())
 
     def _own_names(self, own: Own, other: Own, explain: bool) -> list[Assessment]:
         """Size the set of people who might be the other name, in each community where both have posts."""
@@ -122,7 +124,7 @@ class LinkExaminer:
                 LinkabilityOptions(source=f"{name} (other name)", target=name, min_posts=self.min_posts),
                 1 + int(near.sum()),
                 targets=len(candidates) + 1,
-                rank=1,
+                rank=None,
                 pairs=1,
                 distance=distance,
                 data_hash=self.data_hash,

@@ -95,7 +95,7 @@ class TopicExaminer:
         name, topic = self._question(finding)
         scored = self.scored[name]
         posts, place = self._own_posts(own, name), scored.space.topics.place(topic)
-        numbers = own.posts.filter(own.rows_in(name))["number"].to_numpy()
+        numbers = own.numbers[own.rows_in(name)]
         similar = posts.similarities[:, place]
         order = np.argsort(-similar, kind="stable")
         order = order[similar[order] > 0]

@@ -11,7 +11,7 @@ that the measures themselves use: the answer is theirs, to the last person.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 DOUBTFUL = 1e-6
+FEW = 8
 
 Floats = NDArray[np.float64]
 
@@ -98,6 +99,8 @@ class Others:
 
 def distances_to(profile: sp.csr_matrix, others: sp.csr_matrix, compute: Compute) -> Floats:
     """Return the exact distances of some rows to one profile."""
+    if others.shape[0] <= FEW:  # not worth setting the fast kernel up
+        compute = replace(compute, kernel="reference")
     pairs = np.column_stack([np.zeros(others.shape[0], np.int64), np.arange(others.shape[0])])
     return np.asarray(pair_distances(profile, others, pairs, compute=compute))
 

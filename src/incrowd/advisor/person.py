@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -61,27 +62,38 @@ class Own:
     @property
     def communities(self) -> dict[str, int]:
         """Posts a community, the largest first."""
-        counted = self.posts.group_by("community").len().sort(["len", "community"], descending=[True, False])
-        return dict(counted.iter_rows())
+        counted = Counter(self._place.tolist())
+        return dict(sorted(counted.items(), key=lambda part: (-part[1], part[0])))
+
+    @cached_property
+    def _place(self) -> NDArray[Any]:
+        return self.posts["community"].to_numpy()
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """The posts' numbers."""
+        return self.posts["number"].to_numpy()
 
     def state(self, kind: Kind) -> Hashable:
         """Return what decides the findings about posts, items or attributes, to know when nothing changed."""
         if kind == "posts":
-            moved = () if self.other_name is None else tuple(self.other_name.posts["number"])
-            return tuple(self.posts["number"]), self.edited, moved
+            moved = b"" if self.other_name is None else self.other_name.numbers.tobytes()
+            return self.numbers.tobytes(), self.edited, moved
         return self.items if kind == "items" else self.withheld
 
     def rows_in(self, community: str) -> NDArray[np.bool_]:
         """Mark the posts of one community."""
-        return (self.posts["community"] == community).to_numpy()
+        return np.asarray(self._place == community, bool)
 
     def after(self, changes: Changes) -> Own:
         """Return what is left after the changes."""
         if not changes:
             return self
         self._check(changes)
-        kept = ~self.posts["number"].is_in(list(changes.gone_posts)).to_numpy()
-        posts, words = self.posts.filter(kept), self.words.only(kept)
+        posts, words = self.posts, self.words
+        if changes.gone_posts:
+            kept = ~np.isin(self.numbers, list(changes.gone_posts))
+            posts, words = posts.filter(kept), words.only(kept)
         if changes.edit_words:
             posts = posts.with_columns(text=_edited(posts["text"], words, changes.edit_words, self.text))
             words = post_words(posts["text"], self.text)
@@ -96,14 +108,14 @@ class Own:
         )
 
     def _moved(self, numbers: frozenset[int]) -> Own:
-        moved = self.posts["number"].is_in(list(numbers)).to_numpy()
+        moved = np.isin(self.numbers, list(numbers))
         nothing: dict[str, str] = {}
         return Own(
             self.user, self.posts.filter(moved), self.words.only(moved), frozenset(), nothing, self.text
         )
 
     def _check(self, changes: Changes) -> None:
-        numbers = set(self.posts["number"].to_list())
+        numbers = set(self.numbers.tolist())
         for what, missing in (
             ("post number", changes.gone_posts - numbers),
             ("item", changes.drop_items - self.items),

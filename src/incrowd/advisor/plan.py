@@ -29,13 +29,10 @@ NAMED = 12
 Label = Callable[[Sequence[Judged], Sequence[Any]], tuple[Theme, ...]]
 
 
-def make_plan(exam: Examination, judged: Sequence[Judged], targets: Targets, label: Label) -> Plan | None:
-    """Return the plan; None if no target is missed."""
+def look_for_plan(exam: Examination, judged: Sequence[Judged], targets: Targets) -> Changes | None:
+    """Search for changes that reach the targets; None if no target is missed."""
     goals = [one for one in judged if _is_missed(one, targets)]
-    if not goals:
-        return None
-    changes = _give_back(exam, _choose(exam, goals, targets), targets)
-    return _measured(exam, judged, changes, targets, label)
+    return _give_back(exam, _choose(exam, goals, targets), targets) if goals else None
 
 
 def _is_missed(one: Judged, targets: Targets) -> bool:
@@ -101,9 +98,10 @@ def _give_back(exam: Examination, changes: Changes, targets: Targets) -> Changes
     return changes
 
 
-def _measured(
+def measure_plan(
     exam: Examination, judged: Sequence[Judged], changes: Changes, targets: Targets, label: Label
 ) -> Plan:
+    """Measure what the changes do together, by every measure."""
     after, silent = exam.examine(exam.changed(changes), explain=False)
     missed = sorted((one for one in after if _is_missed(one, targets)), key=lambda one: -one.risk)
     return Plan(

@@ -54,8 +54,7 @@ def fewest(most: int, lack: Callable[[int], float], now: float) -> int | None:
 def post_order(own: Own, inside: NDArray[np.bool_], per_use: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the numbers of some posts, those first whose words weigh most; `per_use`: one weight a word."""
     weights = own.words.matrix[inside] @ per_use
-    numbers = own.posts["number"].to_numpy()[inside]
-    return np.asarray(numbers[np.argsort(-weights, kind="stable")], np.int64)
+    return np.asarray(own.numbers[inside][np.argsort(-weights, kind="stable")], np.int64)
 
 
 def alternating(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -46,7 +46,7 @@ def _save(place: Path, arrays: Arrays) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=place.parent, suffix=".tmp")
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, **dict(arrays))
+            np.savez(file, **dict(arrays))  # type: ignore[arg-type]  # the names are none of its options
         Path(draft).replace(place)
     except OSError:
         if draft is not None:

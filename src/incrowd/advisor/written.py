@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class Written:
     communities: dict[str, Community]
     vocabulary: pl.Series
     compute: Compute
+    _columns: dict[str, Any] = field(default_factory=dict, repr=False)
+    """The last vocabulary that was looked up, and its columns."""
 
     def counts(self, own: Own, community: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return how often the person uses each of their words there, and the words' columns."""
@@ -54,8 +56,12 @@ class Written:
         return np.asarray(rows.sum(axis=0), np.float64).ravel(), self.columns(own)
 
     def columns(self, own: Own) -> NDArray[np.int64]:
-        """Return the columns of the person's words."""
-        return columns_of(own.words.vocabulary, self.vocabulary)
+        """Return the columns of the person's words; they mostly ask with the same vocabulary."""
+        if self._columns.get("of") is not own.words.vocabulary:
+            self._columns.update(
+                of=own.words.vocabulary, columns=columns_of(own.words.vocabulary, self.vocabulary)
+            )
+        return np.asarray(self._columns["columns"])
 
     def words_of_columns(self, own: Own) -> list[str]:
         """Return the word of each column, those that only the person uses last."""

@@ -87,7 +87,7 @@ def pair_assessment(
     crowd_size: int,
     *,
     targets: int,
-    rank: int,
+    rank: int | None,
     pairs: int,
     distance: float,
     data_hash: str,
