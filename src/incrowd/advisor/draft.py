@@ -6,6 +6,7 @@ import re
 import time as clock
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -195,23 +196,31 @@ def _suggestions(
     before: list[Finding],
     after: list[Finding],
 ) -> tuple[Suggestion, ...]:
-    tried: dict[str, Suggestion] = {}
-    for what, shorter in _shorter(bench, text, words):
-        if shorter in tried or shorter == text or not shorter.strip():
-            continue
-        measured = bench.findings(bench.after(shorter, when))
-        changes = tuple(map(compare, before, measured))
-        whole = [compare(a, b) for a, b in zip(measured, after, strict=True)]
-        gone = set(tokenise(text, bench.options.text)) - set(tokenise(shorter, bench.options.text))
-        tried[shorter] = Suggestion(
-            what=what,
-            left_out=tuple(sorted(gone)),
-            text=shorter,
-            changes=changes,
-            gain=sum(change.exposure[1] - change.exposure[0] for change in whole),
-        )
-    useful = [one for one in tried.values() if one.gain > 0]
+    """Measure each shorter version; return those that help, the most helpful first."""
+    shorter = {rest: what for what, rest in _shorter(bench, text, words) if rest != text and rest.strip()}
+    with ThreadPoolExecutor() as threads:  # NumPy lets go of the lock
+        measured = list(threads.map(lambda rest: bench.findings(bench.after(rest, when)), shorter))
+    tried = [
+        _suggestion(bench, text, what, rest, (before, after, found))
+        for (rest, what), found in zip(shorter.items(), measured, strict=True)
+    ]
+    useful = [one for one in tried if one.gain > 0]
     return tuple(sorted(useful, key=lambda one: (-one.gain, len(one.left_out)))[:MOST_SUGGESTIONS])
+
+
+def _suggestion(
+    bench: Bench, text: str, what: str, rest: str, states: tuple[list[Finding], list[Finding], list[Finding]]
+) -> Suggestion:
+    before, after, measured = states
+    whole = map(compare, measured, after)
+    gone = set(tokenise(text, bench.options.text)) - set(tokenise(rest, bench.options.text))
+    return Suggestion(
+        what=what,
+        left_out=tuple(sorted(gone)),
+        text=rest,
+        changes=tuple(map(compare, before, measured)),
+        gain=sum(change.exposure[1] - change.exposure[0] for change in whole),
+    )
 
 
 def _shorter(bench: Bench, text: str, words: tuple[GivingWord, ...]) -> Iterator[tuple[str, str]]:

@@ -38,7 +38,13 @@ class Change:
 
     @property
     def exposure(self) -> tuple[float, float]:
-        """One in how many, before and after: 1 is the worst, 0 if it cannot be told."""
+        """One in how many, before and after: 1 is the worst, 0 if it cannot be told.
+
+        A rank without a score behind it is shared by everybody who has none, and exposes nobody.
+        """
+        if self.unit == "rank":
+            before, after = self.score_before > 0, self.score_after > 0
+            return _one_in(self.before) * before, _one_in(self.after) * after
         return _one_in(self.before), _one_in(self.after)
 
     @property

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
     from incrowd.crowd import Crowd
+    from incrowd.crowd.pseudonyms import Pseudonyms
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,15 +177,21 @@ def open_shelf(folder: Path, text: TextOptions, memory: int) -> Shelf:
     return Shelf(folder.absolute(), load(folder.absolute()).data_hash, text, memory)
 
 
-def user_id(shelf: Shelf, name: str) -> str:
-    """Return the id under which the store keeps a person, by name, as :meth:`Crowd.user` would."""
+def naming(folder: Path) -> Pseudonyms | None:
+    """Return how a crowd turns names into ids; None: its key was thrown away."""
     from incrowd.crowd.manifest import load
     from incrowd.crowd.pseudonyms import Pseudonyms, load_key
 
-    state = load(shelf.folder)
-    key = None if state.names == "plain" else load_key(shelf.folder, state.key_id)
-    if state.names == "plain" or key is not None:
-        candidate = Pseudonyms(key).of(name.strip())
-        if shelf.population.of(candidate):
-            return candidate
+    state = load(folder)
+    if state.names == "plain":
+        return Pseudonyms(None)
+    key = load_key(folder, state.key_id)
+    return None if key is None else Pseudonyms(key)
+
+
+def user_id(shelf: Shelf, name: str) -> str:
+    """Return the id under which the store keeps a person, by name, as :meth:`Crowd.user` would."""
+    names = naming(shelf.folder)
+    if names is not None and shelf.population.of(names.of(name.strip())):
+        return names.of(name.strip())
     return shelf.crowd().user(name)

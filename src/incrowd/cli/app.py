@@ -25,6 +25,7 @@ from incrowd.cli.plan import plan
 from incrowd.cli.release import app as release
 from incrowd.cli.serve import serve
 from incrowd.cli.study import app as study
+from incrowd.cli.watch import watch
 
 app = typer.Typer(
     name="incrowd",
@@ -61,6 +62,7 @@ app.command()(anonymity)
 app.command()(linkability)
 app.command()(assess)
 app.command()(draft)
+app.command()(watch)
 app.add_typer(microdata, name="microdata")
 app.add_typer(belief, name="belief")
 app.add_typer(release, name="release")

@@ -1,0 +1,246 @@
+"""Follows new posts and says so when a line is crossed: once a crossing, also after being killed.
+
+::
+
+    a growing file, standard input, or the crowd's folder
+        │ posts the crowd did not have (watch_input.py)
+        ▼
+    the person's numbers, kept up to date (watch_live.py)
+        │ a number changes sides of a line (watch_policy.py)
+        ▼
+    the alert is written down first (watch_state.py), then delivered (watch_sinks.py)
+
+The state of a line is what was written down last. After a restart the posts up to the last alert are taken in again
+in silence; then the numbers are compared with that state, and whatever differs is a crossing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incrowd.advisor.arrays import identity
+from incrowd.advisor.prepare import Shelf, user_id
+from incrowd.advisor.spec import AdvisorOptions
+from incrowd.advisor.watch_input import CrowdFolder, GrowingFile
+from incrowd.advisor.watch_live import LivePerson, NewPost
+from incrowd.advisor.watch_policy import Line, Reading, WatchPolicy, default_policy
+from incrowd.advisor.watch_sinks import Sink
+from incrowd.advisor.watch_state import Alert, AlertLog, alert_id, drop_unfinished_line
+from incrowd.errors import NotInCrowd
+from incrowd.measures.exposure.bag_of_words import BagOfWords
+from incrowd.measures.exposure.space import Space
+from incrowd.measures.exposure.topics import starter_topics
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+
+RECEIVED_NAME = "received.jsonl"
+"""Standard input cannot be read twice, so what came in is kept until the watch is started anew."""
+
+
+class Watch:
+    """One person's watch over one crowd.
+
+    Parameters
+    ----------
+    crowd, user
+        Who is watched, by name; they need not have written anything yet if a policy is given.
+    policy
+        The lines; None: those of :func:`~incrowd.advisor.watch_policy.default_policy`.
+    state
+        A folder of its own, which makes restarts lose and repeat nothing.
+    sinks
+        Where alerts go; :func:`~incrowd.advisor.watch_sinks.sinks_of` makes those a policy names.
+    follow
+        A file of JSON lines to follow; None: the crowd's own imports.
+    """
+
+    def __init__(
+        self,
+        crowd: Crowd,
+        user: str,
+        policy: WatchPolicy | None,
+        state: Path,
+        *,
+        sinks: Iterable[Sink],
+        follow: Path | None = None,
+        space: Space | None = None,
+        options: AdvisorOptions | None = None,
+    ) -> None:
+        self._options = options or AdvisorOptions()
+        self._space = space or BagOfWords(starter_topics())
+        self._sinks = list(sinks)
+        self._log: AlertLog | None = None
+        self._user = _owner(crowd, user)
+        self.policy = policy or self._own_policy(crowd)
+        self._log = AlertLog(state, identity(f"{self._user}").decode())
+        self._live = self._open(crowd)
+        self._folder = CrowdFolder(crowd)
+        self.file = None if follow is None else GrowingFile(follow, crowd)
+        self._caught_up = False
+
+    def close(self) -> None:
+        """Let go of the state."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def readings(self) -> dict[Line, Reading]:
+        """Return where the person stands on every line."""
+        return {line: self._live.reading(line) for line in self.policy.lines}
+
+    def step(self) -> list[Alert]:
+        """Take in what is new, decide, deliver; return the alerts that were decided."""
+        decided = self._follow_crowd() if self.file is None else self._follow_file(self.file)
+        self._deliver()
+        return decided
+
+    def run(self, every: float, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Go on until interrupted."""
+        while True:
+            self.step()
+            sleep(every)
+
+    # What is new
+
+    def _follow_file(self, file: GrowingFile) -> list[Alert]:
+        decided: list[Alert] = []
+        # A state that followed the crowd before has no line number to go on from.
+        known = self.log.position if isinstance(self.log.position, int) else 0
+        for position, post in file.posts():
+            if position > known:
+                decided += self._catch_up(known)
+                decided += self._decide(self._live.add(post), position)
+            else:
+                self._live.add(post)
+        return decided + self._catch_up(known)
+
+    def _catch_up(self, position: int | str) -> list[Alert]:
+        """Compare all lines once with what was written down before this start."""
+        if self._caught_up:
+            return []
+        self._caught_up = True
+        return self._decide(self.policy.lines, position)
+
+    def _follow_crowd(self) -> list[Alert]:
+        found = self._folder.look()
+        if found is None:
+            return self._catch_up(self._folder.crowd.data_hash)
+        self._caught_up = True
+        crowd, posts = found
+        if posts is None:
+            self._live = self._open(crowd)
+            return self._decide(self.policy.lines, crowd.data_hash)
+        touched: set[Line] = set()
+        for row in posts.iter_rows():
+            touched |= self._live.add(NewPost(*row))
+        return self._decide(touched, crowd.data_hash)
+
+    # Alerts
+
+    @property
+    def log(self) -> AlertLog:
+        """What was written down."""
+        if self._log is None:
+            raise ValueError("the watch is closed")
+        return self._log
+
+    def _decide(self, lines: Iterable[Line], position: int | str) -> list[Alert]:
+        """Write down every line among some that is on another side than it was."""
+        wanted = set(lines)
+        alerts = []
+        for line in self.policy.lines:
+            if line in wanted:
+                was, crossings = self.log.sides.get(line.key, (False, 0))
+                reading = self._live.reading(line)
+                if line.is_crossed(reading) != was:
+                    alerts.append(self._alert(line, reading, crossings + 1, position))
+        self.log.decide(alerts)
+        return alerts
+
+    def _alert(self, line: Line, reading: Reading, crossing: int, position: int | str) -> Alert:
+        crossed = line.is_crossed(reading)
+        return Alert(
+            id=alert_id(self.log.owner, line.key, crossing),
+            line=line.key,
+            crossing=crossing,
+            crossed=crossed,
+            value=None if math.isnan(reading.value) else float(reading.value),
+            of=reading.of,
+            position=position,
+            sentence=("" if crossed else "Back on the right side: ") + line.sentence(reading),
+            time=int(time.time()),
+        )
+
+    def _deliver(self) -> None:
+        for sink in self._sinks:
+            for alert in self.log.pending(sink.name):
+                if not sink.deliver(alert):
+                    break  # in order: the next step tries again
+                self.log.delivered(alert, sink.name)
+
+    # Setting up
+
+    def _open(self, crowd: Crowd) -> LivePerson:
+        return LivePerson(self._shelf(crowd), self._user, self.policy.lines, self._space, self._options)
+
+    def _shelf(self, crowd: Crowd) -> Shelf:
+        return Shelf(crowd.path, crowd.data_hash, self._options.text, self._options.memory, crowd)
+
+    def _own_policy(self, crowd: Crowd) -> WatchPolicy:
+        places = list(self._shelf(crowd).population.of(self._user))[: self._options.most_communities]
+        people = dict(crowd.communities().select("community", "users").iter_rows())
+        targets = self._options.targets
+        topics = self._options.topics or self._space.topics.sensitive
+        return default_policy(
+            places, topics, people, wanted=math.ceil(targets.people), exposed=targets.exposed
+        )
+
+
+def _owner(crowd: Crowd, user: str) -> str:
+    """Return the person's id; somebody who is not in the crowd yet gets the id they will have."""
+    from incrowd.advisor.prepare import naming
+
+    try:
+        return user_id(Shelf(crowd.path, crowd.data_hash, AdvisorOptions().text, 2**30, crowd), user)
+    except NotInCrowd:
+        names = naming(crowd.path)
+        if names is None:
+            raise
+        return names.of(user.strip())
+
+
+def spool_standard_input(folder: Path) -> Path:
+    """Make the file that keeps what standard input brings, and return it; a line cut by a kill is dropped."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / RECEIVED_NAME
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        drop_unfinished_line(file)
+    finally:
+        os.close(file)
+    return path
+
+
+def receive(path: Path, step: Callable[[], object]) -> None:
+    """Append standard input to the file as it comes, and take a step after each part, until it ends."""
+    source = sys.stdin.fileno()
+    with path.open("ab", buffering=0) as file:
+        step()
+        while data := os.read(source, 2**16):
+            file.write(data)
+            step()
+        file.write(b"\n")  # the last line may lack it; an empty line says nothing
+        step()

@@ -1,0 +1,130 @@
+"""incrowd watch: say so when a line is crossed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.console import AsJson, Memory, complain, parse_memory, show
+from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
+
+if TYPE_CHECKING:
+    from incrowd.advisor.watch import Watch
+    from incrowd.advisor.watch_state import Alert
+
+MOST_LINES = 20
+
+
+def watch(
+    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    user: Annotated[str, typer.Option("--user", help="You, by name.", show_default=False)],
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="A TOML file with your lines; without it, sensible ones.")
+    ] = None,
+    follow: Annotated[
+        str | None,
+        typer.Option(
+            "--follow", help="A growing file of JSON lines, or - for standard input; else the crowd itself."
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", help="Folder of the watch's memory; inside the crowd unless given."),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Look once and stop, e.g. for a scheduled job.")
+    ] = False,
+    every: Annotated[float, typer.Option("--every", help="Seconds between two looks.", min=0.05)] = 5.0,
+    radius: Annotated[float, typer.Option("--radius", help="Who counts as writing like you.")] = 0.8,
+    min_posts: Annotated[
+        int, typer.Option("--min-posts", help="Profiles with fewer posts are not linked.")
+    ] = 10,
+    tokens: TokenRule = "full",
+    keep_stopwords: KeepStopwords = False,
+    memory: Memory = "1GiB",
+    as_json: AsJson = False,
+) -> None:
+    """Follow new posts and alert when one of your lines is crossed, once a crossing.
+
+    Alerts go where the policy says: this terminal, a file of JSON lines, a folder, a program on this machine. A
+    watch that was killed goes on where it was: no alert is lost, and none comes twice.
+    """
+    from incrowd.advisor.spec import AdvisorOptions
+    from incrowd.advisor.watch import Watch, receive, spool_standard_input
+    from incrowd.advisor.watch_policy import load_policy
+    from incrowd.advisor.watch_sinks import Terminal, sinks_of
+    from incrowd.crowd import Crowd
+
+    opened = Crowd(crowd)
+    chosen = None if policy is None else load_policy(policy)
+    folder = state or opened.path / "watch" / _folder_name(user)
+    options = AdvisorOptions(
+        radius=radius,
+        min_posts=min_posts,
+        text=text_options(tokens, keep_stopwords),
+        memory=parse_memory(memory),
+    )
+    path = spool_standard_input(folder) if follow == "-" else None if follow is None else Path(follow)
+    printer = _print_json if as_json else _print
+    sinks = [Terminal(printer)] if chosen is None else sinks_of(chosen, printer)
+    with Watch(opened, user, chosen, folder, sinks=sinks, follow=path, options=options) as watching:
+        if follow == "-" and path is not None:
+            receive(path, watching.step)
+        else:
+            watching.step()
+        if not as_json:
+            _show(watching)
+        if not once and follow != "-":
+            watching.run(every)
+
+
+def _folder_name(user: str) -> str:
+    """Name the state without naming the person."""
+    from hashlib import blake2b
+
+    return blake2b(user.strip().encode(), digest_size=8).hexdigest()
+
+
+def _print(alert: Alert) -> None:
+    from rich.markup import escape
+
+    colour = "red" if alert.crossed else "green"
+    show(
+        f"[{colour}]{'ALERT' if alert.crossed else 'CLEAR'}[/{colour}] {escape(alert.sentence)} [dim]{alert.id}[/dim]"
+    )
+
+
+def _print_json(alert: Alert) -> None:
+    typer.echo(json.dumps(alert.to_dict(), ensure_ascii=False))
+
+
+def _show(watching: Watch) -> None:
+    """Say where the person stands; lines that cannot be measured are counted."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    readings = watching.readings()
+    table = Table("line", "now", "your line", box=None, header_style="dim")
+    shown = [
+        (line, reading)
+        for line, reading in readings.items()
+        if reading.value == reading.value and reading.score > 0
+    ]
+    for line, reading in shown[:MOST_LINES]:
+        what = " ".join(
+            part
+            for part in (line.measure, line.topic, line.community, line.target and f"to {line.target}")
+            if part
+        )
+        mark = "[red]crossed[/red]" if line.is_crossed(reading) else ""
+        table.add_row(escape(what), f"{reading.value:,.0f} of {reading.of:,}", f"{line.at:,} {mark}")
+    show(table)
+    if len(readings) > min(len(shown), MOST_LINES):
+        show(
+            f"[dim]{len(readings) - min(len(shown), MOST_LINES):,} more lines have nothing to show yet.[/dim]"
+        )
+    if watching.file is not None and watching.file.skipped.reasons:
+        complain(f"lines that brought nothing: {watching.file.skipped.sentence()}")
