@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
@@ -107,7 +108,7 @@ def test_a_space_is_learnt_and_used(incrowd, tiny_crowd: Crowd, tmp_path: Path) 
     assert incrowd("exposure", "topics", "--topics", out).code == 0
     assert incrowd("exposure", "annotate", model).code == 2
     wrong = incrowd("exposure", "train", tiny_crowd.path, *options, "--space", "magic")
-    assert (wrong.code, "lda or word2vec" in wrong.err) == (2, True)
+    assert (wrong.code, "lda, word2vec or embeddings" in wrong.err) == (2, True)
 
 
 def test_quantiles_are_published(incrowd, tiny_crowd: Crowd, tmp_path: Path) -> None:
@@ -124,3 +125,17 @@ def test_quantiles_are_published(incrowd, tiny_crowd: Crowd, tmp_path: Path) -> 
     assert incrowd(*alone).code == 2
     other = incrowd(*alone, "--user", "alex", "--weeks", "2")
     assert (other.code, "published with weeks = 3" in other.err) == (2, True)
+
+
+@pytest.mark.skipif(find_spec("wordllama") is None, reason="needs the extra embeddings")
+def test_a_space_of_embeddings_is_made_and_used(incrowd, tiny_crowd: Crowd, tmp_path: Path) -> None:
+    model = tmp_path / "emb.npz"
+    learnt = incrowd("exposure", "train", tiny_crowd.path, "--space", "embeddings", "--out", model, "--json")
+    assert (json.loads(learnt.out)["space"], json.loads(learnt.out)["dims"]) == ("EMB", 256)
+    used = incrowd("exposure", "rank", tiny_crowd.path, "--model", model, "--user", "alex", "--json")
+    found = json.loads(used.out)["assessments"]
+    assert found[0]["assumptions"]["parameters"]["method"] == "EMB-DT"
+    assert all(
+        sum(part["contribution"] for part in one["evidence"]) == pytest.approx(one["explained"])
+        for one in found
+    )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-import scipy.sparse as sp
 
 from incrowd.errors import InputError, UnreadableSource
+from incrowd.measures.exposure import placing
 from incrowd.measures.exposure.bag_of_words import BagOfWords
+from incrowd.measures.exposure.embeddings import Embeddings
 from incrowd.measures.exposure.lda import LdaSpace, fold_in
 from incrowd.measures.exposure.model_file import load_space, model_origin, save_space
 from incrowd.measures.exposure.space import Encoder, Space, WordLists
@@ -18,8 +20,8 @@ from incrowd.measures.exposure.topics import Topic, TopicSet
 from incrowd.measures.exposure.training import (
     TrainOptions,
     documents,
+    learn_embeddings,
     name_dimension,
-    place_by_posts,
     train_lda,
     train_word2vec,
 )
@@ -38,6 +40,8 @@ TEXTS = pl.Series([
     "",
     "comet over the moon",
 ])  # fmt: skip
+HAS_MODEL = find_spec("wordllama") is not None
+EMB = pytest.param("EMB", marks=pytest.mark.skipif(not HAS_MODEL, reason="needs the extra embeddings"))
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +55,12 @@ def background() -> pl.Series:
 def spaces(background: pl.Series) -> dict[str, Space]:
     options = TrainOptions(dims=4, rounds=60, min_count=2)
     posts = documents([background[:100], background[100:]], options)
-    return {
+    known = {
         "BOW": BagOfWords(TOPICS),
         "LDA": train_lda(posts, TOPICS, options),
         "W2V": train_word2vec(posts, TOPICS, TrainOptions(dims=6, rounds=2_000, min_count=2)),
     }
+    return known | ({"EMB": learn_embeddings(posts, TOPICS, options)} if HAS_MODEL else {})
 
 
 def encoded(space: Space, texts: pl.Series = TEXTS) -> WordLists:
@@ -69,19 +74,19 @@ def test_bag_of_words_by_hand() -> None:
     assert similar[1] == pytest.approx([1 / np.sqrt(6), 2 / np.sqrt(6), 0])
 
 
-@pytest.mark.parametrize("name", ["BOW", "LDA", "W2V"])
+@pytest.mark.parametrize("name", ["BOW", "LDA", "W2V", EMB])
 def test_a_post_without_a_known_word_is_like_no_topic(spaces: dict[str, Space], name: str) -> None:
     assert (spaces[name].similarities(encoded(spaces[name]))[2:4] == 0).all()
 
 
-@pytest.mark.parametrize("name", ["BOW", "LDA", "W2V"])
+@pytest.mark.parametrize("name", ["BOW", "LDA", "W2V", EMB])
 def test_posts_are_closest_to_what_they_are_about(spaces: dict[str, Space], name: str) -> None:
     similar = spaces[name].similarities(encoded(spaces[name]))
     assert similar[[0, 1, 4]].argmax(axis=1).tolist() == [0, 1, 2]
     assert (similar <= 1 + 1e-6).all()
 
 
-@pytest.mark.parametrize("name", ["BOW", "LDA", "W2V"])
+@pytest.mark.parametrize("name", ["BOW", "LDA", "W2V", EMB])
 def test_what_the_words_add_is_the_similarity(spaces: dict[str, Space], name: str) -> None:
     space = spaces[name]
     lists = encoded(space)
@@ -92,11 +97,11 @@ def test_what_the_words_add_is_the_similarity(spaces: dict[str, Space], name: st
             assert shares.sum() == pytest.approx(similar[post, topic], abs=1e-5)
 
 
-@pytest.mark.parametrize("name", ["LDA", "W2V"])
+@pytest.mark.parametrize("name", ["LDA", "W2V", EMB])
 def test_a_latent_space_knows_words_that_nobody_listed(spaces: dict[str, Space], name: str) -> None:
     similar = spaces[name].similarities(encoded(spaces[name], pl.Series(["creditor bank owe"])))[0]
     assert similar.argmax() == 0
-    assert similar[0] > 0.5
+    assert similar[0] > 2 * similar[1:].max()
 
 
 def test_posts_are_scored_alike_one_by_one_and_all_together(spaces: dict[str, Space]) -> None:
@@ -197,14 +202,70 @@ def test_free_dimensions_are_named_by_where_salient_words_come_from(background: 
 
 
 def test_a_topic_lies_where_posts_on_it_differ_from_posts_at_large() -> None:
-    mixtures = np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]])
-    held = sp.csc_matrix([[True, True, False, False], [True, False, True, False], [True, True, False, False]])
-    assert place_by_posts(mixtures, held, [0, 1]).tolist() == [0, 1, 0]
-    assert place_by_posts(mixtures, held, [2, 3]).tolist() == [0, 0, 0]
-    assert place_by_posts(mixtures, held, []).tolist() == [0, 0, 0]
+    posts = placing.word_lists([["a", "b"], ["a", "unknown", "c"], ["b", "a", "b"]], ["a", "b", "c", "d"])
+    assert posts.words.tolist() == [0, 1, 0, 2, 1, 0, 1]
+    assert posts.bounds.tolist() == [0, 2, 4, 7]
+    on = placing.posts_on_topics(posts, [[0, 1], [2], [2, 3], []], 4)
+    assert on.tolist() == [
+        [True, False, False, False],
+        [False, True, False, False],
+        [True, False, False, False],
+    ]
+    vectors = np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]])
+    whole, halves = placing.excess([vectors], on), placing.excess([vectors[:2], vectors[2:]], on)
+    assert whole == pytest.approx(halves)
+    assert whole == pytest.approx(np.array([[0, 1, -1], [0, -2, 2], [0, 0, 0], [0, 0, 0]]) / 6)
+    assert placing.unit(whole)[0] == pytest.approx([0, np.sqrt(0.5), -np.sqrt(0.5)])
+    assert (placing.unit(whole)[2] == 0).all()
 
 
-@pytest.mark.parametrize("name", ["LDA", "W2V"])
+def test_embeddings_by_hand() -> None:
+    vectors = np.array([[3, 4], [0, -4], [-1, 0]], np.float32)
+    space = Embeddings(
+        TopicSet((Topic("t", "d", ("a",)),)), ("a", "b", "c"), vectors, np.eye(1, 2, dtype=np.float32)
+    )
+    posts = WordLists(np.array([0, 0, 1, 2], np.int32), np.array([0, 1, 3, 3, 4]))
+    assert space.similarities(posts).ravel() == pytest.approx([0.6, 1.0, 0.0, 0.0])
+    assert space.shares(np.array([0, 1, 2]), 0) == pytest.approx([1.5, 0.0, -0.5])
+    assert space.shares(np.array([2]), 0).tolist() == [0]
+
+
+@pytest.mark.skipif(not HAS_MODEL, reason="needs the extra embeddings")
+def test_a_sentence_is_the_sum_of_its_words_as_the_model_says() -> None:
+    from wordllama.inference import WordLlamaInference
+
+    from incrowd.measures.exposure.sentence_model import _model, word_vectors
+
+    pieces, table = _model.__wrapped__()  # a copy of its own: the peer changes the tokeniser it is given
+    words = ["sertraline", "made", "me", "numb"]
+    theirs = WordLlamaInference(table, pieces).embed(" ".join(words))[0]
+    ours = word_vectors(words).sum(axis=0)
+    assert ours / np.linalg.norm(ours) == pytest.approx(theirs / np.linalg.norm(theirs), abs=1e-5)
+
+
+@pytest.mark.skipif(not HAS_MODEL, reason="needs the extra embeddings")
+def test_embeddings_know_words_the_background_never_put_together() -> None:
+    posts = [["pancakes", "syrup"], ["bicycle", "tyre"]] * 5
+    space = learn_embeddings(posts, TOPICS, TrainOptions())
+    assert space.similarities(encoded(space, pl.Series(["loan debt", "moon"]))).argmax(axis=1).tolist() == [
+        0,
+        2,
+    ]
+    # No post is on any topic, so each lies where its words lie; the words of a topic are always known.
+    assert set(TOPICS.vocabulary) <= set(space.words)
+
+
+def test_word_vectors_lose_what_all_words_share(spaces: dict[str, Space], background: pl.Series) -> None:
+    options = TrainOptions(dims=6, rounds=100, min_count=2, centred=False)
+    printed = train_word2vec(documents([background], options), TOPICS, options)
+    centred = spaces["W2V"]
+    assert isinstance(centred, WordVectors)
+    used = np.bincount(encoded(centred, background).words)
+    assert np.abs(used @ centred.vectors).max() < 1e-2
+    assert np.linalg.norm(printed.vectors.mean(axis=0)) > np.linalg.norm(centred.vectors.mean(axis=0))
+
+
+@pytest.mark.parametrize("name", ["LDA", "W2V", EMB])
 def test_a_model_file_reads_back_the_same_and_notices_damage(
     spaces: dict[str, Space], name: str, tmp_path: Path
 ) -> None:

@@ -90,8 +90,8 @@ def topics(
 def train(
     crowd: CrowdFolder,
     out: Annotated[Path, typer.Option("--out", help="Where to write the space (one file).")],
-    space: Annotated[str, typer.Option("--space", help="lda or word2vec.")] = "lda",
-    dims: Annotated[int, typer.Option("--dims", help="Latent dimensions.")] = 500,
+    space: Annotated[str, typer.Option("--space", help="lda, word2vec or embeddings.")] = "lda",
+    dims: Annotated[int, typer.Option("--dims", help="Latent dimensions (embeddings come with 256).")] = 500,
     rounds: Annotated[int, typer.Option("--rounds", help="Passes over the corpus.")] = 300,
     min_count: Annotated[int, typer.Option("--min-count", help="Leave out words used less often.")] = 5,
     placing: Annotated[
@@ -110,8 +110,8 @@ def train(
     from incrowd.measures.exposure.scoring import post_batches
     from incrowd.measures.exposure.spec import ExposureOptions
 
-    if space not in ("lda", "word2vec"):
-        raise InputError(f"--space must be lda or word2vec, got '{space}'")
+    if space not in ("lda", "word2vec", "embeddings"):
+        raise InputError(f"--space must be lda, word2vec or embeddings, got '{space}'")
     chosen, opened = _topics(file), Crowd(crowd)
     options = training.TrainOptions(dims=dims, rounds=rounds, min_count=min_count, placing=placing, seed=seed)  # type: ignore[arg-type]  # the value checks itself
     with progress_bar("reading posts") as progress:
@@ -120,9 +120,13 @@ def train(
         posts = training.documents((batch["text"] for batch in batches), options)
         if space == "lda":
             learnt: Any = training.train_lda(posts, chosen, options, progress)
-        else:
+        elif space == "word2vec":
             progress(0, None, "learning word vectors")
             learnt = training.train_word2vec(posts, chosen, options)
+        else:
+            progress(0, None, "placing topics")
+            learnt = training.learn_embeddings(posts, chosen, options)
+    dims = learnt.topic_vectors.shape[1]
     origin = {
         "data_hash": opened.data_hash, "posts": len(posts), "dims": dims, "rounds": rounds, "placing": placing,
         "min_count": min_count, "text": options.text.hash, "seed": seed,

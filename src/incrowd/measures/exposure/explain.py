@@ -79,17 +79,13 @@ def evidence(posts: OwnPosts, scored: Scored, topic: int) -> tuple[Evidence, ...
     """Return each word's share of the risk, and what breadth takes off; they add up to the risk score."""
     timed = "T" in scored.options.dimension
     per_word: dict[str, float] = defaultdict(float)
-    rest = 0.0
     for post in np.flatnonzero(posts.leading(scored, topic)):
         words = posts.words.part(int(post), int(post) + 1).words
         shares = scored.space.shares(words, topic) / (scored.options.weeks if timed else 1)
-        for word, share in zip(words, shares, strict=False):
+        for word, share in zip(words, shares, strict=True):
             per_word[scored.space.words[word]] += float(share)
-        rest += float(shares[len(words) :].sum())
     parts = [Evidence(what=f"the word “{word}”", contribution=share) for word, share in per_word.items()]
     parts.sort(key=lambda part: -part.contribution)
-    if rest:
-        parts.append(Evidence(what="what every post has in common", contribution=rest))
     if "D" in scored.options.dimension and (taken := _breadth(posts, scored, topic)):
         domain = scored.space.topics.topics[topic].domain
         parts.append(Evidence(what=f"you also write about other topics of {domain}", contribution=-taken))

@@ -56,23 +56,25 @@ class LdaSpace:
         return out
 
     def similarities(self, posts: WordLists) -> Floats:
-        """Return the cosine of each post with each topic."""
+        """Return the cosine of each post with each topic, as far as it comes from the post's words.
+
+        The prior lies in every post, so what it adds says nothing about anybody: it counts in the length only.
+        """
         return in_parts(posts, len(self.topics), POSTS_A_PART, self._cosines)
 
     def _cosines(self, posts: WordLists) -> Floats:
         mixtures = self.mixtures(posts)
         length = np.sqrt(np.einsum("pk,pk->p", mixtures, mixtures))
-        along = mixtures @ self.topic_vectors.T
-        return np.asarray(along / np.where(length > 0, length, 1)[:, None])
+        along = mixtures @ self.topic_vectors.T - self.prior @ self.topic_vectors.T
+        # Rounding may leave a trace below 0.
+        return np.asarray(
+            np.where(length[:, None] > 0, np.maximum(along, 0), 0) / np.maximum(length, 1e-9)[:, None]
+        )
 
     def shares(self, words: Ints, topic: int) -> Floats:
-        """Return what each word adds to the cosine, then what the prior adds."""
-        if not len(words):
-            return np.zeros(0)
+        """Return what each word adds to the cosine."""
         mixture, drawn = fold_in(self, words)
-        per_word = drawn @ self.topic_vectors[topic].astype(np.float64)
-        rest = self.prior.astype(np.float64) @ self.topic_vectors[topic]
-        return np.append(per_word, rest) / np.sqrt(mixture @ mixture)
+        return np.asarray(drawn @ self.topic_vectors[topic].astype(np.float64) / np.sqrt(mixture @ mixture))
 
 
 def fold_in(space: LdaSpace, words: Ints) -> tuple[Floats, Floats]:

@@ -11,18 +11,24 @@ from typing import Any
 import numpy as np
 
 from incrowd.errors import UnreadableSource
+from incrowd.measures.exposure.embeddings import Embeddings
 from incrowd.measures.exposure.lda import LdaSpace
 from incrowd.measures.exposure.topics import Topic, TopicSet
 from incrowd.measures.exposure.word2vec import WordVectors
 
 FORMAT = 1
-LDA_ARRAYS = ("word_starts", "dims", "weights", "prior", "topic_vectors")
-TrainedSpace = LdaSpace | WordVectors
+TrainedSpace = LdaSpace | WordVectors | Embeddings
+KINDS: dict[str, tuple[type[TrainedSpace], tuple[str, ...]]] = {
+    "LDA": (LdaSpace, ("word_starts", "dims", "weights", "prior", "topic_vectors")),
+    "W2V": (WordVectors, ("vectors",)),
+    "EMB": (Embeddings, ("vectors", "topic_vectors")),
+}
+"""The spaces that can be learnt, and the arrays each is made of, in order."""
 
 
 def save_space(space: TrainedSpace, path: Path | str, origin: Mapping[str, Any]) -> None:
     """Write a space; `origin` says what it was learnt from (hashes, options, seed). Whole or not at all."""
-    names = LDA_ARRAYS if isinstance(space, LdaSpace) else ("vectors",)
+    _, names = KINDS[space.name]
     about = {
         "format": FORMAT,
         "space": space.name,
@@ -67,6 +73,5 @@ def _space(about: dict[str, Any], arrays: dict[str, Any]) -> TrainedSpace:
         raise ValueError("another format")
     topics = TopicSet(tuple(Topic(n, d, tuple(w), s) for n, d, w, s in about["topics"]))
     words = tuple(about["words"])
-    if about["space"] == "LDA":
-        return LdaSpace(topics, words, *(arrays[name] for name in LDA_ARRAYS))
-    return WordVectors(topics, words, arrays["vectors"])
+    kind, names = KINDS[about["space"]]
+    return kind(topics, words, *(arrays[name] for name in names))

@@ -51,7 +51,7 @@ class Space(Protocol):
 
     @property
     def name(self) -> str:
-        """The paper's name: BOW, LDA or W2V."""
+        """The paper's name, BOW, LDA or W2V; or EMB."""
         ...
 
     @property
@@ -74,7 +74,7 @@ class Space(Protocol):
         ...
 
     def shares(self, words: Ints, topic: int) -> Floats:
-        """Return what each word of one post adds to its similarity; the rest, if any, comes last."""
+        """Return what each word of one post adds to its similarity."""
         ...
 
 

@@ -17,6 +17,7 @@ ADVERSARIES: dict[str, str] = {
     "BOW": "someone who knows which words go with a topic and reads everybody's posts",
     "LDA": "someone who has learnt from other texts what goes with a topic and reads everybody's posts",
     "W2V": "someone who has learnt from other texts which words are related and reads everybody's posts",
+    "EMB": "someone with a language model trained on a large part of the web, who reads everybody's posts",
 }
 
 

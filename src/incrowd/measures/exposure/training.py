@@ -1,36 +1,41 @@
 """Learn a space from a background corpus: what an adversary does before looking at anybody.
 
 LDA by tomotopy and word2vec by gensim (the extra `topics`), on one thread and with a seed, so that the same
-corpus gives the same model. LDA finds its dimensions freely; topics are placed among them afterwards, by their
-salient words.
+corpus gives the same model. Sentence embeddings come with a model that others have trained (the extra
+`embeddings`); the corpus says what posts have in common. In LDA and embeddings topics are placed afterwards,
+by their salient words.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InputError, MissingExtra
+from incrowd.measures.exposure.embeddings import Embeddings
 from incrowd.measures.exposure.lda import LdaSpace
-from incrowd.measures.exposure.space import WordLists
+from incrowd.measures.exposure.placing import excess, known_words, posts_on_topics, unit, word_lists
+from incrowd.measures.exposure.space import Floats, WordLists
 from incrowd.measures.exposure.topics import TopicSet
 from incrowd.measures.exposure.word2vec import WordVectors
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
     import polars as pl
-    import scipy.sparse as sp
 
 Progress = Callable[[float, float | None, str], None]
 ALPHA, ETA = 0.1, 0.01
 STEP = 10
-ENOUGH_WORDS = 2
-"""A background post is on a topic if it uses so many of its salient words."""
+PRIOR_WORDS = 10.0
+"""How many words the prior of a fold-in counts for, over all dimensions alike: a short post says little."""
+POSTS_A_PART = 8_192
 Placing = Literal["posts", "dimension"]
 
 
@@ -47,6 +52,9 @@ class TrainOptions:
     placing: Placing = "posts"
     """Where a topic lies in LDA: at what the background's posts on it have in common, or, as in the paper, at
     one dimension, the one its words most likely come from."""
+    centred: bool = True
+    """word2vec: bring word vectors to length 1 and take off what all words share, without which every post looks
+    like every topic. False: as in the paper."""
     text: TextOptions = field(default_factory=TextOptions)
     seed: int = 0
 
@@ -92,7 +100,7 @@ def train_lda(
         model.train(min(STEP, options.rounds - done), workers=1)
         if progress is not None:
             progress(done + STEP, options.rounds, "learning topics (LDA)")
-    return _lda_space(model, topics, options)
+    return _lda_space(model, posts, topics, options)
 
 
 def _lda_model(options: TrainOptions) -> Any:
@@ -109,7 +117,7 @@ def _lda_model(options: TrainOptions) -> Any:
     )
 
 
-def _lda_space(model: Any, topics: TopicSet, options: TrainOptions) -> LdaSpace:
+def _lda_space(model: Any, posts: list[list[str]], topics: TopicSet, options: TrainOptions) -> LdaSpace:
     words = tuple(model.used_vocabs)
     counts = np.stack([model.get_topic_word_dist(dim, normalize=False) for dim in range(options.dims)])
     # Smoothing gives every word a trace in every dimension; what was never drawn there is left out.
@@ -118,49 +126,39 @@ def _lda_space(model: Any, topics: TopicSet, options: TrainOptions) -> LdaSpace:
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-12)
     place, dims = np.nonzero(kept.T)
     starts = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(words)))])
-    return LdaSpace(
+    space = LdaSpace(
         topics=topics,
         words=words,
         word_starts=starts.astype(np.int64),
         dims=dims.astype(np.int32),
         weights=shares.T[kept.T].astype(np.float32),
-        prior=np.asarray(model.alpha, dtype=np.float32),
-        topic_vectors=_topic_vectors(model, topics, words, shares, options),
+        prior=np.full(options.dims, PRIOR_WORDS / options.dims, np.float32),
+        topic_vectors=np.zeros((len(topics), options.dims), np.float32),
     )
-
-
-def _topic_vectors(
-    model: Any, topics: TopicSet, words: tuple[str, ...], shares: NDArray[Any], options: TrainOptions
-) -> NDArray[np.float32]:
-    place = {word: at for at, word in enumerate(words)}
-    columns = [[place[word] for word in topic.words if word in place] for topic in topics.topics]
+    columns = known_words(topics, words)
     if options.placing == "dimension":
-        vectors = np.zeros((len(topics), options.dims))
-        for row, known in enumerate(columns):
-            if known:
-                vectors[row, name_dimension(shares, known)] = 1.0
-        return vectors.astype(np.float32)
-    mixtures = np.stack([post.get_topic_dist() for post in model.docs])
-    # tomotopy keeps the numbers of words too rare for the vocabulary; they lie beyond its end.
-    numbered = [np.asarray(post.words, dtype=np.int64) for post in model.docs]
-    lists = [numbers[(numbers >= 0) & (numbers < len(words))] for numbers in numbered]
-    bounds = np.cumsum([0, *map(len, lists)])
-    held = WordLists(np.concatenate(lists), bounds).counts(len(words)).tocsc() > 0
-    return np.stack([place_by_posts(mixtures, held, some) for some in columns]).astype(np.float32)
+        return replace(space, topic_vectors=_one_dimension_each(shares, columns))
+    return replace(space, topic_vectors=_places_of_topics(space, word_lists(posts, words), columns))
 
 
-def place_by_posts(mixtures: NDArray[Any], held: sp.csc_matrix, columns: list[int]) -> NDArray[Any]:
-    """Return where a topic lies: what posts that use its words hold more of than posts at large, length 1.
+def _one_dimension_each(shares: NDArray[Any], columns: list[list[int]]) -> NDArray[np.float32]:
+    vectors = np.zeros((len(columns), len(shares)), np.float32)
+    for row, known in enumerate(columns):
+        if known:
+            vectors[row, name_dimension(shares, known)] = 1.0
+    return vectors
 
-    `held` says which post has which word. A topic that no post is on is a vector of zeros.
-    """
-    hits = np.asarray(held[:, columns].sum(axis=1)).ravel()
-    enough = min(ENOUGH_WORDS, len(columns))
-    if not columns or hits.max() < enough:
-        return np.zeros(mixtures.shape[1])
-    excess = np.maximum(mixtures[hits >= enough].mean(axis=0) - mixtures.mean(axis=0), 0.0)
-    length = np.linalg.norm(excess)
-    return np.asarray(excess / length if length > 0 else excess)
+
+def _places_of_topics(space: LdaSpace, lists: WordLists, columns: list[list[int]]) -> NDArray[np.float32]:
+    mixtures = (space.mixtures(part) for part in _parts(lists))
+    shares = (part / np.maximum(part.sum(axis=1, keepdims=True), 1e-12) for part in mixtures)
+    on = posts_on_topics(lists, columns, len(space.words))
+    return unit(np.maximum(excess(shares, on), 0.0))
+
+
+def _parts(lists: WordLists) -> Iterator[WordLists]:
+    for first in range(0, len(lists), POSTS_A_PART):
+        yield lists.part(first, min(first + POSTS_A_PART, len(lists)))
 
 
 def name_dimension(shares: NDArray[Any], columns: list[int]) -> int:
@@ -189,10 +187,45 @@ def train_word2vec(posts: list[list[str]], topics: TopicSet, options: TrainOptio
         # Python's own string hash differs from run to run.
         hashfxn=_stable_hash,
     )
-    return WordVectors(topics, tuple(model.wv.index_to_key), np.asarray(model.wv.vectors, np.float32))
+    words = tuple(model.wv.index_to_key)
+    vectors = np.asarray(model.wv.vectors, np.float32)
+    if options.centred:
+        vectors = centre(unit(vectors), np.array([model.wv.get_vecattr(word, "count") for word in words]))
+    return WordVectors(topics, words, vectors)
 
 
 def _stable_hash(word: str) -> int:
     from zlib import crc32
 
     return crc32(word.encode())
+
+
+def centre(vectors: Floats, used: NDArray[Any]) -> NDArray[np.float32]:
+    """Take the mean off word vectors, each word counted as often as it is used.
+
+    >>> centre(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([3, 1])).tolist()
+    [[0.25, -0.25], [-0.75, 0.75]]
+    """
+    return np.asarray(vectors - (used @ vectors) / max(1, used.sum()), np.float32)
+
+
+def learn_embeddings(posts: list[list[str]], topics: TopicSet, options: TrainOptions) -> Embeddings:
+    """Make a space of sentence embeddings: vectors from the model, what is common and where topics lie from the posts.
+
+    A topic that no post is on lies where its words lie.
+    """
+    from incrowd.measures.exposure.sentence_model import word_vectors
+
+    used = Counter(chain.from_iterable(posts))
+    enough = {word for word, times in used.items() if times >= options.min_count}
+    words = tuple(sorted(enough.union(topics.vocabulary)))
+    times = np.array([used[word] for word in words])
+    space = Embeddings(
+        topics, words, centre(word_vectors(words), times), np.zeros((len(topics), 0), np.float32)
+    )
+    lists, columns = word_lists(posts, words), known_words(topics, words)
+    on = posts_on_topics(lists, columns, len(words))
+    by_posts = excess((unit(space.sums(part)) for part in _parts(lists)), on)
+    by_words = np.stack([space.vectors[some].sum(axis=0) for some in columns])
+    some_post = on.sum(axis=0)[:, None] > 0
+    return replace(space, topic_vectors=unit(np.where(some_post, by_posts, by_words)))
