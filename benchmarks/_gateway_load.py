@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 CONNECTIONS = 160
+PATIENCE = 30.0
 CITIES = [f"city {number}" for number in range(1, 61)]
 Question = tuple[str, bytes]
 """Key of the client, body."""
@@ -97,20 +98,23 @@ async def _ask(
     idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]],
     done: Done,
 ) -> None:
+    writer = None
     try:
         reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", load.port)
         head = f"POST /v1/query HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n"
         writer.write(
             f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
         )
-        answer = await reader.readuntil(b"\r\n\r\n")
+        answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
         status = int(answer[9:12])
         length = next(
             int(line[15:]) for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length:")
         )
         reply = await reader.readexactly(length)
-    except (OSError, asyncio.IncompleteReadError, ValueError):
+    except (OSError, EOFError, ValueError, TimeoutError):
         done.errors += 1
+        if writer is not None:
+            writer.close()
         return
     seconds = asyncio.get_running_loop().time() - due
     done.outcomes.append(Outcome(kind, status, seconds, not reply.startswith(b'{"values": []')))

@@ -112,25 +112,27 @@ def service(url: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], int
     ]
     command += ["--state", str(folder / "state"), "--port", "0", "--admin-port", "0"]
     environment = {**os.environ, "INCROWD_DATABASE": url}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stderr is not None
+    with (folder / "service.log").open("w") as log:
+        process = subprocess.Popen(command, stderr=log, text=True, env=environment)
     try:
-        yield (process, *_ports(process))
+        yield (process, *_ports(process, folder))
     finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        process.wait(60)
-        process.stderr.close()
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            print("the gateway did not stop by itself", file=sys.stderr)
 
 
-def _ports(process: subprocess.Popen[str]) -> tuple[int, int]:
-    assert process.stderr is not None
-    for line in process.stderr:
-        words = line.split()
-        if "listening" in line:
-            numbers = [int(word.strip('",}')) for word in words if word.strip('",}').isdigit()]
-            return numbers[0], numbers[1]
-    raise RuntimeError("the gateway did not start")
+def _ports(process: subprocess.Popen[str], folder: Path) -> tuple[int, int]:
+    while process.poll() is None:
+        if "listening" in (folder / "service.log").read_text():
+            noted = json.loads((folder / "state" / "running.json").read_text())
+            return noted["port"], noted["admin_port"]
+        time.sleep(0.02)
+    raise RuntimeError(f"the gateway did not start: {(folder / 'service.log').read_text()}")
 
 
 def resident(pid: int) -> int:
@@ -158,6 +160,7 @@ def sustained(url: str, folder: Path, keys: list[str], seconds: float, rate: flo
         )
         used = cpu_seconds(process.pid) - before
     half = len(done.watched) // 2
+    logged = (folder / "service.log").read_text().count('"error"')
     return {
         "requests": len(done.outcomes),
         "requests_per_s": len(done.outcomes) / done.seconds,
@@ -168,6 +171,7 @@ def sustained(url: str, folder: Path, keys: list[str], seconds: float, rate: flo
         },
         "answered_share": float(np.mean([one.filled for one in done.outcomes if one.status == 200])),
         "connection_errors": done.errors,
+        "errors_logged": logged,
         "service_cpu_share": used / done.seconds,
         "memory_mib": {
             "start": done.watched[0] / 2**20,
