@@ -13,6 +13,7 @@ from incrowd.cli.assess import assess
 from incrowd.cli.belief import app as belief
 from incrowd.cli.console import complain
 from incrowd.cli.count import count
+from incrowd.cli.crowd_report import crowd_report
 from incrowd.cli.demo import demo
 from incrowd.cli.draft import draft
 from incrowd.cli.exposure import app as exposure
@@ -63,6 +64,7 @@ app.command()(linkability)
 app.command()(assess)
 app.command()(draft)
 app.command()(watch)
+app.command()(crowd_report)
 app.add_typer(microdata, name="microdata")
 app.add_typer(belief, name="belief")
 app.add_typer(release, name="release")

@@ -1,0 +1,196 @@
+"""The crowd report as one offline page: what a data officer reads, prints and keeps. Rows first, then the page."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from incrowd.report.page import chart_html, page, table_html
+from incrowd.result import Threat
+from incrowd.study.figures import Cell, Chart, Series, Table
+
+if TYPE_CHECKING:
+    from incrowd.advisor.crowd_answer import CrowdReport, People, Spread
+
+STYLE = """
+.verdict { font-size: 1.15rem; font-weight: 600; }
+dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .6rem 0; }
+dl.facts dt { color: var(--soft); } dl.facts dd { margin: 0; overflow-wrap: anywhere; }
+@media (max-width: 34rem) { dl.facts { grid-template-columns: 1fr; } dl.facts dd { margin-bottom: .4rem; } }
+"""
+QUESTIONS = {
+    str(Threat.SINGLING_OUT): "Can somebody be told from everybody else?",
+    str(Threat.LINKABILITY): "Can two profiles of somebody be put together?",
+    str(Threat.INFERENCE): "Can something sensitive be guessed of somebody?",
+}
+
+
+def crowd_report_page(report: CrowdReport) -> str:
+    """Return the whole page."""
+    title = "How well this crowd hides"
+    body = [
+        f"<h1>{title}</h1>",
+        f'<p class="verdict">{escape(report.sentence())}</p>',
+        f'<p class="lead">{report.people:,} people. Totals only: numbers of people from 1 to '
+        f"{report.smallest - 1} are shown as “fewer than {report.smallest}”; smaller communities are not named.</p>",
+        "<section><h2>The three risks of data-protection authorities</h2>",
+        table_html(threat_table(report)),
+        "</section>",
+    ]
+    if report.spreads:
+        body += ["<section><h2>How the risk is spread</h2>", chart_html(spread_chart(report))]
+        body += [_spread(report, one) for one in report.spreads]
+        body.append("</section>")
+    if report.communities:
+        body += ["<section><h2>Where it is worst</h2>", table_html(community_table(report)), "</section>"]
+    if report.topics:
+        body += ["<section><h2>Sensitive topics</h2>", table_html(topic_table(report)), "</section>"]
+    body.append(_not_measured(report))
+    body.append(_fine_print(report))
+    return page(title, "\n".join(body), data=report.to_dict(), style=STYLE)
+
+
+def threat_table(report: CrowdReport) -> Table:
+    """Return one row a risk."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, one in report.threats().items():
+        rows.append((name, QUESTIONS[name], _told(one), _percent(one["share"]), one["finding"]))
+    return Table(
+        title="People at risk, by the worst finding",
+        columns=("risk", "question", "people", "share", "what was found"),
+        rows=tuple(rows),
+        note=(
+            "The names are those of the Article 29 Working Party's opinion on anonymisation techniques (WP216). "
+            "Lower is better. “not measured” does not mean that there is no risk."
+        ),
+    )
+
+
+def spread_chart(report: CrowdReport) -> Chart:
+    """Return the share of people below each set size."""
+    sizes = [size for size, _ in report.spreads[0].below]
+    series = tuple(
+        Series.of(one.name, range(len(sizes)), [_drawn(people) for _, people in one.below])
+        for one in report.spreads
+    )
+    return Chart(
+        kind="bars",
+        title="How many people have too small a crowd",
+        sentence=(
+            "Each bar is the share of people who have fewer than that many people to hide among, themselves included. "
+            "Tall bars on the left are the worst: below 2 means alone. Shares of too few people are left out."
+        ),
+        x_label="people to hide among",
+        y_label="share of people, in %",
+        series=series,
+        categories=tuple(f"below {size}" for size in sizes),
+    )
+
+
+def below_table(one: Spread) -> Table:
+    """Return the people below each set size."""
+    rows = tuple((f"below {size}", people.words(), _percent(_share(people))) for size, people in one.below)
+    return Table(
+        title=f"{one.name[:1].upper()}{one.name[1:]}: {one.people:,} people",
+        columns=("people to hide among", "people", "share"),
+        rows=rows,
+    )
+
+
+def community_table(report: CrowdReport) -> Table:
+    """Return the worst communities."""
+    rows = tuple(
+        (
+            one.community,
+            one.members,
+            one.alone.words(),
+            one.small.words(),
+            _percent(_share(one.small)),
+            one.median,
+        )
+        for one in report.communities
+    )
+    unnamed = report.unnamed_communities
+    note = "Smaller communities are not named, so that nobody is pointed at"
+    note += f": there {'is' if unnamed == 1 else 'are'} {unnamed:,}." if unnamed else "; here there is none."
+    return Table(
+        title=f"Communities with the largest share of people below {report.wanted}",
+        columns=("community", "members", "alone", f"below {report.wanted}", "share", "median crowd"),
+        rows=rows,
+        note=note,
+    )
+
+
+def topic_table(report: CrowdReport) -> Table:
+    """Return the sensitive topics."""
+    rows = tuple(
+        (one.topic, one.shown.words(), _percent(_share(one.shown)), one.highest_tenth)
+        for one in report.topics
+    )
+    return Table(
+        title="People whose posts point to a topic",
+        columns=("topic", "people", "share", "a tenth of them scores at least"),
+        rows=rows,
+        note=(
+            "A score runs up to 1: how strongly, narrowly and lastingly posts point to the topic. It says how it looks "
+            "to somebody who reads everything, not how anybody is."
+        ),
+    )
+
+
+def _spread(report: CrowdReport, one: Spread) -> str:
+    quantiles = ", ".join(f"{share:.0%} have {size:,.4g} or fewer" for share, size in one.quantiles)
+    facts = {
+        "risk": str(one.threat),
+        "what is counted": one.meaning,
+        "adversary": one.adversary,
+        "standing": one.standing,
+        "spread": quantiles or "too few people to tell",
+    }
+    return (
+        f"<h3>{escape(one.name[:1].upper() + one.name[1:])}</h3>"
+        + _facts(facts)
+        + table_html(below_table(one))
+    )
+
+
+def _not_measured(report: CrowdReport) -> str:
+    items = "".join(f"<li>{escape(line)}</li>" for line in report.not_measured)
+    return f"<section><h2>What was not measured</h2><ul>{items}</ul></section>"
+
+
+def _fine_print(report: CrowdReport) -> str:
+    fingerprint = dict(report.fingerprint)
+    data = fingerprint.pop("data")
+    facts = {**fingerprint, **{f"data: {name}": f"{value:,}" for name, value in data.items()}}
+    rows = tuple((name, str(value)) for name, value in {**report.assumptions, **facts}.items())
+    table = Table(title="What it takes to run this again", columns=("fact", "value"), rows=rows)
+    return (
+        f"<section><h2>Fine print</h2>{table_html(table)}"
+        '<p class="note">These numbers say how things look to the adversaries named; they are no guarantee against '
+        "others. This page was made on one machine and can send nothing.</p></section>"
+    )
+
+
+def _facts(facts: dict[str, str]) -> str:
+    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
+    return f'<dl class="facts">{items}</dl>'
+
+
+def _told(one: dict[str, Any]) -> str:
+    if one["of"] is None:
+        return "–"
+    count = f"fewer than {one['fewer_than']}" if one["fewer_than"] else f"{one['people']:,}"
+    return f"{count} of {one['of']:,}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"
+
+
+def _share(people: People) -> float | None:
+    return None if people.share != people.share else people.share
+
+
+def _drawn(people: People) -> float:
+    return 100 * people.share
