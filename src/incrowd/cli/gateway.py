@@ -211,13 +211,14 @@ def _policy(path: Path | None) -> Policy:
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[Any, ...]], title: str = "") -> Any:
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, title=title or None, title_justify="left", show_header=any(columns), box=None)
+    table = Table(*columns, show_header=any(columns), box=None)
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))  # names and values are data, not markup
-    return table
+    return Group(Text(title, style="bold"), table) if title else table
 
 
 def _words(value: Any) -> str:
@@ -229,16 +230,18 @@ def _words(value: Any) -> str:
 def _explained(found: Explanation) -> Any:
     from rich.console import Group
 
+    from incrowd.gateway.decide import RULES
+
     q = "nothing leaves" if found.q is None else f"{found.q:g} ({found.method})"
     facts: list[tuple[Any, ...]] = [
         ("snapshot", found.snapshot, ""),
         ("class", found.class_size, "people whom the question selects"),
         ("threshold", found.threshold, "least q of this answer, the secret amount included"),
         ("q", q, "of what leaves; higher is safer"),
-        ("denied by", found.rule or "nothing", ""),
+        ("denied by", found.rule or "nothing", RULES.get(found.rule, "")),
     ]
     values = [
-        (one.value, one.holders, "leaves" if one.released else f"withheld: {one.rule}")
+        (one.value, one.holders, "leaves" if one.released else f"stays: {RULES.get(one.rule, one.rule)}")
         for one in found.values
     ]
     return Group(_table(("", "", ""), facts), "", _table(("value", "people", "decision"), values))

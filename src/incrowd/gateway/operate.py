@@ -30,6 +30,7 @@ from incrowd.gateway.question import read_question, typed_question
 from incrowd.gateway.report import Support, support_of
 from incrowd.gateway.secret import open_secret
 from incrowd.gateway.solver import Solver, SolverOptions
+from incrowd.measures.release import warm_up
 
 if TYPE_CHECKING:
     from incrowd.gateway.serve import Address
@@ -137,6 +138,7 @@ def measure_support(url: str, policy: Policy, state: Path) -> Support:
 
 @contextmanager
 def _opened(url: str, policy: Policy, state: Path) -> Iterator[Gateway]:
+    warm_up()  # compiling must not use up the time for a decision
     gateway = Gateway(connect(url), policy, state)
     try:
         yield gateway
