@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.gateway.attacks.worlds import (
+    ALL,
     OLD,
     SECRET,
     SPY,
@@ -42,7 +43,7 @@ def town(
     return World(columns, {"states": lists}, np.zeros(0) if days is None else days)
 
 
-def planted(folder: Path, sybils: int, days: float, defences: Defences = Defences()) -> Attack:
+def planted(folder: Path, sybils: int, days: float, defences: Defences = ALL) -> Attack:
     """Sybils 1 to n list the victim's value; it is released if the victim (0) lists it too."""
 
     def attack(number: int, present: bool) -> Sequence[float]:

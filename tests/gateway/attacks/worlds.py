@@ -31,6 +31,7 @@ OLD, YOUNG = 400.0, 3.0
 SECRET = "illness X"
 """The value the attacker wants to tie the victim to."""
 SPY = Client("spy", "acme")
+ALL = Defences()
 COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -73,7 +74,9 @@ class InMemory:
         made = [NOW.replace(tzinfo=None) - timedelta(days=days) for days in self.world.days.tolist()]
         there = np.array([created_before is None or moment <= created_before for moment in made])
         lists = {
-            name: {value: np.array([p for p in people if there[p]], np.int32) for value, people in held.items()}
+            name: {
+                value: np.array([p for p in people if there[p]], np.int32) for value, people in held.items()
+            }
             for name, held in self.world.lists.items()
         }
         kept = {name: {v: p for v, p in held.items() if len(p)} for name, held in lists.items()}
@@ -138,7 +141,7 @@ def policy(**changes: Mapping[str, Any]) -> Policy:
 
 @contextmanager
 def standing(
-    world: World, folder: Path, seed: int, defences: Defences = Defences(), **changes: Any
+    world: World, folder: Path, seed: int, defences: Defences = ALL, **changes: Any
 ) -> Iterator[Gateway]:
     """Put a gateway with a secret of this seed in front of a world."""
     state = folder / f"state-{seed}"
@@ -185,7 +188,9 @@ class Advantage:
 
 def advantage(attack: Attack, worlds: int) -> Advantage:
     """Attack as many worlds with as without; give the attacker the best of two rules."""
-    seen = {present: np.array([attack(n, present) for n in range(worlds)], float) for present in (True, False)}
+    seen = {
+        present: np.array([attack(n, present) for n in range(worlds)], float) for present in (True, False)
+    }
     with_victim, without = seen[True], seen[False]
     return Advantage(_threshold(with_victim.sum(axis=1), without.sum(axis=1)), _linear(with_victim, without))
 
