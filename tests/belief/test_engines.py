@@ -164,3 +164,31 @@ def test_an_attribute_nobody_gave_is_believed_evenly() -> None:
     table = table_of(Space.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, HIDDEN], [1, HIDDEN]]))
     evidence = Evidence(table.space, table.space.encode({"a": "x"}))
     assert CrowdBelief.learn(table, 0.1).posteriors([1], evidence)[0].tolist() == [[0.5, 0.5]]
+
+
+def test_nobody_asked_about_is_no_error() -> None:
+    table = random_table(0)
+    nobody = Evidence(table.space, np.empty((0, 3), dtype=np.int64))
+    for belief in (CrowdBelief.learn(table, 0.1), NetworkBelief.learn(table)):
+        assert [part.shape for part in belief.posteriors([0, 2], nobody)] == [(0, 3), (0, 4)]
+        assert belief.mass(nobody).shape == (0,)
+
+
+def test_a_tree_finds_links_between_attributes_of_many_values_and_none_in_noise() -> None:
+    """60 schools, each in one of 20 towns, 600 people: by far more cells than people, and a true link all the same."""
+    rng = np.random.default_rng(5)
+    school = rng.integers(60, size=600)
+    town = np.where(rng.random(600) < 0.8, school % 20, rng.integers(20, size=600))
+    noise = rng.integers(50, size=600)
+    space = Space.of(
+        {
+            "school": list(map(str, range(60))),
+            "town": list(map(str, range(20))),
+            "noise": list(map(str, range(50))),
+        }
+    )
+    codes = np.stack([school, town, noise], axis=1)
+    learnt = NetworkBelief.learn(table_of(space, codes))
+    assert [set(edge) for edge in learnt.edges] == [{"school", "town"}]
+    seen = np.array([[3, HIDDEN, HIDDEN]])
+    assert learnt.posteriors([1], Evidence(space, seen))[0][0, 3] > 0.5

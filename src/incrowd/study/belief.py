@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from incrowd.study.belief_folds import (
     Progress,
     folds,
     pooled,
+    stronger,
 )
 from incrowd.study.belief_repair import counts_section, repair_section
 from incrowd.study.belief_text import WORST, text_section
@@ -46,21 +47,23 @@ def belief_study(
     options = options or BeliefStudyOptions()
     parts = list(folds(table, options, progress))
     guesses = {name: pooled([one.guesses(name) for one in parts]) for name in (PEOPLE, NETWORK, GUESSING)}
+    name = stronger(guesses)
+    parts = [replace(one, name=name) for one in parts]
     progress(1, 2, "repairing policies")
-    sharing = np.concatenate([one.sharing(one.guesses(PEOPLE)) for one in parts])
+    sharing = np.concatenate([one.sharing(one.guesses(name)) for one in parts])
     sections = [
-        _raise_section(parts, guesses[PEOPLE], table),
+        _raise_section(parts, guesses[name], table),
         _calibration_section(guesses),
         repair_section(parts, options),
-        counts_section(guesses[PEOPLE], sharing),
+        counts_section(guesses[name], sharing),
         _text(parts, table, crowd, topics),
     ]
     return Study(
         name="belief",
         title="What published attributes give away",
-        summary=_summary(guesses[PEOPLE], guesses[GUESSING], sum(len(one.held.codes) for one in parts)),
+        summary=_summary(guesses[name], guesses[GUESSING], sum(len(one.held.codes) for one in parts)),
         sections=tuple(one for one in sections if one is not None),
-        facts=_facts(table, options, topics),
+        facts={**_facts(table, options, topics), "belief": f"{name}, the stronger of the two compared"},
     )
 
 
@@ -130,7 +133,7 @@ def _rise(sure: Floats, prior: Floats, truth: Ints) -> Floats:
 
 
 def _mean_and_worst(rise: Floats) -> tuple[float, float]:
-    return float(rise.mean()), float(np.quantile(rise, 1 - WORST))
+    return round(float(rise.mean()), 3), round(float(np.quantile(rise, 1 - WORST)), 3)
 
 
 def _raise_section(parts: Sequence[Fold], guesses: Guesses, table: AttributeTable) -> Section:
@@ -184,8 +187,9 @@ def _all_others(guesses: Guesses, names: Sequence[str]) -> Table:
         )
     rows.sort(key=lambda row: -row[5])
     return Table(
+        note="Right: how often the most believed value is the true one. Blind guess and belief: in the true value.",
         title="One attribute hidden, all others published",
-        columns=("hidden", "people", "right", "blind guess", "belief in the truth", "mean rise", "worst 5 %"),
+        columns=("hidden", "people", "right", "blind guess", "belief", "mean rise", "worst 5 %"),
         rows=tuple(rows),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,8 @@ from incrowd.measures.belief.table import AttributeTable
 
 Progress = Callable[[float, float | None, str], None]
 PEOPLE, NETWORK, GUESSING = "people like you", "network", "guessing"
+LEAST = 1e-6
+"""A truth that was ruled out costs this much, not everything."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,18 +39,20 @@ class BeliefStudyOptions:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """People the adversary knows, people they do not, and three beliefs learnt from the first."""
+    """People the adversary knows, people they do not, and what is believed from the first."""
 
     train_rows: Ints
     held_rows: Ints
     train: AttributeTable
     held: AttributeTable
     beliefs: dict[str, Belief]
+    name: str = PEOPLE
+    """The belief that experiments use unless they compare several."""
 
     @property
     def belief(self) -> Belief:
-        """The belief every experiment uses unless it compares several."""
-        return self.beliefs[PEOPLE]
+        """The belief of that name."""
+        return self.beliefs[self.name]
 
     def guesses(self, name: str) -> Guesses:
         """Hide each attribute of each held-out person in turn."""
@@ -81,6 +85,15 @@ def folds(table: AttributeTable, options: BeliefStudyOptions, progress: Progress
             GUESSING: CrowdBelief.learn(train, 1.0),
         }
         yield Fold(known, held, train, table.only(held), beliefs)
+
+
+def stronger(guesses: Mapping[str, Guesses]) -> str:
+    """Name the belief that gives the truth the higher probability (geometric mean): the adversary to reckon with."""
+
+    def score(name: str) -> float:
+        return float(np.log(np.maximum(guesses[name].true, LEAST)).mean())
+
+    return max((PEOPLE, NETWORK), key=score)
 
 
 def pooled(parts: list[Guesses]) -> Guesses:

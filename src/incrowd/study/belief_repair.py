@@ -25,16 +25,24 @@ def repair_section(folds: Sequence[Fold], options: BeliefStudyOptions) -> Sectio
     table = Table(
         title=f"Nobody should be surer than {options.sigma:g} of a person's own hidden value",
         columns=(
-            "hidden", "people", "violated", "violated by guessing", "repairs tried", "repaired by at most 3",
-            "attributes withheld", "bits lost", "of bits shown",
+            "hidden",
+            "people",
+            "violated",
+            "by guess",
+            "tried",
+            "repaired",
+            "withheld",
+            "bits lost",
+            "share lost",
         ),
         rows=tuple(row for row in rows if row is not None),
         note=(
-            "Repaired: share of violated profiles that withholding up to three attributes repairs, the cheapest way. "
-            "Bits lost: how much the withheld values told; a value half of all people have tells 1 bit. What guessing "
-            "alone violates, no withholding repairs."
+            "By guess: violated before anything is read; no withholding repairs that. Repaired: share of the violated "
+            "profiles tried that withholding up to three attributes repairs. Withheld: how many attributes the "
+            "cheapest repair takes. Bits lost: what they told; a value half of all people have tells 1 bit. Share lost: of all "
+            "bits the profile tells."
         ),
-    )  # fmt: skip
+    )
     text = (
         "A policy is violated when somebody who reads the rest of a profile is too sure of what was left out."
     )

@@ -40,8 +40,8 @@ class _Cases:
             len(top),
             float(right.mean()),
             float(true.mean()),
-            float(rise.mean()),
-            float(np.quantile(rise, 1 - WORST)),
+            round(float(rise.mean()), 3),
+            round(float(np.quantile(rise, 1 - WORST)), 3),
             reliability(top, right).error,
         )
 
@@ -54,19 +54,10 @@ def text_section(folds: Sequence[Fold], table: AttributeTable, kinds: Mapping[st
     if not cases:
         return None
     rows = [(attribute, seen, *found.row()) for (attribute, seen), found in cases.items()]
-    columns = (
-        "hidden",
-        "seen",
-        "people",
-        "right",
-        "belief in the truth",
-        "mean rise",
-        "worst 5 %",
-        "calibration error",
-    )
+    columns = ("hidden", "seen", "people", "right", "belief", "mean rise", "worst 5 %", "calibration")
     note = (
-        "Rise: of the probability of the true value over a blind guess. Words and topics are learnt from the words of "
-        "the people the adversary knows, and cooled so that they are no surer than they are right."
+        "Belief: in the true value; rise: over a blind guess. Calibration: the error, 0 = honest. Words and topics are "
+        "learnt from the people the adversary knows, and cooled so that they are no surer than they are right."
     )
     text = (
         "Somebody never published an attribute, but wrote. How often is it guessed right from the words alone, from "

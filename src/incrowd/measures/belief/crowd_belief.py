@@ -150,11 +150,12 @@ class CrowdBelief:
     def _run(self, block: Block, people: int, width: int) -> None:
         """Run blocks of people side by side; the loops let go of Python's lock."""
         size = max(1, BLOCK_BYTES // (16 * max(width, 1)))
-        workers = min(os.cpu_count() or 1, people)
+        workers = min(os.cpu_count() or 1, max(people, 1))
         size = max(1, min(size, -(-people // workers)))
         parts = [slice(first, min(first + size, people)) for first in range(0, people, size)]
-        if len(parts) == 1:
-            block(parts[0])
+        if len(parts) <= 1:
+            for part in parts:
+                block(part)
             return
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(block, parts))

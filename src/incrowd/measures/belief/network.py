@@ -1,4 +1,8 @@
-"""Belief as a Bayesian network: given, or learnt from a crowd as the best tree (Chow and Liu 1968)."""
+"""Belief as a Bayesian network: given, or learnt from a crowd as the best tree.
+
+The tree is Chow and Liu's (1968) with one change: an edge is worth what it adds to the log-probability of people who
+are left out, not the mutual information of those who are not.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,10 @@ from incrowd.measures.belief.engine import normalised
 from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Space
 from incrowd.measures.belief.table import AttributeTable
 
-PRIOR_PEOPLE = 5.0
-"""Each row of a learnt table starts with this many made-up people who follow the whole crowd's shares."""
+PRIOR_PEOPLE = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+"""Each row of a learnt table starts with so many made-up people who follow the whole crowd's shares; the number under
+which left-out people are predicted best is taken."""
+HALF = 0.5
 BLOCK_CELLS = 2**22
 
 
@@ -88,6 +94,8 @@ class NetworkBelief:
         return self, evidence
 
     def _in_blocks(self, evidence: Evidence, keep: tuple[int, ...]) -> Floats:
+        if not len(evidence):
+            return np.empty((0, self.space.sizes[keep[0]] if keep else 1))
         used = self._needed({*keep, *evidence.informative})
         largest = max((self.tables[place].size for place in used), default=1)
         size = max(1, BLOCK_CELLS // largest)
@@ -151,34 +159,42 @@ def _counts(table: AttributeTable, places: tuple[int, ...]) -> Floats:
 
 
 def _conditional(counts: Floats, usual: Floats) -> Floats:
-    weighed = counts + PRIOR_PEOPLE * usual
+    weighed = counts + _best_prior(counts)[0] * usual
     return np.asarray(weighed / weighed.sum(axis=1, keepdims=True))
 
 
-def _information(counts: Floats) -> float:
-    """Return the mutual information of two attributes, less what chance alone gives (Miller 1955).
+def _best_prior(counts: Floats) -> tuple[float, float]:
+    """Return how many made-up people a row should start with, and by how many nats the parent then helps.
 
-    Two attributes with many values seem to say much about each other in any small crowd; the correction is the
-    usual (rows - 1)(columns - 1) / 2n over the rows and columns that occur.
+    Each person is predicted from the others alone (their column's value, with and without knowing their row), so two
+    attributes with many values do not seem to say much about each other in a small crowd.
     """
-    people = counts.sum()
-    if people == 0:
-        return 0.0
-    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
-    there = counts > 0
-    expected = np.outer(rows, columns)[there] / people
-    found = float((counts[there] * np.log(counts[there] / expected)).sum() / people)
-    chance = ((rows > 0).sum() - 1) * ((columns > 0).sum() - 1) / (2 * people)
-    return found - float(chance)
+    rows, columns = np.nonzero(counts)
+    people, both = counts.sum(), counts[rows, columns]
+    if people < 2:
+        return PRIOR_PEOPLE[-1], 0.0
+    usual = (counts.sum(axis=0) - 1 + HALF)[columns] / (people - 1 + HALF * counts.shape[1])
+    row = counts.sum(axis=1)[rows]
+    gains = [
+        float((both * (np.log((both - 1) / usual + prior) - np.log(row - 1 + prior))).sum())
+        for prior in PRIOR_PEOPLE
+    ]
+    best = int(np.argmax(gains))
+    return PRIOR_PEOPLE[best], gains[best]
+
+
+def _gain(counts: Floats) -> float:
+    """Return what an edge between two attributes is worth, either way round on average."""
+    return (_best_prior(counts)[1] + _best_prior(counts.T)[1]) / 2
 
 
 def _best_tree(table: AttributeTable) -> list[int | None]:
-    """Return each attribute's parent in the tree of most mutual information; None for roots."""
+    """Return each attribute's parent in the tree that predicts left-out people best; None for roots."""
     many = len(table.space.attributes)
     gain = np.zeros((many, many))
     for one in range(many):
         for other in range(one + 1, many):
-            gain[one, other] = max(_information(_counts(table, (one, other))), 0.0)
+            gain[one, other] = max(_gain(_counts(table, (one, other))), 0.0)
     tree = minimum_spanning_tree(csr_matrix(-gain))
     parents: list[int | None] = [None] * many
     seen: set[int] = set()
