@@ -86,6 +86,9 @@ class Gateway:
         defences: Defences = Defences(),  # noqa: B008  a frozen value
         clock: Callable[[], float] = time,
     ) -> None:
+        from incrowd.gateway.companions_kernel import compile_companions
+
+        compile_companions()
         Disk().make_folder(state, PRIVATE_FOLDER)
         secret = open_secret(state)
         self.policy, self.ledger = policy, Ledger(state)
@@ -210,9 +213,9 @@ class Gateway:
         same = earlier.same_people(query.attribute, group) if self._defences.repeats else None
         if same is not None or not self._defences.batching:
             return same
-        q, changed = self.policy.release.q, self._snapshots.changed
-        nearly = earlier.nearly_same(query.attribute, group, q, changed)
-        return next((entry for entry in reversed(nearly) if entry.key == query.key), None)
+        nearly = earlier.nearly_same(query.attribute, group, self._rules.enough, self._snapshots.changed)
+        told = [entry for entry, differ in reversed(nearly) if entry.key == query.key or not differ]
+        return told[0] if told else None
 
     def _judge(
         self, earlier: Earlier, query: Query, group: Group, proposal: Proposal
@@ -224,7 +227,8 @@ class Gateway:
         if self._defences.differencing and earlier.too_close(attribute, group, q):
             return TOO_CLOSE, ()
         if self._defences.batching and any(
-            not entry.rule for entry in earlier.nearly_same(attribute, group, q, self._snapshots.changed)
+            not entry.rule
+            for entry, _ in earlier.nearly_same(attribute, group, self._rules.enough, self._snapshots.changed)
         ):
             return TOO_CLOSE, ()
         if not (self._defences.joint and self._defences.q):

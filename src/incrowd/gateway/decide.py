@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from incrowd.gateway.answer import Explanation, ValueDecision
 from incrowd.gateway.groups import Group, digest_of
+from incrowd.gateway.ledger import Entry
 from incrowd.gateway.noise import Noise
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot
@@ -129,6 +130,10 @@ class Rules:
         """The threshold before secret amounts: q, and room for people somebody knows."""
         known = self.policy.release.known_users if self.defences.known_users else 0
         return self.policy.release.q + known
+
+    def enough(self, entry: Entry) -> int:
+        """How many people have to change before an answer may; an exact number could be tested with own accounts."""
+        return self.policy.release.q + self._draw("changes", entry.origin, entry.key)
 
     def propose(self, snapshot: Snapshot, attribute: str, group: Group) -> Proposal:
         """Apply the rules that look at this class alone."""

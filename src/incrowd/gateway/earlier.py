@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.gateway.groups import Group, how_many, members_of, widened
+from incrowd.gateway.groups import Group, Words, how_many, members_of, widened
 from incrowd.gateway.joint import Clauses, Joint
 from incrowd.gateway.ledger import Entry
 from incrowd.gateway.snapshot import Snapshot
@@ -30,8 +30,8 @@ class Earlier:
     """Entries whose classes are remembered, widened to this snapshot."""
     by_people: dict[tuple[str, bytes], Entry] = field(default_factory=dict)
     """Attribute and class -> entry of this snapshot."""
-    classes: set[tuple[str, int, bytes]] = field(default_factory=set)
-    """Attribute, snapshot and class of everything in `told`."""
+    answers: dict[tuple[str, int, bytes], Entry] = field(default_factory=dict)
+    """Attribute, snapshot and class -> the entry that released something about it first."""
     joints: dict[str, Joint] = field(default_factory=dict)
 
     @property
@@ -41,20 +41,27 @@ class Earlier:
         return classes + sum(joint.nbytes for joint in self.joints.values()) + 1000 * len(self.by_people)
 
     def add(self, entry: Entry) -> None:
-        """Take in a new entry."""
-        known = len(self.told)
-        self._keep(entry)
-        clauses = self._clauses(entry) if len(self.told) > known else None
+        """Take in an entry."""
+        if entry.snapshot == self.snapshot.number:
+            self.by_people[entry.attribute, entry.digest] = entry
+        if entry.people is None or entry.attribute not in self.snapshot.attributes:
+            return
+        entry = replace(entry, people=widened(entry.people, self.snapshot.size))
+        self.told.append(entry)
+        about = (entry.attribute, entry.origin, blake2b(_people(entry).tobytes(), digest_size=16).digest())
+        if entry.rule or about in self.answers:
+            return
+        self.answers[about] = entry
         joint = self.joints.get(self._name(entry.attribute))
-        if joint is not None and clauses is not None:
-            joint.add(clauses)
+        if joint is not None:
+            joint.add(self._clauses(entry))
 
     def joint(self, attribute: str) -> Joint:
         """Return all clauses that a new answer on this attribute is judged with."""
         name = self._name(attribute)
         if name not in self.joints:
-            answers = [self._clauses(entry) for entry in self.told if self._name(entry.attribute) == name]
-            self.joints[name] = Joint.of(self.snapshot, self.base, [one for one in answers if one])
+            answers = [one for one in self.answers.values() if self._name(one.attribute) == name]
+            self.joints[name] = Joint.of(self.snapshot, self.base, map(self._clauses, answers))
         return self.joints[name]
 
     def same_people(self, attribute: str, group: Group) -> Entry | None:
@@ -64,49 +71,43 @@ class Earlier:
     def too_close(self, attribute: str, group: Group, q: int) -> bool:
         """Say whether some but fewer than q people are in this class and not in an answered one, or the reverse."""
         now = self.snapshot.number
-        same = [e for e in self.told if e.attribute == attribute and e.origin == now and not e.rule]
+        same = [one for one in self.answers.values() if (one.attribute, one.origin) == (attribute, now)]
         if not same:
             return False
-        classes, words = _stacked(same), group.words(self.snapshot.size)
+        classes, words = np.stack([_people(one) for one in same]), group.words(self.snapshot.size)
         more, less = how_many(words & ~classes), how_many(classes & ~words)
         return bool((((more > 0) & (more < q)) | ((less > 0) & (less < q))).any())
 
-    def nearly_same(self, attribute: str, group: Group, q: int, changed: Changed) -> list[Entry]:
-        """Return entries of older snapshots since when fewer than q people came, left or changed."""
-        older = [e for e in self.told if e.attribute == attribute and e.origin < self.snapshot.number]
+    def nearly_same(
+        self, attribute: str, group: Group, enough: Callable[[Entry], int], changed: Changed
+    ) -> list[tuple[Entry, int]]:
+        """Return entries of older snapshots since when not enough people came, left or changed, and how many."""
+        now = self.snapshot.number
+        older = [one for one in self.told if one.attribute == attribute and one.origin < now]
         if not older:
             return []
-        classes, words = _stacked(older), group.words(self.snapshot.size)
+        classes, words = np.stack([_people(one) for one in older]), group.words(self.snapshot.size)
         differ = how_many(classes ^ words)
         found = []
-        for place in np.flatnonzero(differ < q).tolist():
+        needed = np.array([enough(one) for one in older])
+        for place in np.flatnonzero(differ < needed).tolist():
             moved = changed(self.snapshot, older[place].origin, attribute)
-            both = members_of(classes[place] & words)
-            if moved is None or differ[place] + moved[both].sum() < q:
-                found.append(older[place])
+            # Where it is not known any more who changed, somebody may have.
+            more = 1 if moved is None else int(moved[members_of(classes[place] & words)].sum())
+            if differ[place] + more < needed[place]:
+                found.append((older[place], int(differ[place]) + more))
         return found
 
-    def _keep(self, entry: Entry) -> None:
-        if entry.snapshot == self.snapshot.number:
-            self.by_people[entry.attribute, entry.digest] = entry
-        if entry.people is not None and entry.attribute in self.snapshot.attributes:
-            people = widened(entry.people, self.snapshot.size)
-            same = (entry.attribute, entry.origin, blake2b(people.tobytes(), digest_size=16).digest())
-            if same not in self.classes:  # otherwise it was told again
-                self.classes.add(same)
-                self.told.append(replace(entry, people=people))
-
-    def _clauses(self, entry: Entry) -> Clauses | None:
-        index = self.snapshot.attributes.get(entry.attribute)
-        if index is None or entry.people is None or entry.rule:
-            return None
-        known = [index.code_of[value] for value in entry.values if value in index.code_of]
-        people = members_of(widened(entry.people, self.snapshot.size))
-        return Clauses(Group(people), entry.attribute, tuple(known)) if known else None
+    def _clauses(self, entry: Entry) -> Clauses:
+        codes = self.snapshot.attributes[entry.attribute].code_of
+        known = tuple(codes[value] for value in entry.values if value in codes)
+        return Clauses(Group(members_of(_people(entry))), entry.attribute, known)
 
     def _name(self, attribute: str) -> str:
         return "" if self.together else attribute
 
 
-def _stacked(entries: list[Entry]) -> NDArray[np.uint64]:
-    return np.stack([entry.people for entry in entries if entry.people is not None])
+def _people(entry: Entry) -> Words:
+    if entry.people is None:
+        raise ValueError("the class of this entry is not remembered")
+    return entry.people

@@ -7,6 +7,7 @@ nowhere else.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from incrowd.errors import InputError, MissingExtra
@@ -49,17 +50,18 @@ def query_from_text(text: str, limits: Limits) -> Query:
     """
     if len(text) > limits.characters:
         raise InputError(f"query: expected at most {limits.characters} characters, got {len(text)}")
-    select = _parsed(text, limits)
+    select = _parsed(text, TOKENS_PER_NODE * limits.nodes + 2 * limits.choices)
     attribute, where = _parts(select)
     return checked_query(
         Query(attribute, EVERYBODY if where is None else _Reader(limits).read(where)), limits
     )
 
 
-def _parsed(text: str, limits: Limits) -> exp.Select:
+@lru_cache(maxsize=1024)
+def _parsed(text: str, most_tokens: int) -> exp.Select:
     try:
         # Counted first: a parser works in proportion to this, and recurses.
-        if len(tokenize(text)) > TOKENS_PER_NODE * limits.nodes + 2 * limits.choices:
+        if len(tokenize(text)) > most_tokens:
             raise InputError("query: expected a shorter condition")
         statements = parse(text)
     except (SqlglotError, RecursionError, ValueError) as error:
