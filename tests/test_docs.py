@@ -59,7 +59,7 @@ def test_commands_in_the_documentation_exist() -> None:
     known = {path for path, _ in GENERATE["commands"](root, "incrowd")}
     for page in [*DOCS.rglob("*.md"), ROOT / "README.md"]:
         for block in re.findall(r"```(?:bash|console|sh)\n(.*?)```", page.read_text("utf-8"), re.S):
-            for name in re.findall(r"^\s*\$?\s*incrowd ([a-z]+)", block, re.M):
+            for name in re.findall(r"^\s*\$?\s*incrowd ([a-z-]+)", block, re.M):
                 assert f"incrowd {name}" in known, f"{page.name} shows `incrowd {name}`, which does not exist"
 
 
