@@ -116,6 +116,14 @@ def test_shortened_evidence_still_adds_up(values: list[float]) -> None:
     )
 
 
+def test_there_is_one_rest_however_many_a_measure_made() -> None:
+    parts = [Evidence(what=f"word {k}", contribution=1.0) for k in range(12)]
+    shown = strongest([*parts, Evidence(what="1,175 more", contribution=40.0)])
+    assert [part.what for part in shown][-1] == "1,177 more"
+    assert shown[-1].contribution == 42.0
+    assert len(shown) == 11
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "said"),
     [

@@ -78,7 +78,8 @@ def crowd_picture(fits: float, total: float, adversary: str) -> CrowdPicture:
 def _scattered(count: int) -> list[int]:
     """Return the places of a picture in an even-looking, fixed order that starts near the middle."""
     step = next(s for s in range(max(1, int(count * 0.382)), 2 * count + 2) if math.gcd(s, count) == 1)
-    middle = (min(count - 1, count // 2 + COLUMNS // 2)) if count > COLUMNS else count // 2
+    rows = math.ceil(count / COLUMNS)
+    middle = min(count - 1, rows // 2 * COLUMNS + min(count, COLUMNS) // 2)
     return [(middle + k * step) % count for k in range(count)]
 
 

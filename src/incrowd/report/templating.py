@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -67,10 +68,22 @@ def say_plain(value: Any) -> str:
 
 
 def strongest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Return the strongest parts and one that holds the rest, so that they still add up."""
-    ordered = sorted(evidence, key=lambda part: -abs(part.contribution))
-    rest = ordered[MOST_EVIDENCE:]
+    """Return the strongest parts and one that holds the rest, so that they still add up.
+
+    A measure may have put many small parts into a rest of its own ("175 more"); there is one rest in the end.
+    """
+    named = sorted(
+        (part for part in evidence if not _rest_size(part)), key=lambda part: -abs(part.contribution)
+    )
+    rest = [*named[MOST_EVIDENCE:], *(part for part in evidence if _rest_size(part))]
     if not rest:
-        return tuple(ordered)
+        return tuple(named)
+    count = sum(_rest_size(part) or 1 for part in rest)
     total = math.fsum(part.contribution for part in rest)
-    return (*ordered[:MOST_EVIDENCE], Evidence(what=f"{len(rest):,} more", contribution=total))
+    return (*named[:MOST_EVIDENCE], Evidence(what=f"{count:,} more", contribution=total))
+
+
+def _rest_size(part: Evidence) -> int:
+    """How many parts a rest holds; 0 if it is none."""
+    found = re.fullmatch(r"([\d,]+) more( .*)?", part.what)
+    return int(found[1].replace(",", "")) if found else 0

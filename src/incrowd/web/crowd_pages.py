@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse, Response
 
+from incrowd.advisor.crowd_answer import CrowdReport
 from incrowd.crowd.ingest import Progress
 from incrowd.crowd.schema import MEANING
 from incrowd.web.desk import Desk, attached, document
-
-if TYPE_CHECKING:
-    from incrowd.advisor.crowd_report import CrowdReport
 
 
 def routes(desk: Desk) -> APIRouter:
@@ -34,7 +30,7 @@ def routes(desk: Desk) -> APIRouter:
 
     @router.get("/report/{job_id}")
     def show(job_id: str) -> Response:
-        from incrowd.report.advice import crowd_report_page
+        from incrowd.report.crowd import crowd_report_page
 
         return document(crowd_report_page(_result(desk, job_id)))
 
@@ -46,7 +42,5 @@ def routes(desk: Desk) -> APIRouter:
 
 
 def _result(desk: Desk, job_id: str) -> CrowdReport:
-    from incrowd.advisor.crowd_report import CrowdReport
-
     result: CrowdReport = desk.finished(job_id, CrowdReport).result
     return result

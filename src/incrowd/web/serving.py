@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,4 +63,6 @@ def run(listening: Listening) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    uvicorn.Server(config).run(sockets=[listening.socket])
+    # Ctrl-C is how one stops it, not a mishap; the server has shut down by the time it is raised.
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening.socket])
