@@ -61,6 +61,7 @@ def run(url: str, policy: Policy, state: Path, address: Address) -> None:
     """Serve until told to stop."""
     from incrowd.gateway.serve import log_to_stderr, serve
 
+    os.umask(0o077)  # files that libraries make beside ours are for their owner alone, too
     log_to_stderr()
     service = open_service(url, policy, state)
     _warn_of_strangers(service)

@@ -1,0 +1,177 @@
+"""Attacks on the shape of a reply: how long it took, how long it is, what its headers say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+from tests.gateway.attacks.worlds import (
+    ALL,
+    SECRET,
+    SPY,
+    Attack,
+    InMemory,
+    World,
+    advantage,
+    standing,
+    states,
+)
+from tests.gateway.serving import Got, ask
+
+from incrowd.gateway.app import gateway_app
+from incrowd.gateway.audit import Audit
+from incrowd.gateway.core import Defences
+from incrowd.gateway.databases.base import Numbers
+from incrowd.gateway.keys import KeyStore
+from incrowd.gateway.query import Compare, Predicate
+from incrowd.gateway.secret import open_secret
+from incrowd.gateway.service import Service
+
+IN_TOWN = Compare("city", "=", "Aspen")
+BODY = json.dumps({"attribute": "states", "where": {"column": "city", "op": "=", "value": "Aspen"}}).encode()
+CLASSES = 14
+NO_NOISE = Defences(noise=False)
+
+
+class Served:
+    """A gateway behind its web interface, inside the test."""
+
+    def __init__(self, service: Service, key: str) -> None:
+        self.service, self.key, self.app = service, key, gateway_app(service)
+
+    def ask(self, body: bytes = BODY) -> Got:
+        return ask(self.app, ("POST", "/v1/query", body, self.key))[0]
+
+
+@contextmanager
+def served(
+    world: World, folder: Path, seed: int, defences: Defences = ALL, reply: float = 0.01
+) -> Iterator[Served]:
+    limits = {"reply_seconds": reply, "solver_seconds": 5.0}
+    with standing(world, folder, seed, defences, limits=limits) as gateway:
+        state = folder / f"state-{seed}"
+        secret, keys = open_secret(state), KeyStore(state)
+        key = keys.add("spy", "acme")
+        audit = Audit(state, secret.key("audit"))
+        service = Service(gateway=gateway, keys=keys, policy=gateway.policy, audit=audit, secret=secret)
+        try:
+            yield Served(service, key)
+        finally:
+            asyncio.run(service.close())
+
+
+def town(lists: dict[str, list[int]], inside: int) -> World:
+    size = 120
+    columns = {
+        "city": np.where(np.arange(size) < inside, "Aspen", "Boulder"),
+        "age": np.full(size, 30),
+        "zone": np.zeros(size, np.int64),
+    }
+    return World(columns, {"states": lists})
+
+
+def hard_or_refused(seed: int, present: bool) -> World:
+    """With the victim the class is just large enough, and takes some work; without, it is refused at once."""
+    rng = np.random.default_rng(seed)
+    lists = {f"state {k}": np.flatnonzero(rng.random(20) < 0.75).tolist() for k in range(9)}
+    return town(lists, 20 if present else 19)
+
+
+def seconds_taken(folder: Path, reply: float | None) -> tuple[list[float], list[float]]:
+    """Ask once in each world, with and without the victim in turn; None: time the decision itself."""
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(CLASSES):
+        for present in (True, False):
+            world = hard_or_refused(number, present)
+            if reply is None:
+                with standing(world, folder, number, NO_NOISE) as gateway:
+                    started = perf_counter()
+                    gateway.answer(SPY, states(IN_TOWN))
+                    taken[present].append(perf_counter() - started)
+            else:
+                with served(world, folder, number, NO_NOISE, reply) as service:
+                    started = perf_counter()
+                    assert service.ask().status == 200
+                    taken[present].append(perf_counter() - started)
+    return taken[True], taken[False]
+
+
+def test_a_stopwatch_tells_a_hard_decision_from_a_refusal(folder: Path) -> None:
+    assert ks_2samp(*seconds_taken(folder, None)).statistic > 0.8
+
+
+def test_on_the_clock_it_does_not(folder: Path) -> None:
+    """With 14 against 14 replies, chance alone passes 0.71 once in a thousand runs."""
+    present, absent = seconds_taken(folder, 0.25)
+    assert min(present + absent) >= 0.25
+    assert ks_2samp(present, absent).statistic < 0.72
+
+
+def counting(folder: Path, padded: bool) -> Attack:
+    """Guess from the length whether the answer has one value more."""
+
+    def attack(number: int, present: bool) -> Sequence[float]:
+        shared = {f"state {k}": list(range(12 * k, 12 * k + 12)) for k in range(number % 6)}
+        lists = {**shared, **({SECRET: list(range(100, 120))} if present else {})}
+        with served(town(lists, 120), folder, number, NO_NOISE) as service:
+            got = service.ask()
+        return [len(got.body) if padded else len(json.dumps(got.json["values"]))]
+
+    return attack
+
+
+def test_the_length_of_the_values_tells_how_many_there_are(folder: Path) -> None:
+    assert advantage(counting(folder, padded=False), worlds=12).named > 0.15
+    unpadded = counting(folder, padded=False)
+    assert all(unpadded(n, True) > unpadded(n, False) for n in range(4))
+
+
+def test_the_length_of_a_reply_does_not(folder: Path) -> None:
+    assert advantage(counting(folder, padded=True), worlds=12).best == 0
+
+
+def test_answered_denied_and_failed_have_one_shape(folder: Path) -> None:
+    answered_world = town({SECRET: list(range(60))}, 60)
+    shapes = set()
+    with served(answered_world, folder, 1) as service:
+        bodies = [BODY, BODY.replace(b"Aspen", b"Nowhere")]
+        replies = [service.ask(body) for body in bodies]
+        assert replies[0].json["values"] == [SECRET]
+        assert replies[1].json["values"] == []
+        shapes |= {(got.status, got.headers, len(got.body)) for got in replies}
+    with served(answered_world, folder, 2) as service:
+        service.service.gateway.ledger.close()  # the ledger cannot be written any more
+        broken = service.ask()
+        assert broken.json["values"] == []
+        shapes.add((broken.status, broken.headers, len(broken.body)))
+    assert len(shapes) == 1
+
+
+class Talkative(InMemory):
+    """A database whose errors quote what they were about, as most do."""
+
+    def members(self, number: int, where: Predicate) -> Numbers:
+        raise RuntimeError(f"could not convert '{SECRET}' of user 'Ann Smith'")
+
+
+def test_an_error_is_logged_without_what_it_quotes(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    world = town({SECRET: list(range(60))}, 60)
+    with served(world, folder, 1) as service:
+        gateway = service.service.gateway
+        talkative = Talkative(world)
+        with pytest.raises(RuntimeError, match="Ann Smith"):
+            talkative.members(1, IN_TOWN)
+        gateway.database = talkative
+        got = service.ask()
+    assert got.json["values"] == []
+    assert "unforeseen RuntimeError" in caplog.text
+    for said in (caplog.text, got.body.decode(), repr(gateway), repr(gateway.snapshot)):
+        assert SECRET not in said
+        assert "Smith" not in said
