@@ -16,9 +16,9 @@ from incrowd.measures.belief.choices import TableChoices
 from incrowd.measures.belief.space import HIDDEN, Space
 from incrowd.measures.belief.table import attribute_table, from_long
 from incrowd.study.belief import BeliefStudyOptions, belief_study, rises
-from incrowd.study.belief_folds import GUESSING, PEOPLE, folds
+from incrowd.study.belief_folds import FEWEST, GUESSING, PEOPLE, folds
 
-SMALL = BeliefStudyOptions(people=12, policies=6, repairs=2)
+SMALL = BeliefStudyOptions(people=36, policies=30, repairs=2)
 
 
 def quiet(*_: object) -> None:
@@ -44,6 +44,10 @@ def test_the_study_has_all_its_parts(tiny_crowd: Crowd) -> None:
         "What words give away",
     ]
     json.dumps(study, allow_nan=False)
+    for section in study["sections"]:
+        for part in section["parts"]:
+            counted = {"people", "cases", "guesses"} & set(part.get("columns", ()))
+            assert all(row[part["columns"].index(name)] >= FEWEST for name in counted for row in part["rows"])
     tells = {(row[0], row[1]) for row in study["sections"][0]["parts"][1]["rows"][:6]}
     assert ("zip", "region") in tells or ("city", "region") in tells
 
@@ -128,7 +132,7 @@ def test_the_command_writes_a_page(
     tiny_crowd: Crowd, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "report.html"
-    command = ["study", "belief", tiny_crowd.path, "--out", out, "--people", "12", "--topics", "starter"]
+    command = ["study", "belief", tiny_crowd.path, "--out", out, "--people", "36", "--topics", "starter"]
     ran = incrowd(capsys, *command, "--ignore", "birthday", "--bands", "age=width:20", "--json")
     assert ran.code == 0, ran.err
     assert json.loads(ran.out)["facts"]["attributes"] == 19

@@ -13,6 +13,7 @@ from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints
 from incrowd.measures.belief.table import AttributeTable
 from incrowd.measures.belief.text_evidence import Topics, read_words
 from incrowd.study.belief_folds import (
+    FEWEST,
     GUESSING,
     NETWORK,
     PEOPLE,
@@ -99,6 +100,7 @@ def _facts(table: AttributeTable, options: BeliefStudyOptions, topics: Topics | 
         "people in the crowd": len(table.codes),
         "attributes": len(table.space.attributes),
         "values set aside (a person gave several)": table.several,
+        "fewest cases in a row of a table": FEWEST,
         "topics": "none" if topics is None else len(topics),
         "data hash": table.data_hash,
         "incrowd": __version__,
@@ -142,10 +144,12 @@ def _raise_section(parts: Sequence[Fold], guesses: Guesses, table: AttributeTabl
         (names[shown], int(pair.size), *_mean_and_worst(pair))
         for shown in range(len(names))
         if (of_one := [rise for (one, _), rise in found.items() if one == shown])
-        and (pair := np.concatenate(of_one)).size
+        and (pair := np.concatenate(of_one)).size >= FEWEST
     ]
     pairs: list[tuple[str, str, int, float, float]] = [
-        (names[a], names[b], int(rise.size), *_mean_and_worst(rise)) for (a, b), rise in found.items()
+        (names[a], names[b], int(rise.size), *_mean_and_worst(rise))
+        for (a, b), rise in found.items()
+        if rise.size >= FEWEST
     ]
     alone.sort(key=lambda row: -row[2])
     pairs.sort(key=lambda row: -row[3])
@@ -174,6 +178,8 @@ def _all_others(guesses: Guesses, names: Sequence[str]) -> Table:
     rows: list[tuple[str, int, float, float, float, float, float]] = []
     for place in np.unique(guesses.place).tolist():
         inside = guesses.place == place
+        if inside.sum() < FEWEST:
+            continue
         true, prior = guesses.true[inside], guesses.prior[inside]
         rows.append(
             (
@@ -202,7 +208,7 @@ def _calibration_section(guesses: dict[str, Guesses]) -> Section:
     )
     series = [Series.of("honest", (0.0, 1.0), (0.0, 1.0))]
     for name, curve in curves.items():
-        there = curve.count > 0
+        there = curve.count >= FEWEST
         series.append(Series.of(name, curve.sure[there], curve.right[there]))
     chart = Chart(
         kind="lines",
@@ -218,4 +224,5 @@ def _calibration_section(guesses: dict[str, Guesses]) -> Section:
         rows=rows,
         note="Calibration error: mean gap between how sure and how often right; 0 = honest, 1 = worst.",
     )
-    return Section(heading="Are beliefs honest?", text="", parts=(chart, table))
+    text = "Each attribute of each held-out person is hidden in turn and guessed from all the others."
+    return Section(heading="Are beliefs honest?", text=text, parts=(chart, table))

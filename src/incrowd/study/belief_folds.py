@@ -17,6 +17,8 @@ from incrowd.measures.belief.table import AttributeTable
 
 Progress = Callable[[float, float | None, str], None]
 PEOPLE, NETWORK, GUESSING = "people like you", "network", "guessing"
+FEWEST = 10
+"""No row of a table stands for fewer cases: a rate over a handful would be about somebody."""
 LEAST = 1e-6
 """A truth that was ruled out costs this much, not everything."""
 

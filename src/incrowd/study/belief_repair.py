@@ -11,7 +11,7 @@ from incrowd.measures.belief.calibration import Guesses
 from incrowd.measures.belief.critical import CriticalSet, critical_sets, loss_of_withholding
 from incrowd.measures.belief.policy import Policy, Requirement
 from incrowd.measures.belief.space import HIDDEN, Evidence, Ints
-from incrowd.study.belief_folds import BeliefStudyOptions, Fold
+from incrowd.study.belief_folds import FEWEST, BeliefStudyOptions, Fold
 from incrowd.study.figures import Section, Table
 
 FEWEST_SHOWN = 2
@@ -39,8 +39,8 @@ def repair_section(folds: Sequence[Fold], options: BeliefStudyOptions) -> Sectio
         note=(
             "By guess: violated before anything is read; no withholding repairs that. Repaired: share of the violated "
             "profiles tried that withholding up to three attributes repairs. Withheld: how many attributes the "
-            "cheapest repair takes. Bits lost: what they told; a value half of all people have tells 1 bit. Share lost: of all "
-            "bits the profile tells."
+            "cheapest repair takes. Bits lost: what they told; a value half of all people have tells 1 bit. Share "
+            "lost: of all bits the profile tells."
         ),
     )
     text = (
@@ -88,7 +88,7 @@ Row = tuple[str, int, float, float, int, float, float, float, float]
 
 def _row(name: str, tried: Sequence[_Tried]) -> Row | None:
     people = sum(one.people for one in tried)
-    if not people:
+    if people < FEWEST:
         return None
     repairs = [pair for one in tried for pair in one.repairs]
     found = [(cheapest, shown) for cheapest, shown in repairs if cheapest is not None]
@@ -114,7 +114,7 @@ def counts_section(guesses: Guesses, sharing: Ints) -> Section:
     rows = []
     for low, high in ((0, 1), (2, 4), (5, 9), (10, 49), (50, 10**12)):
         inside = (sharing >= low) & (sharing <= high)
-        if inside.any():
+        if inside.sum() >= FEWEST:
             label = f"{low} to {high}" if high < 10**9 else f"{low} or more"
             true = guesses.true[inside]
             rows.append(
@@ -131,8 +131,8 @@ def counts_section(guesses: Guesses, sharing: Ints) -> Section:
         columns=("share the value (k)", "cases", "belief in the truth", "blind guess", "above one half"),
         rows=tuple(rows),
         note=(
-            "A count per attribute says how common a value is, not how well the rest of a profile gives it away: "
-            "common values (large k) are believed most, though counting calls them safest."
+            "A count per attribute says how common a value is, not how well the rest of a profile gives it away. Where "
+            "belief is far above the blind guess, or above one half at a large k, the count reassures wrongly."
         ),
     )
     return Section(heading="Beside counting: k-anonymity of single attributes", text="", parts=(table,))

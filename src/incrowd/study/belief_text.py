@@ -11,7 +11,7 @@ from incrowd.measures.belief.calibration import reliability
 from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints
 from incrowd.measures.belief.table import AttributeTable
 from incrowd.measures.belief.text_evidence import Words, learn_signs
-from incrowd.study.belief_folds import Fold
+from incrowd.study.belief_folds import FEWEST, Fold
 from incrowd.study.figures import Chart, Section, Series, Table
 
 WORST = 0.05
@@ -51,9 +51,9 @@ def text_section(folds: Sequence[Fold], table: AttributeTable, kinds: Mapping[st
     cases: dict[tuple[str, str], _Cases] = {}
     for fold in folds:
         _guess(fold, table, kinds, cases)
-    if not cases:
+    rows = [(*key, *row) for key, found in cases.items() if (row := found.row())[0] >= FEWEST]
+    if not rows:
         return None
-    rows = [(attribute, seen, *found.row()) for (attribute, seen), found in cases.items()]
     columns = ("hidden", "seen", "people", "right", "belief", "mean rise", "worst 5 %", "calibration")
     note = (
         "Belief: in the true value; rise: over a blind guess. Calibration: the error, 0 = honest. Words and topics are "
