@@ -26,7 +26,7 @@ def look_for_advice(
     """Search for what helps against the worst findings, the most helpful for the least loss first."""
     tried = [
         (finding.key, proposal, action)
-        for finding in worst_findings(judged, targets)
+        for finding in worst_findings(exam.quickly_known(judged), targets)
         for proposal in proposals(exam, exam.own, finding, targets)
         if (action := try_out(exam, judged, finding.key, proposal, targets)) is not None
     ]

@@ -1,0 +1,57 @@
+"""Crowds for the advisor's tests, and crowds in which somebody really did what was advised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from incrowd.advisor.answer import Changes, PersonReport
+from incrowd.advisor.person import known, own_posts, without_words
+from incrowd.advisor.spec import AdvisorOptions
+from incrowd.crowd import Crowd
+from incrowd.text import TextOptions
+
+QUICK = AdvisorOptions(thorough=False)
+MEASURE_ONLY = AdvisorOptions(thorough=False, advice=False)
+
+
+def applied(crowd: Crowd, user: str, changes: Changes, path: Path) -> Crowd:
+    """Return a new crowd in which the person has made the changes; everybody else is as before."""
+    changed = Crowd.create(path, plain_names=True)
+    mine = pl.col("user") == user
+    others = crowd.posts().filter(~mine).collect()
+    posts = pl.concat([others, _posts(crowd, user, changes).select(others.columns)])
+    items = crowd.items().filter(~(mine & pl.col("item").is_in(list(changes.drop_items)))).collect()
+    withheld = pl.col("attribute").is_in(list(changes.withhold_attributes))
+    attributes = crowd.attributes().filter(~(mine & withheld)).collect()
+    for kind, frame in (("posts", posts), ("items", items), ("attributes", attributes)):
+        if frame.height:
+            changed.add_frame(frame, kind)  # type: ignore[arg-type]
+    return changed
+
+
+def _posts(crowd: Crowd, user: str, changes: Changes) -> pl.DataFrame:
+    posts = own_posts(crowd, user).with_columns(user=pl.lit(user))
+    kept = posts.filter(~pl.col("number").is_in(list(changes.gone_posts)))
+    if changes.edit_words:
+        edited = [without_words(text, changes.edit_words, TextOptions()) for text in kept["text"]]
+        kept = kept.with_columns(text=pl.Series(edited, dtype=pl.String))
+    return kept
+
+
+def values(report: PersonReport) -> dict[tuple[str, str, str, str], float]:
+    """Return every finding's value by what it is about."""
+    return {one.key: one.assessment.value for one in report.judged}
+
+
+def some_people(crowd: Crowd, count: int, fewest_posts: int = 25) -> list[str]:
+    """Return people who write in at least two communities."""
+    counted = crowd.posts().group_by("user", "community").len().filter(pl.col("len") >= fewest_posts)
+    several = counted.group_by("user").len().filter(pl.col("len") >= 2).sort("user").collect()
+    return several["user"].to_list()[:count]
+
+
+def own(crowd: Crowd, user: str):  # type: ignore[no-untyped-def]
+    """Return what is known of somebody."""
+    return known(crowd, crowd.user(user), TextOptions())

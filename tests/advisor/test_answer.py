@@ -1,0 +1,71 @@
+"""The answer's values: they combine, compare, and go to JSON and back."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.advisor.answer import Changes, Effect, Level, ThemeName
+from incrowd.errors import InputError
+from incrowd.result import Direction
+
+numbers = st.frozensets(st.integers(0, 50), max_size=5)
+names = st.frozensets(st.text(max_size=5), max_size=4)
+changes = st.builds(
+    Changes,
+    delete_posts=numbers,
+    move_posts=numbers,
+    edit_words=names,
+    drop_items=names,
+    withhold_attributes=names,
+)
+
+
+@given(changes)
+def test_changes_survive_json(some: Changes) -> None:
+    assert Changes.from_dict(json.loads(json.dumps(some.to_dict()))) == some
+
+
+@given(changes, changes)
+def test_both_changes_at_once_do_what_each_does(a: Changes, b: Changes) -> None:
+    both = a | b
+    assert both.gone_posts == a.gone_posts | b.gone_posts
+    assert both.drop_items == a.drop_items | b.drop_items
+    assert not both.delete_posts & both.move_posts
+
+
+def test_no_changes_are_false() -> None:
+    assert not Changes()
+    assert Changes(edit_words=frozenset({"hm"}))
+
+
+@pytest.mark.parametrize("plain", [{"posts": [1]}, {"delete_posts": ["x"]}, {"drop_items": 3}])
+def test_changes_that_cannot_be_read_are_refused(plain: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="changes"):
+        Changes.from_dict(plain)
+
+
+def test_what_cannot_be_told_ranks_before_well_hidden_and_nothing_is_safe() -> None:
+    order = sorted(Level, key=lambda level: -level.severity)
+    assert order == [Level.AT_RISK, Level.WATCH, Level.CANNOT_TELL, Level.WELL_HIDDEN]
+    assert "safe" not in {str(level) for level in Level}
+
+
+def test_an_effect_says_when_the_profile_is_gone() -> None:
+    effect = Effect(
+        theme=ThemeName.LINKABLE,
+        measure="linkability",
+        subject="you in a and b",
+        adversary="someone",
+        unit="people",
+        direction=Direction.HIGHER_IS_SAFER,
+        before=1.0,
+        after=math.nan,
+        level_before=Level.AT_RISK,
+        level_after=Level.CANNOT_TELL,
+    )
+    assert "1 -> no profile left" in effect.sentence()

@@ -1,0 +1,191 @@
+"""The worst case counts, and what could not be measured is never called safe."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.advisor.answer import Judged, Level, NotAssessed, ThemeName
+from incrowd.advisor.assess import label
+from incrowd.advisor.combine import judge, level_of, risk, shortfall, theme, verdict, worst
+from incrowd.advisor.reasons import shortened, strongest
+from incrowd.advisor.spec import AdvisorOptions, Targets
+from incrowd.errors import InputError
+from incrowd.measures.exposure.explain import LASTING, LITTLE, PASSING
+from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing
+
+UNITS = {"anonymity": "people", "linkability": "people", "microdata": "people", "belief": "probability"}
+
+
+def assessed(measure: str, value: float, **more: object) -> Assessment:
+    parameters = more.pop("parameters", {})
+    chosen: dict[str, object] = {
+        "unit": UNITS.get(measure, "rank"),
+        "baseline": 100.0,
+        "crowd_size": 100,
+        "reason": "too little" if math.isnan(value) else "",
+    }
+    return Assessment(
+        measure=measure,
+        subject="you",
+        value=value,
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning=f"{measure} {value}",
+        standing=Standing.HEURISTIC,
+        assumptions=Assumptions(adversary="someone", parameters=parameters),  # type: ignore[arg-type]
+        **(chosen | more),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("people", "level"),
+    [
+        (1, Level.AT_RISK),
+        (4.9, Level.AT_RISK),
+        (5, Level.WATCH),
+        (9.9, Level.WATCH),
+        (10, Level.WELL_HIDDEN),
+        (math.nan, Level.CANNOT_TELL),
+    ],
+)
+def test_fewer_than_five_people_are_a_risk_and_fewer_than_ten_worth_watching(
+    people: float, level: Level
+) -> None:
+    assert judge(assessed("anonymity", people)).level is level
+
+
+@pytest.mark.parametrize(
+    ("belief", "prior", "level"),
+    [
+        (0.9, 0.88, Level.WELL_HIDDEN),  # nearly everybody is like that
+        (0.6, 0.5, Level.WELL_HIDDEN),
+        (0.7, 0.5, Level.WATCH),
+        (0.8, 0.5, Level.AT_RISK),
+        (0.3, 0.4, Level.WELL_HIDDEN),  # what was shown misleads
+        (1.0, 1.0, Level.WELL_HIDDEN),
+    ],
+)
+def test_a_guess_counts_by_what_it_gained(belief: float, prior: float, level: Level) -> None:
+    assert judge(assessed("belief", belief, baseline=prior)).level is level
+
+
+@pytest.mark.parametrize(
+    ("rank", "looks", "level"),
+    [
+        (1, LASTING, Level.AT_RISK),
+        (1, PASSING, Level.WATCH),
+        (1, LITTLE, Level.WELL_HIDDEN),
+        (6, LASTING, Level.WATCH),
+        (12, LASTING, Level.WELL_HIDDEN),
+    ],
+)
+def test_a_rank_counts_if_it_looks_personal(rank: int, looks: str, level: Level) -> None:
+    assert judge(assessed("exposure", rank, parameters={"looks_like": looks})).level is level
+
+
+def test_a_handful_of_people_is_no_crowd() -> None:
+    assert math.isnan(risk(assessed("anonymity", 3, crowd_size=4)))
+    assert math.isnan(risk(assessed("linkability", 1, baseline=2.0)))
+    assert math.isnan(risk(assessed("linkability", 0.9, baseline=0.5, unit="probability")))
+
+
+values = st.one_of(st.floats(1, 100), st.just(math.nan))
+findings = st.lists(
+    st.builds(
+        lambda measure, value: judge(assessed(measure, value)),
+        st.sampled_from(["anonymity", "linkability", "microdata"]),
+        values,
+    ),
+    max_size=8,
+)
+
+
+@given(findings)
+def test_a_theme_is_as_bad_as_its_worst_finding(judged: list[Judged]) -> None:
+    for line in label(judged, []):
+        own = [one.level for one in judged if one.theme is line.name]
+        assert line.level is (worst(own) if own else Level.CANNOT_TELL)
+
+
+@given(findings, findings)
+def test_knowing_more_never_makes_the_verdict_kinder_about_what_was_found(
+    some: list[Judged], more: list[Judged]
+) -> None:
+    def found(judged: list[Judged]) -> int:
+        level = verdict(label(judged, [])).level
+        return level.severity if level in (Level.AT_RISK, Level.WATCH) else 0
+
+    assert found([*some, *more]) >= found(some)
+
+
+@given(findings)
+def test_nobody_is_well_hidden_while_anything_is_missing(judged: list[Judged]) -> None:
+    answer = verdict(label(judged, []))
+    assert answer.level is not Level.WELL_HIDDEN  # belief and exposure were never measured
+    assert "safe" not in answer.sentence
+
+
+def test_all_four_well_hidden_is_the_only_way_to_be_well_hidden() -> None:
+    four = [
+        judge(assessed("linkability", 50)),
+        judge(assessed("anonymity", 50)),
+        judge(assessed("belief", 0.5, baseline=0.5)),
+        judge(assessed("exposure", 50, parameters={"looks_like": LITTLE})),
+    ]
+    assert verdict(label(four, [])).level is Level.WELL_HIDDEN
+    silent = NotAssessed(measure="microdata", why="no items", remedy="import", theme=ThemeName.SINGLED_OUT)
+    assert verdict(label(four, [silent])).level is Level.CANNOT_TELL
+
+
+def test_a_missing_part_does_not_hide_a_risk() -> None:
+    line = theme(ThemeName.SINGLED_OUT, [judge(assessed("anonymity", 1))], complete=False)
+    assert line.level is Level.AT_RISK
+
+
+def test_targets_are_met_exactly_at_their_line() -> None:
+    targets = Targets(people=10)
+    assert shortfall(assessed("anonymity", 10), targets) <= 0
+    assert shortfall(assessed("anonymity", 9.99), targets) > 0
+    assert shortfall(assessed("anonymity", math.nan), targets) == math.inf
+
+
+def test_levels_and_default_targets_draw_the_same_line() -> None:
+    for people in (9.0, 10.0, 11.0):
+        hidden = level_of(1 / people) is Level.WELL_HIDDEN
+        assert hidden == (shortfall(assessed("anonymity", people), Targets()) <= 0)
+
+
+def test_three_reasons_at_most_and_their_evidence_adds_up() -> None:
+    parts = tuple(Evidence(what=f"word {k}", contribution=1 / (k + 1)) for k in range(40))
+    total = math.fsum(part.contribution for part in parts)
+    judged = [judge(assessed("anonymity", k, evidence=parts, explained=total)) for k in range(1, 6)]
+    reasons = strongest(judged)
+    assert len(reasons) == 3
+    for reason in reasons:
+        assert math.isclose(math.fsum(part.contribution for part in reason.evidence), total)
+        assert reason.explained is not None
+        assert math.isclose(reason.explained, total)
+
+
+@given(st.lists(st.floats(-5, 5), max_size=40), st.integers(1, 10))
+def test_shortening_evidence_keeps_its_sum(contributions: list[float], most: int) -> None:
+    parts = [Evidence(what="w", contribution=one) for one in contributions]
+    short = shortened(parts, most)
+    assert len(short) <= most + 1
+    assert math.isclose(
+        math.fsum(part.contribution for part in short), math.fsum(contributions), abs_tol=1e-9
+    )
+
+
+def test_an_unknown_adversary_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(InputError, match="unigram"):
+        AdvisorOptions(adversaries=("neighbour",))
+
+
+@pytest.mark.parametrize("wrong", [{"people": 0}, {"gain": 0}, {"exposed": 2}, {"loss": 0}])
+def test_impossible_targets_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="targets"):
+        Targets(**wrong)

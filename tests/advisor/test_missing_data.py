@@ -1,0 +1,101 @@
+"""Missing data gives "cannot tell", never "safe"."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.advisor.making import MEASURE_ONLY
+
+from incrowd.advisor.answer import Level, PersonReport, ThemeName
+from incrowd.advisor.assess import assess
+from incrowd.advisor.spec import AdvisorOptions
+from incrowd.crowd import Crowd
+from incrowd.errors import NotInCrowd
+
+
+def crowd_of(posts: list[tuple[str, str, str]], path: Path) -> Crowd:
+    frame = pl.DataFrame(posts, schema=["user", "community", "text"], orient="row")
+    return Crowd.from_frame(frame.with_columns(time=pl.int_range(pl.len())), path=path)
+
+
+def levels(report: PersonReport) -> dict[ThemeName, Level]:
+    return {theme.name: theme.level for theme in report.themes}
+
+
+def test_an_export_alone_says_nothing(tmp_path: Path) -> None:
+    alone = crowd_of([("me", "books", f"I read volume {k} today") for k in range(20)], tmp_path / "c")
+    report = assess(alone, "me", options=MEASURE_ONLY)
+    assert set(levels(report).values()) == {Level.CANNOT_TELL}
+    assert report.verdict.level is Level.CANNOT_TELL
+    assert not report.assessments
+    assert math.isclose(report.risk, 0.0)
+    assert any("incrowd ingest" in one.remedy for one in report.not_assessed)
+
+
+def test_a_post_without_words_says_nothing(tmp_path: Path) -> None:
+    people = [(f"p{k}", "books", f"novel chapter {k}") for k in range(10)]
+    report = assess(crowd_of([*people, ("me", "books", "!!!")], tmp_path / "c"), "me", options=MEASURE_ONLY)
+    assert report.verdict.level is Level.CANNOT_TELL
+    assert not report.assessments
+
+
+def test_one_community_cannot_be_linked(tmp_path: Path) -> None:
+    people = [(f"p{k}", "books", "novel chapter verse page") for k in range(12)]
+    report = assess(
+        crowd_of([*people, ("me", "books", "novel chapter verse page")], tmp_path / "c"),
+        "me",
+        options=MEASURE_ONLY,
+    )
+    assert levels(report)[ThemeName.LINKABLE] is Level.CANNOT_TELL
+    (anonymity,) = (one for one in report.judged if one.assessment.measure == "anonymity")
+    assert anonymity.level is Level.WELL_HIDDEN
+    # The items that nobody imported might single the person out.
+    assert levels(report)[ThemeName.SINGLED_OUT] is Level.CANNOT_TELL
+    assert report.verdict.level is Level.CANNOT_TELL
+
+
+def test_a_clone_of_everybody_hides_and_a_stranger_to_all_does_not(tmp_path: Path) -> None:
+    people = [(f"p{k}", "books", "novel chapter verse page") for k in range(12)]
+    odd = ("me", "books", "zebra quartz jinx")
+    report = assess(crowd_of([*people, odd], tmp_path / "c"), "me", options=MEASURE_ONLY)
+    assert levels(report)[ThemeName.SINGLED_OUT] is Level.AT_RISK
+    assert report.reasons
+    assert "safe" not in report.verdict.sentence
+
+
+def test_too_few_posts_are_named(tmp_path: Path) -> None:
+    people = [
+        (f"p{k}", place, f"novel chapter {post}")
+        for k in range(8)
+        for place in ("books", "films")
+        for post in range(12)
+    ]
+    mine = [("me", "books", f"novel verse {k}") for k in range(12)] + [("me", "films", "novel")]
+    report = assess(crowd_of([*people, *mine], tmp_path / "c"), "me", options=MEASURE_ONLY)
+    assert levels(report)[ThemeName.LINKABLE] is Level.CANNOT_TELL
+    assert any("fewer than 10 posts" in one.why for one in report.not_assessed)
+
+
+def test_leaving_adversaries_out_leaves_questions_open(tiny_crowd: Crowd) -> None:
+    options = AdvisorOptions(adversaries=("paper",), advice=False)
+    report = assess(tiny_crowd, "alex", options=options)
+    assert {one.measure for one in report.assessments} == {"microdata"}
+    open_questions = {ThemeName.LINKABLE, ThemeName.INFERABLE, ThemeName.EXPOSED}
+    assert all(levels(report)[name] is Level.CANNOT_TELL for name in open_questions)
+    assert report.verdict.level is Level.AT_RISK
+
+
+def test_somebody_who_is_not_there_is_an_error(tiny_crowd: Crowd) -> None:
+    with pytest.raises(NotInCrowd):
+        assess(tiny_crowd, "nobody at all")
+
+
+def test_every_silence_names_a_remedy(alex: PersonReport) -> None:
+    assert alex.not_assessed
+    for one in alex.not_assessed:
+        assert one.measure
+        assert one.why
+        assert one.remedy
