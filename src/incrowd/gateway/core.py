@@ -141,6 +141,13 @@ class Gateway:
                 return Outcome(NO_ANSWER, OVER_BUDGET)
             return self._decide_anew(client, scope, snapshot, query)
 
+    def repeated(self, client: Client, query: Query) -> Outcome | None:
+        """Return what this question was answered before, without waiting for others; None if it is new."""
+        if client.organisation not in self.policy.organisations:
+            return Outcome(NO_ANSWER, UNKNOWN_CLIENT)
+        stored = self._stored(self._scope(client), self.snapshot.number, query)
+        return None if stored is None else Outcome(Answer.from_body(stored), repeated=True)
+
     def explain(self, query: Query, client: Client | None = None) -> Explanation:
         """Tell the provider how a question would be answered, and why; nothing is recorded.
 

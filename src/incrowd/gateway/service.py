@@ -30,7 +30,7 @@ from incrowd.gateway.reply import HEADERS, ReplyClock, padded
 
 if TYPE_CHECKING:
     from incrowd.gateway.audit import Audit
-    from incrowd.gateway.core import Gateway
+    from incrowd.gateway.core import Gateway, Outcome
     from incrowd.gateway.keys import KeyStore
     from incrowd.gateway.policy import Policy
     from incrowd.gateway.secret import Secret
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 BODY_SECONDS = 5.0
 FRESH_SECONDS = 30.0
 """How often to look whether a new snapshot is due."""
+QUICK_THREADS = 4
+"""For reading questions and looking up answers, so that repeats do not queue behind new questions."""
 WAITING = 16
 """For each question that is worked on, so many may wait or be worked on."""
 logger = logging.getLogger("incrowd.gateway")
@@ -89,6 +91,7 @@ class Service:
         self.metrics.gauge("incrowd_gateway_inside", "Questions being decided.", lambda: self.door.inside)
         self.metrics.gauge("incrowd_gateway_ready", "1 while questions can be answered.", self._readiness)
         self.closing = False
+        self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="read")
         self._pool = ThreadPoolExecutor(limits.concurrency, thread_name_prefix="decide")
         self._working: set[asyncio.Task[Decision]] = set()
         self._padding, self._naming = secret.key("padding"), secret.key("audit query")
@@ -148,6 +151,7 @@ class Service:
         self.closing = True
         if self._working:
             await asyncio.wait(self._working)
+        self._quick.shutdown()
         self._pool.shutdown()
         self.audit.close()
         self.gateway.close()
@@ -198,7 +202,10 @@ class Service:
         """Return what may leave, once ledger and audit log are on the disk; nothing if anything goes wrong."""
         with self.door.enter(client.organisation):
             loop = asyncio.get_running_loop()
-            decision = await loop.run_in_executor(self._pool, self._work, client, body)
+            found = await loop.run_in_executor(self._quick, self._read, client, body)
+            if isinstance(found, Query):
+                found = await loop.run_in_executor(self._pool, self._work, client, found)
+            decision = found
             try:
                 record = self._record(client, decision, monotonic() - arrived)
                 await asyncio.wrap_future(self.audit.append(record))
@@ -207,7 +214,8 @@ class Service:
                 return Decision(decision.query, Answer(), "error")
             return decision
 
-    def _work(self, client: Client, body: bytes) -> Decision:
+    def _read(self, client: Client, body: bytes) -> Query | Decision:
+        """Understand a question and look whether it was answered before; only new ones queue to be decided."""
         try:
             query = read_question(body, self.policy)
         except InputError as error:
@@ -216,12 +224,18 @@ class Service:
             log_error(error)
             return Decision(None, Answer(), "malformed", "query: it could not be read")
         try:
-            found = self.gateway.decide(client, query)
+            found = self.gateway.repeated(client, query)
         except Exception as error:
             log_error(error)
             return Decision(query, Answer(), "error")
-        outcome = "answered" if found.answer.values else "empty"
-        return Decision(query, found.answer, outcome, rule=found.rule, repeated=found.repeated)
+        return query if found is None else _decision(query, found)
+
+    def _work(self, client: Client, query: Query) -> Decision:
+        try:
+            return _decision(query, self.gateway.decide(client, query))
+        except Exception as error:
+            log_error(error)
+            return Decision(query, Answer(), "error")
 
     def _record(self, client: Client, decision: Decision, seconds: float) -> dict[str, Any]:
         query = decision.query
@@ -238,6 +252,11 @@ class Service:
             "repeated": decision.repeated,
             "ms": round(seconds * 1000, 1),
         }
+
+
+def _decision(query: Query, found: Outcome) -> Decision:
+    outcome = "answered" if found.answer.values else "empty"
+    return Decision(query, found.answer, outcome, rule=found.rule, repeated=found.repeated)
 
 
 def error_reply(status: int, message: str) -> Reply:
