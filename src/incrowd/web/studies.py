@@ -78,8 +78,7 @@ def _belief(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
     options = BeliefStudyOptions(
         people=int(numbers["people"]), sigma=numbers["sigma"], seed=int(numbers["seed"])
     )
-    progress(0, None, "hiding and guessing")
-    return belief_study(attribute_table(crowd), options)
+    return belief_study(attribute_table(crowd), options, crowd, progress=progress)
 
 
 def _whole(numbers: Numbers) -> dict[str, int]:
