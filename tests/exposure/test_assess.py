@@ -267,8 +267,9 @@ def test_watched_ranks_stay_right_whoever_writes(made: SyntheticPosts, space: Ba
         live.add_post(post["user"], when, post["text"])
         if number in (20, 40):
             live.watch(post["user"], "debts", line=3)
-        for watch in live._watches:
-            assert watch.rank == live._rank(watch.row, watch.topic)
+        watches = live._watches
+        for row, topic, rank in zip(watches.row, watches.topic, watches.rank, strict=True):
+            assert rank == live._rank(row, topic)
     with pytest.raises(InputError, match="after their first post"):
         live.watch("nobody", "debts", line=3)
 

@@ -21,6 +21,7 @@ from incrowd.measures.exposure.definition import (
     place_in_order,
 )
 from incrowd.measures.exposure.peaks import Collector
+from incrowd.measures.exposure.person import PersonRisks
 from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions
 from incrowd.measures.exposure.topics import Topic, TopicSet
 
@@ -123,6 +124,27 @@ def test_scoring_a_crowd_equals_the_definition_person_by_person(crowd, dimension
                 literal=literal,
             )
             assert risks[who, topic] == pytest.approx(expected, nan_ok=True)
+
+
+@settings(max_examples=60)
+@given(
+    st.dictionaries(
+        st.sampled_from([UNDATED, 0, 1, 2, 3]),
+        st.lists(st.floats(0, 1), min_size=5, max_size=5).map(np.array),
+        min_size=1,
+    ),
+    st.sampled_from(DIMENSIONS),
+    st.sampled_from([0.1, 0.3, 1.0]),
+    st.integers(1, 4),
+)
+def test_one_persons_risks_for_all_topics_at_once_equal_the_definition(weeks, dimension, k, m) -> None:
+    found = PersonRisks(TOPICS, ExposureOptions(dimension=dimension, breadth=k, weeks=m)).risks(weeks)
+    rows, periods = np.stack(list(weeks.values())), list(weeks)
+    expected = [
+        person_risk(rows, periods, at, TOPICS.siblings(at), dimension=dimension, k=k, m=m)
+        for at in range(len(TOPICS))
+    ]
+    assert found == pytest.approx(expected, nan_ok=True)
 
 
 @given(crowds(), st.randoms(use_true_random=False))

@@ -45,6 +45,11 @@ class LdaSpace:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
+    @cached_property
+    def _prior_along(self) -> Floats:
+        """What the prior adds to every post's scalar product with each topic."""
+        return np.asarray(self.prior @ self.topic_vectors.T)
+
     def mixtures(self, posts: WordLists) -> Floats:
         """Return the (unscaled) mixture of each post; zeros for a post without a known word."""
         from incrowd.measures.exposure.kernels import fold_in as compiled
@@ -65,7 +70,7 @@ class LdaSpace:
     def _cosines(self, posts: WordLists) -> Floats:
         mixtures = self.mixtures(posts)
         length = np.sqrt(np.einsum("pk,pk->p", mixtures, mixtures))
-        along = mixtures @ self.topic_vectors.T - self.prior @ self.topic_vectors.T
+        along = mixtures @ self.topic_vectors.T - self._prior_along
         # Rounding may leave a trace below 0.
         return np.asarray(
             np.where(length[:, None] > 0, np.maximum(along, 0), 0) / np.maximum(length, 1e-9)[:, None]

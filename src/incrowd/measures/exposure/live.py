@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incrowd.errors import InputError
-from incrowd.measures.exposure.definition import UNDATED, Floats, periods
-from incrowd.measures.exposure.peaks import Peaks
+from incrowd.measures.exposure.definition import UNDATED, Floats, Ints, periods
+from incrowd.measures.exposure.person import PersonRisks
 from incrowd.measures.exposure.scoring import Scored
 from incrowd.measures.exposure.space import Encoder, Space
 from incrowd.measures.exposure.spec import ExposureOptions
@@ -34,14 +34,22 @@ class Alert:
         )
 
 
-@dataclass
-class _Watch:
-    """One line somebody set, and where they stand."""
+@dataclass(frozen=True)
+class _Watches:
+    """The lines people set, and where each of them stands: one entry each."""
 
-    row: int
-    topic: int
-    line: int
-    rank: int
+    row: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    topic: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    line: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    rank: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def and_one(self, row: int, topic: int, line: int, rank: int) -> _Watches:
+        return _Watches(
+            np.append(self.row, row),
+            np.append(self.topic, topic),
+            np.append(self.line, line),
+            np.append(self.rank, rank),
+        )
 
 
 @dataclass
@@ -52,12 +60,13 @@ class LiveExposure:
     options: ExposureOptions
     people: dict[str, int] = field(default_factory=dict)
     _weeks: list[dict[int, Floats]] = field(default_factory=list, repr=False)
-    _watches: list[_Watch] = field(default_factory=list, repr=False)
+    _watches: _Watches = field(default_factory=_Watches, repr=False)
 
     def __post_init__(self) -> None:
         if self.options.literal:
             raise InputError("a stream follows the corrected definitions; leave out --literal")
         self._encoder = Encoder(self.space, self.options.text)
+        self._of_person = PersonRisks(self.space.topics, self.options)
         self._risks: Floats = np.zeros((0, len(self.space.topics)))
 
     @classmethod
@@ -80,8 +89,8 @@ class LiveExposure:
         """Ask for an alert when the person's rank for the topic crosses `line`."""
         if user not in self.people:
             raise InputError("this person has not written anything yet; watch them after their first post")
-        rank = self.rank(user, topic)
-        self._watches.append(_Watch(self.people[user], self.space.topics.place(topic), line, rank))
+        place = self.space.topics.place(topic)
+        self._watches = self._watches.and_one(self.people[user], place, line, self.rank(user, topic))
 
     def rank(self, user: str, topic: str) -> int:
         """Return a person's rank; 1 = most exposed, equals share the best rank, undefined comes last."""
@@ -99,23 +108,26 @@ class LiveExposure:
         weeks = self._weeks[row]
         weeks[period] = np.maximum(weeks[period], similar) if period in weeks else similar
         before = self.risks[row].copy()
-        self.risks[row] = self._risk_of(weeks)
+        self.risks[row] = self._of_person.risks(weeks)
         return tuple(self._alerts(row, before))
 
     def _alerts(self, row: int, before: Floats) -> Iterator[Alert]:
         """Bring the watched ranks up to date: one person moved, so everybody else's changes by one at most."""
-        old, new = _undefined_last(before), _undefined_last(self.risks[row])
-        for watch in self._watches:
-            was = watch.rank
-            if watch.row == row:
-                watch.rank = self._rank(row, watch.topic)
-            else:
-                mine = _undefined_last(self.risks[watch.row, watch.topic])
-                watch.rank += int(new[watch.topic] > mine) - int(old[watch.topic] > mine)
-            if (was <= watch.line) != (watch.rank <= watch.line):
-                name = self.space.topics.names[watch.topic]
-                people = len(self.people)
-                yield Alert(topic=name, before=was, after=watch.rank, line=watch.line, people=people)
+        watches = self._watches
+        was = watches.rank.copy()
+        mine = _undefined_last(self.risks[watches.row, watches.topic])
+        old, new = (_undefined_last(risks[watches.topic]) for risks in (before, self.risks[row]))
+        watches.rank[:] += (new > mine).astype(np.int64) - (old > mine)
+        for own in np.flatnonzero(watches.row == row):
+            watches.rank[own] = self._rank(row, int(watches.topic[own]))
+        for at in np.flatnonzero((was <= watches.line) != (watches.rank <= watches.line)):
+            yield Alert(
+                topic=self.space.topics.names[watches.topic[at]],
+                before=int(was[at]),
+                after=int(watches.rank[at]),
+                line=int(watches.line[at]),
+                people=len(self.people),
+            )
 
     def _row(self, user: str) -> int:
         if user not in self.people:
@@ -126,16 +138,6 @@ class LiveExposure:
                 room = np.full((max(16, len(self._risks)), len(self.space.topics)), np.nan)
                 self._risks = np.concatenate([self._risks, room])
         return self.people[user]
-
-    def _risk_of(self, weeks: dict[int, Floats]) -> Floats:
-        order = sorted(weeks)
-        own = Peaks(
-            np.zeros(len(order), np.int64),
-            np.array(order, np.int64),
-            np.stack([weeks[period] for period in order]),
-            people=1,
-        )
-        return np.asarray(own.risks(self.space.topics, self.options.dimension, self.options)[0])
 
 
 def _undefined_last(risks: Floats) -> Floats:
