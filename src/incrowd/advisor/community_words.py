@@ -164,7 +164,9 @@ class CommunityWords:
         starts[known] = self.word_starts[places[known]]
         used[known] = self.word_starts[places[known] + 1] - starts[known]
         taken = spans(starts, used)
-        rows = np.asarray(self.word_rows)[taken]
+        rows = np.asarray(self.word_rows)[taken].astype(
+            np.int64
+        )  # what bincount would make of them every time
         q = (np.asarray(self.word_counts)[taken] / np.asarray(self.totals)[rows]).astype(np.float32)
         return Meeting(self, keys, rows, used, q, q * np.log2(q))
 
@@ -188,7 +190,7 @@ class Meeting:
 
     words: CommunityWords
     keys: Keys
-    rows: NDArray[np.int32]
+    rows: Ints
     used: Ints
     """How many of the entries each word has."""
     q: Singles

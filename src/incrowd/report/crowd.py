@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 STYLE = """
 .verdict { font-size: 1.15rem; font-weight: 600; }
+td { overflow-wrap: break-word; }
 dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .6rem 0; }
 dl.facts dt { color: var(--soft); } dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 34rem) { dl.facts { grid-template-columns: 1fr; } dl.facts dd { margin-bottom: .4rem; } }
@@ -106,7 +107,7 @@ def community_table(report: CrowdReport) -> Table:
             one.alone.words(),
             one.small.words(),
             _percent(_share(one.small)),
-            one.median,
+            int(one.median) if one.median.is_integer() else one.median,
         )
         for one in report.communities
     )
@@ -122,18 +123,20 @@ def community_table(report: CrowdReport) -> Table:
 
 
 def topic_table(report: CrowdReport) -> Table:
-    """Return the sensitive topics."""
+    """Return the sensitive topics that anybody's posts point to."""
+    shown = [one for one in report.topics if one.shown.count]
+    absent = [one.topic for one in report.topics if not one.shown.count]
     rows = tuple(
-        (one.topic, one.shown.words(), _percent(_share(one.shown)), one.highest_tenth)
-        for one in report.topics
+        (one.topic, one.shown.words(), _percent(_share(one.shown)), one.highest_tenth) for one in shown
     )
+    nobody = f" Nobody's posts point to: {', '.join(absent)}." if absent else ""
     return Table(
         title="People whose posts point to a topic",
         columns=("topic", "people", "share", "a tenth of them scores at least"),
         rows=rows,
         note=(
             "A score runs up to 1: how strongly, narrowly and lastingly posts point to the topic. It says how it looks "
-            "to somebody who reads everything, not how anybody is."
+            f"to somebody who reads everything, not how anybody is.{nobody}"
         ),
     )
 
