@@ -22,8 +22,8 @@ help: ## list the targets
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-demo: .venv/.ready ## build a synthetic crowd, assess one member, write a report
-	@$(BIN)/incrowd demo --out build/demo
+demo: .venv/.ready ## build a synthetic crowd, assess one member, open the report
+	@$(BIN)/incrowd demo --out build/demo --open
 
 test: .venv/.ready-dev browser ## run every test on two cores, with coverage
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --cov --cov-report=term

@@ -41,6 +41,13 @@ def show_json(value: Any) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
+def open_in_browser(address: str) -> None:
+    """Open an address; where there is no browser (a server, a container), do nothing."""
+    import webbrowser
+
+    webbrowser.open(address)
+
+
 def complain(message: str) -> None:
     """Print one error line on standard error."""
     typer.echo(f"incrowd: {message}", err=True)

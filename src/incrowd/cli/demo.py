@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.assess import show_report, write_report
-from incrowd.cli.console import AsJson, Progress, Seed, progress_bar, show, show_json
+from incrowd.cli.console import AsJson, Progress, Seed, open_in_browser, progress_bar, show, show_json
 
 if TYPE_CHECKING:
     from incrowd.advisor.answer import PersonReport
@@ -44,7 +44,7 @@ def demo(
     else:
         _show(crowd, answer, page)
     if open_report:
-        typer.launch(str(page.resolve()))
+        open_in_browser(page.resolve().as_uri())
 
 
 def _crowd(folder: Path, files: list[Path], progress: Progress) -> Crowd:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from incrowd.cli.console import AsJson, parse_memory, show, show_json
+from incrowd.cli.console import AsJson, open_in_browser, parse_memory, show, show_json
 
 
 def serve(
@@ -42,5 +42,5 @@ def serve(
         else:
             show(f"Open {address}\nEverything stays on this machine. Ctrl-C stops it.")
         if open_browser:
-            typer.launch(address)
+            open_in_browser(address)
         run(server)
