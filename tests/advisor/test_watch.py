@@ -21,6 +21,7 @@ from incrowd.advisor.watch import Watch
 from incrowd.advisor.watch_policy import Line, Reading, WatchPolicy, default_policy, load_policy
 from incrowd.advisor.watch_sinks import DesktopFile, JsonLines, Terminal, Webhook
 from incrowd.advisor.watch_state import Alert, AlertLog
+from incrowd.cli import main
 from incrowd.crowd import Crowd
 from incrowd.errors import CrowdBusy, CrowdDamaged, InputError, UnreadableSource
 from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
@@ -215,6 +216,29 @@ def test_somebody_new_is_watched_from_their_first_post_on(tmp_path: Path) -> Non
         assert watch.readings()[LINES[0]].value != watch.readings()[LINES[0]].value
         file.write_text(as_lines([("me", "tea", NOW, "kettle")]))
         assert [alert.value for alert in watch.step()] == [2.0]
+
+
+def test_nobody_else_is_in_alerts_the_memory_or_the_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marked = [
+        (u if u == "me" else f"Secret{u}", c, t, x if u == "me" else f"{x} mark{u}") for u, c, t, x in base()
+    ]
+    crowd = Crowd.from_frame(table(marked), path=tmp_path / "crowd")
+    (tmp_path / "new.jsonl").write_text(
+        as_lines([("SecretEve", "tea", NOW, "markeve"), ("me", "tea", NOW, "zebra")])
+    )
+    arguments = watch_arguments(crowd.path, tmp_path / "new.jsonl", tmp_path / "out")
+    monkeypatch.setattr(sys, "argv", ["incrowd", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    printed = capsys.readouterr()
+    written = [path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert "ALERT" in printed.out
+    for text in (printed.out, printed.err, *written):
+        assert "secret" not in text.lower()
+        assert "mark" not in text.lower()
 
 
 # Policies

@@ -98,4 +98,4 @@ def spans(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int
     [5, 6, 0, 1, 2]
     """
     before = np.cumsum(sizes) - sizes
-    return np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes)
+    return np.asarray(np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes))

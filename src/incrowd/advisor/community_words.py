@@ -248,5 +248,5 @@ class Nearness:
         # Whoever shares no word is at distance 1, exactly.
         doubtful = doubtful[self.squares[doubtful] != 1.0]
         if doubtful.size:
-            inside[doubtful] = self.words.exact(self.profile, doubtful) <= rounded(np.float64(limit))
+            inside[doubtful] = self.words.exact(self.profile, doubtful) <= rounded(np.array(limit))
         return np.asarray(inside)

@@ -101,7 +101,8 @@ class Bench:
 
     def _elsewhere(self, posts: dict[str, int]) -> tuple[list[Elsewhere], list[str]]:
         others = {name: count for name, count in posts.items() if name != self.community}
-        found, left_out = [], []
+        found: list[Elsewhere] = []
+        left_out: list[str] = []
         for name, count in others.items():
             if count < self.options.min_posts:
                 left_out.append(
@@ -227,7 +228,7 @@ class Bench:
     @cached_property
     def _other_risks(self) -> Floats:
         risks = np.asarray(self.topics.risks)
-        return risks if self.own_topics is None else np.delete(risks, self.own_topics, axis=0)
+        return np.asarray(risks if self.own_topics is None else np.delete(risks, self.own_topics, axis=0))
 
     def _exposures(self, state: State) -> Iterator[Finding]:
         topics = self.scorer.space.topics

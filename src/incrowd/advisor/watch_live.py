@@ -99,7 +99,7 @@ class Around:
             self._inside[row] = self._eligible[row] = False
         theirs = self.there.profile(user)
         eligible = not theirs.empty and self.there.posts(user) >= self._least
-        near = eligible and distance(self._profile, theirs) <= float(rounded(np.float64(self._at)))
+        near = eligible and distance(self._profile, theirs) <= float(rounded(np.array(self._at)))
         self._moved[user] = near, eligible
 
     def reading(self) -> Reading:

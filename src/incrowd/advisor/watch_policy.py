@@ -123,7 +123,7 @@ def load_policy(path: Path | str) -> WatchPolicy:
 
 
 def _line(table: Any, where: str) -> Line:
-    measure = table.get("measure") if isinstance(table, Mapping) else None
+    measure: Any = table.get("measure") if isinstance(table, Mapping) else None
     if measure not in get_args(Measure):
         raise InputError(f"{where}: 'measure' must be one of {', '.join(get_args(Measure))}; got {measure!r}")
     wanted = FIELDS[measure]
