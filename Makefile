@@ -22,7 +22,7 @@ help: ## list the targets
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-demo: .venv/.ready ## build a synthetic crowd, assess one member, open the report
+demo: .venv/.ready-web ## build a synthetic crowd, assess one member, open the report
 	@$(BIN)/incrowd demo --out build/demo --open
 
 test: .venv/.ready-dev browser ## run every test on two cores, with coverage

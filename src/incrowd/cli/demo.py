@@ -42,7 +42,7 @@ def demo(
     if as_json:
         show_json(answer.to_dict() | {"report": str(page), "crowd": str(crowd.path)})
     else:
-        _show(crowd, answer, page)
+        _show(crowd, answer, out)
     if open_report:
         open_in_browser(page.resolve().as_uri())
 
@@ -65,13 +65,13 @@ def _assess(crowd: Crowd, person: str, seed: int, progress: Progress) -> PersonR
     return assess(crowd, person, options=AdvisorOptions(seed=seed), progress=progress)
 
 
-def _show(crowd: Crowd, answer: PersonReport, page: Path) -> None:
+def _show(crowd: Crowd, answer: PersonReport, out: Path) -> None:
     info = crowd.info()
     show(
         f"A crowd of {info.users:,} made-up people: {info.posts:,} posts in {info.communities} communities, "
         f"{info.item_rows:,} ratings. Here is {answer.person}:\n"
     )
     show_report(answer)
-    show(f"Report: {page}")
-    show(f"In the browser, with what-if and drafts: incrowd serve {crowd.path} --open")
+    show(f"Report: {out / 'report.html'}")
+    show(f"With what-if and drafts: incrowd serve {out / 'crowd'} --open")
     show("Your own data: incrowd serve my-crowd --open, then drop in YOUR-EXPORT.zip")

@@ -17,7 +17,8 @@ def routes(desk: Desk) -> APIRouter:
 
     @router.get("")
     def crowd() -> Response:
-        return desk.page("crowd.html", section="Crowd", info=desk.info(), meaning=MEANING)
+        done = [job for job in desk.jobs.all() if isinstance(job.result, CrowdReport)]
+        return desk.page("crowd.html", section="Crowd", info=desk.info(), meaning=MEANING, done=done)
 
     @router.post("/report", dependencies=[Depends(desk.check_form)])
     def report() -> Response:
