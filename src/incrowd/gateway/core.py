@@ -241,7 +241,8 @@ class Gateway:
         if not (self._defences.joint and self._defences.q):
             return "", proposal.codes
         clauses = Clauses(group, attribute, proposal.codes)
-        codes = earlier.joint(attribute).allowed(clauses, proposal.threshold)
+        before = self._rules.before(earlier.snapshot, attribute, group)
+        codes = earlier.joint(attribute).allowed(clauses, proposal.threshold, before)
         return ("" if codes else JOINT), codes
 
     def _entry(
@@ -345,7 +346,8 @@ class Gateway:
         return earlier
 
     def _nothing_before(self, snapshot: Snapshot) -> Earlier:
-        return Earlier(snapshot, self._rules.base, self.policy.release.joint == "all")
+        together = self.policy.release.joint == "all"
+        return Earlier(snapshot, self._rules.base, together, room=self._rules.room)
 
     def _scope(self, client: Client) -> str:
         return EVERYONE if self.policy.budget.scope == "everyone" else client.organisation

@@ -131,18 +131,28 @@ class Rules:
         known = self.policy.release.known_users if self.defences.known_users else 0
         return self.policy.release.q + known
 
+    @property
+    def room(self) -> int:
+        """The most a secret amount can be: new answers start so far above what earlier ones must keep."""
+        return self.policy.release.noise if self.defences.noise else 0
+
     def enough(self, entry: Entry) -> int:
         """How many people have to change before an answer may; an exact number could be tested with own accounts."""
         return self.policy.release.q + self._draw("changes", entry.origin, entry.key)
+
+    def before(self, snapshot: Snapshot, attribute: str, group: Group) -> int:
+        """How many companions earlier answers must keep beside this one; an exact number could be tested, too."""
+        return self.base + self._draw("before", snapshot.number, attribute, group.digest)
 
     def propose(self, snapshot: Snapshot, attribute: str, group: Group) -> Proposal:
         """Apply the rules that look at this class alone."""
         index = snapshot.attributes[attribute]
         supports = index.supports(group.members)
-        threshold = self.base + self._draw("answer", snapshot.number, attribute, group.digest)
+        amount = self._draw("answer", snapshot.number, attribute, group.digest)
+        threshold = self.base + self.room + amount
         if self._too_small(snapshot, group):
             return _nothing(TOO_SMALL, supports, threshold)
-        codes, withheld = self._common(snapshot, attribute, group, supports, threshold)
+        codes, withheld = self._common(snapshot, attribute, group, supports, self.base + amount)
         if not codes:
             return _nothing(NOTHING_FITS, supports, threshold, withheld)
         if not self.defences.q:

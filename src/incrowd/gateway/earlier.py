@@ -33,6 +33,8 @@ class Earlier:
     answers: dict[tuple[str, int, bytes], Entry] = field(default_factory=dict)
     """Attribute, snapshot and class -> the entry that released something about it first."""
     joints: dict[str, Joint] = field(default_factory=dict)
+    room: int = 0
+    """The most that a secret amount adds to `base` for what was told before."""
 
     @property
     def nbytes(self) -> int:
@@ -61,7 +63,7 @@ class Earlier:
         name = self._name(attribute)
         if name not in self.joints:
             answers = [one for one in self.answers.values() if self._name(one.attribute) == name]
-            self.joints[name] = Joint.of(self.snapshot, self.base, map(self._clauses, answers))
+            self.joints[name] = Joint.of(self.snapshot, self.base, map(self._clauses, answers), self.room)
         return self.joints[name]
 
     def same_people(self, attribute: str, group: Group) -> Entry | None:

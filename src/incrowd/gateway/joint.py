@@ -53,6 +53,13 @@ class Joint:
     """Value -> the answers that released it."""
     broken: set[int] = field(default_factory=set)
     """Values of older snapshots that people have left since; they are judged again only if released again."""
+    room: int = 0
+    """The most that a secret amount adds to `base` for earlier clauses."""
+    worn: set[int] = field(default_factory=set)
+    """Values whose companions have become fewer than `base` and `room`: a secret amount may stop answers near them.
+
+    Not only answers that take a companion away: whether one is stopped must not tell what somebody lists.
+    """
 
     def __post_init__(self) -> None:
         self.about = np.full(self.snapshot.size, NOTHING, dtype=np.int64)
@@ -60,12 +67,13 @@ class Joint:
         self.cells = np.zeros((1, 1), dtype=np.uint64)
 
     @classmethod
-    def of(cls, snapshot: Snapshot, base: int, answers: Iterable[Clauses]) -> Joint:
+    def of(cls, snapshot: Snapshot, base: int, answers: Iterable[Clauses], room: int = 0) -> Joint:
         """Build the state of a ledger that has answers already."""
-        joint = cls(snapshot, base)
+        joint = cls(snapshot, base, room=room)
         for answer in answers:
-            joint.add(answer)
-        joint.broken = Trial(joint, None).failing(set(joint.released_by), base)
+            joint._take_in(answer)
+        joint.broken = Trial(joint, None).failing(set(joint.released_by), base, base)
+        joint._wear(set(joint.released_by))
         return joint
 
     @property
@@ -75,6 +83,16 @@ class Joint:
 
     def add(self, answer: Clauses) -> None:
         """Take in an answer that was given."""
+        self._wear(self._take_in(answer))
+
+    def _wear(self, values: set[int]) -> None:
+        """Note which of these values have few companions left."""
+        if self.room:
+            least = self.base + self.room
+            self.worn = (self.worn - values) | (Trial(self, None).failing(values, least, least) - self.broken)
+
+    def _take_in(self, answer: Clauses) -> set[int]:
+        """Return the values that may have lost companions by it."""
         trial = Trial(self, answer)
         self.about[trial.people] = trial.after
         self.broken -= trial.own
@@ -82,6 +100,7 @@ class Joint:
             self.released_by.setdefault(value, []).append(self.answers)
         self._split(answer.group)
         self.answers += 1
+        return trial.touched
 
     def _split(self, group: Group) -> None:
         """Part every cell into those inside and those outside the new class."""
@@ -97,22 +116,24 @@ class Joint:
         cells[:, word] |= (there & 1).astype(np.uint64) << np.uint64(bit)
         self.cells = cells
 
-    def allowed(self, answer: Clauses, threshold: int) -> tuple[int, ...]:
+    def allowed(self, answer: Clauses, threshold: int, before: int | None = None) -> tuple[int, ...]:
         """Return the values of an answer that may leave: with all before, everybody keeps enough companions.
 
-        Clauses of this answer need `threshold` companions, those before need `base`.
+        Clauses of this answer need `threshold` companions, those before need `before` (`base` if not given).
         """
+        before = self.base if before is None else before
         if self.cells.size > MOST_CELL_WORDS:
             return ()
         codes, trial = answer.codes, Trial(self, answer)
-        failing = trial.failing(trial.touched, threshold)
+        near = self.worn & set(np.unique(self.about[answer.group.members]).tolist())
+        failing = trial.failing(trial.touched | near, threshold, before)
         while failing and codes:
             blamed = trial.to_blame(failing)
             codes = tuple(code for code in codes if code not in blamed)
             trial = Trial(self, Clauses(answer.group, answer.attribute, codes))
             # Withholding never takes a companion away, so only what failed has to be looked at again.
             again = {value for value in failing if value in self.released_by or value in trial.own}
-            failing = trial.failing(again, threshold)
+            failing = trial.failing(again, threshold, before)
         return codes
 
 
@@ -159,16 +180,16 @@ class Trial:
         changed = self.before[(self.before >= 0) & (self.after != self.before)]
         return self.own | (set(np.unique(changed).tolist()) - self.joint.broken)
 
-    def failing(self, values: set[int], threshold: int) -> set[int]:
+    def failing(self, values: set[int], threshold: int, before: int) -> set[int]:
         """Return the values for which somebody has too few companions."""
         found: set[int] = set()
         for index in self.joint.snapshot.attributes.values():
             here = [value for value in sorted(values) if 0 <= value - index.offset < len(index.values)]
             if here:
-                found.update(self._failing_of(index, np.array(here, dtype=np.int64), threshold))
+                found.update(self._failing_of(index, np.array(here, dtype=np.int64), threshold, before))
         return found
 
-    def _failing_of(self, index: AttributeIndex, values: Ids, threshold: int) -> list[int]:
+    def _failing_of(self, index: AttributeIndex, values: Ids, threshold: int, before: int) -> list[int]:
         from incrowd.gateway.companions_kernel import failing_values
 
         flags = failing_values(
@@ -182,7 +203,7 @@ class Trial:
             inside=self.inside,
             about=self.about,
             new=self.joint.answers,
-            base=self.joint.base,
+            base=before,
             threshold=threshold,
         )
         return [int(value) for value in values[flags]]
