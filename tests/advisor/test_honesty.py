@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import pytest
 from tests.advisor.making import MEASURE_ONLY, QUICK, applied, some_people, values
 
 from incrowd.advisor.answer import Changes, Effect, PersonReport
@@ -53,9 +52,8 @@ def test_alex_gets_what_was_promised(tiny_crowd: Crowd, alex: PersonReport, tmp_
         assert check(quick, changes, tiny_crowd, "alex", tmp_path / str(number)) >= 1
 
 
-@pytest.mark.parametrize("number", [0, 3])
-def test_others_get_what_was_promised(tiny_crowd: Crowd, number: int, tmp_path: Path) -> None:
-    user = some_people(tiny_crowd, 8)[number]
+def test_somebody_in_many_places_gets_what_was_promised(tiny_crowd: Crowd, tmp_path: Path) -> None:
+    user = some_people(tiny_crowd, 8)[3]
     report = assess(tiny_crowd, user, options=QUICK)
     cases = of_each_kind(report)
     assert cases
@@ -111,6 +109,5 @@ def test_a_name_of_its_own_is_looked_at_as_well(tiny_crowd: Crowd) -> None:
 def test_the_same_question_gets_the_same_bytes(tiny_crowd: Crowd) -> None:
     import json
 
-    user = some_people(tiny_crowd, 3)[2]
-    first, again = (json.dumps(assess(tiny_crowd, user, options=QUICK).to_dict()) for _ in range(2))
+    first, again = (json.dumps(assess(tiny_crowd, "alex", options=QUICK).to_dict()) for _ in range(2))
     assert first == again

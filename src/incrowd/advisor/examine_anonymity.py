@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -42,6 +42,7 @@ class AnonymityExaminer:
     sizes: dict[str, NDArray[np.int64]]
     """Every other's crowd in each community, the person not counted."""
     data_hash: str
+    _known: dict[Hashable, Assessment | None] = field(default_factory=dict, repr=False)
 
     @classmethod
     def prepare(cls, crowd: Crowd, written: Written, options: AdvisorOptions) -> AnonymityExaminer:
@@ -60,11 +61,17 @@ class AnonymityExaminer:
 
     def examine(self, own: Own, *, explain: bool = True) -> Findings:
         """Count, in each community, who is within the radius."""
-        found = {name: self._assess(own, name, explain) for name in self.options}
+        found = {name: self._ask(own, name, explain) for name in self.options}
         return Findings(
             tuple(one for one in found.values() if one is not None),
             tuple(_gone(name) for name, one in found.items() if one is None),
         )
+
+    def _ask(self, own: Own, name: str, explain: bool) -> Assessment | None:
+        key = name, own.state_in(name), explain
+        if key not in self._known:
+            self._known[key] = self._assess(own, name, explain)
+        return self._known[key]
 
     def _assess(self, own: Own, name: str, explain: bool) -> Assessment | None:
         profile, options = self.written.profile(own, name), self.options[name]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import TYPE_CHECKING, ClassVar
 
@@ -59,6 +59,7 @@ class LinkExaminer:
     min_posts: int
     data_hash: str
     too_few: tuple[NotAssessed, ...]
+    _known: dict[Hashable, Assessment] = field(default_factory=dict, repr=False)
 
     @classmethod
     def prepare(cls, crowd: Crowd, own: Own, written: Written, options: AdvisorOptions) -> LinkExaminer:
@@ -79,7 +80,7 @@ class LinkExaminer:
             few = [c for c in (pair.options.source, pair.options.target) if not self._enough(own, c)]
             missing += [_too_few(name, self.min_posts) for name in few]
             if not few:
-                found.append(self._assess(own, pair, explain))
+                found.append(self._ask(own, pair, explain))
         if own.other_name is not None:
             found += self._own_names(own, own.other_name, explain)
         return Findings(tuple(found), tuple(dict.fromkeys(missing)))
@@ -87,6 +88,13 @@ class LinkExaminer:
     def _enough(self, own: Own, community: str) -> bool:
         inside = own.rows_in(community)
         return bool(inside.sum() >= self.min_posts and own.words.matrix[inside].nnz)
+
+    def _ask(self, own: Own, pair: Pair, explain: bool) -> Assessment:
+        both = pair.options.source, pair.options.target
+        key = both, own.state_in(*both), explain
+        if key not in self._known:
+            self._known[key] = self._assess(own, pair, explain)
+        return self._known[key]
 
     def _assess(self, own: Own, pair: Pair, explain: bool) -> Assessment:
         o = pair.options

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -40,6 +40,7 @@ class TopicExaminer:
     scored: dict[str, Scored]
     topics: tuple[str, ...]
     encoder: Encoder
+    _known: dict[Hashable, list[Assessment]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def prepare(cls, crowd: Crowd, communities: Iterable[str], options: AdvisorOptions) -> TopicExaminer:
@@ -59,12 +60,19 @@ class TopicExaminer:
         found: list[Assessment] = []
         missing = []
         for name in self.scored:
-            posts = self._own_posts(own, name)
-            if len(posts.periods):
-                found += self._assess(own, name, posts, self.topics, explain)
-            else:
+            assessed = self._ask(own, name, explain)
+            found += assessed
+            if not assessed:
                 missing.append(_gone(name))
         return Findings(tuple(found), tuple(missing))
+
+    def _ask(self, own: Own, name: str, explain: bool) -> list[Assessment]:
+        key = name, own.state_in(name), explain
+        if key not in self._known:
+            posts = self._own_posts(own, name)
+            known = self._assess(own, name, posts, self.topics, explain) if len(posts.periods) else []
+            self._known[key] = known
+        return self._known[key]
 
     def _assess(
         self, own: Own, name: str, posts: OwnPosts, topics: tuple[str, ...], explain: bool
@@ -122,11 +130,8 @@ class TopicExaminer:
     def _lack(
         self, own: Own, name: str, topic: str, posts: OwnPosts, keep: NDArray[np.bool_], goal: Goal
     ) -> float:
-        rows = np.flatnonzero(keep)
-        parts = [posts.words.part(int(row), int(row) + 1).words for row in rows]
-        bounds = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-        words = replace(posts.words, words=np.concatenate([*parts, np.empty(0, np.int32)]), bounds=bounds)
-        left = OwnPosts(posts.periods[keep], words, posts.similarities[keep])
+        # Without an explanation nobody looks at the words.
+        left = OwnPosts(posts.periods[keep], posts.words, posts.similarities[keep])
         return goal.short(_taken_personally(self._assess(own, name, left, (topic,), explain=False)[0]))
 
     def _question(self, finding: Judged) -> tuple[str, str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from incrowd.advisor.answer import Changes
+from incrowd.advisor.edit import without_words
 from incrowd.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,6 +81,10 @@ class Own:
             moved = b"" if self.other_name is None else self.other_name.numbers.tobytes()
             return self.numbers.tobytes(), self.edited, moved
         return self.items if kind == "items" else self.withheld
+
+    def state_in(self, *communities: str) -> Hashable:
+        """Return what decides the findings about some communities."""
+        return tuple(self.numbers[self.rows_in(name)].tobytes() for name in communities), self.edited
 
     def rows_in(self, community: str) -> NDArray[np.bool_]:
         """Mark the posts of one community."""
@@ -173,19 +178,3 @@ def _edited(texts: pl.Series, words: PostWords, gone: frozenset[str], options: T
     for row in touched:
         edited[row] = without_words(edited[row], gone, options)
     return pl.Series(edited, dtype=pl.String)
-
-
-def without_words(text: str, words: frozenset[str], options: TextOptions) -> str:
-    """Return a text without the chunks (as spaces cut it) that hold one of the words; the rest stays as it is."""
-    lines = (line.split(" ") for line in text.split("\n"))
-    return "\n".join(
-        " ".join(chunk for chunk in line if not words.intersection(_tokens(chunk, options))) for line in lines
-    )
-
-
-@lru_cache(maxsize=2**16)
-def _tokens(chunk: str, options: TextOptions) -> tuple[str, ...]:
-    """Return the words of a piece of the person's own text; the same pieces come again with every change tried."""
-    from incrowd.text import tokenise
-
-    return tuple(tokenise(chunk, options))

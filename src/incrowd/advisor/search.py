@@ -114,4 +114,6 @@ def without_columns(own: Own, columns: NDArray[np.int64]) -> Own:
     keep[columns] = 0.0
     matrix = sparse.csr_matrix(own.words.matrix @ sparse.diags(keep))
     matrix.eliminate_zeros()
-    return replace(own, words=PostWords(matrix, own.words.vocabulary))
+    # Marked, because taking the words out of the texts may take neighbours along: it is not the same person.
+    marked = {f"not counted: {word}" for word in own.words.vocabulary.gather(columns)}
+    return replace(own, words=PostWords(matrix, own.words.vocabulary), edited=own.edited | marked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ class Written:
     compute: Compute
     _columns: dict[str, Any] = field(default_factory=dict, repr=False)
     """The last vocabulary that was looked up, and its columns."""
+    _profiles: dict[Hashable, sp.csr_matrix | None] = field(default_factory=dict, repr=False)
 
     def counts(self, own: Own, community: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return how often the person uses each of their words there, and the words' columns."""
@@ -70,8 +72,12 @@ class Written:
 
     def profile(self, own: Own, community: str) -> sp.csr_matrix | None:
         """Return the person's shares there; None without a word."""
-        counts, columns = self.counts(own, community)
-        return self.communities[community].others.row(counts, columns) if counts.sum() else None
+        key = community, own.state_in(community)
+        if key not in self._profiles:
+            counts, columns = self.counts(own, community)
+            row = self.communities[community].others.row(counts, columns) if counts.sum() else None
+            self._profiles[key] = row
+        return self._profiles[key]
 
 
 def written(

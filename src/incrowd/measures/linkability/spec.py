@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from incrowd.distances.choice import RULES, Rule
@@ -59,7 +59,7 @@ class LinkabilityOptions:
 
     def parameters(self) -> dict[str, Any]:
         """Return what decides the result, for the record."""
-        chosen = asdict(self)
+        chosen = {part.name: getattr(self, part.name) for part in fields(self)}
         chosen["text"] = self.text.hash
         del chosen["memory"]
         if self.adversary == "determined":
