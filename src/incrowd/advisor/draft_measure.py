@@ -185,7 +185,7 @@ class Bench:
     def _from_there(self) -> dict[str, Nearness]:
         """How near everybody in this community is to the person's profiles elsewhere; no draft changes that."""
         return {
-            other.community: self.words.meeting(other.profile.keys).nearness(other.profile)
+            other.community: self.shelf.across(self.user, other.community, self.community)
             for other in self.elsewhere
         }
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from incrowd.advisor.arrays import Arrays, identities, identity, kept
 from incrowd.advisor.community_topics import CommunityTopics
-from incrowd.advisor.community_words import CommunityWords, word_key
+from incrowd.advisor.community_words import CommunityWords, Nearness, Profile, word_key
 from incrowd.errors import NotInCrowd
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import ExposureOptions
@@ -51,6 +51,7 @@ class Shelf:
         self.text, self.memory = text, memory
         self._crowd = crowd
         self._population: Population | None = None
+        self._words: dict[str, CommunityWords] = {}
 
     @property
     def cache(self) -> Path:
@@ -75,9 +76,13 @@ class Shelf:
 
     def words(self, community: str) -> CommunityWords:
         """Return a community's words."""
-        question = {"community": community, "text": self.text.hash}
-        arrays, _ = kept(self.cache, "words", question, self.data_hash, lambda: self._make_words(community))
-        return CommunityWords(**arrays)
+        if community not in self._words:
+            question = {"community": community, "text": self.text.hash}
+            arrays, _ = kept(
+                self.cache, "words", question, self.data_hash, lambda: self._make_words(community)
+            )
+            self._words[community] = CommunityWords(**arrays)
+        return self._words[community]
 
     def sizes(self, community: str, radius: float) -> NDArray[np.int64]:
         """Return how many people each row of a community's words has within the radius, itself included."""
@@ -86,6 +91,26 @@ class Shelf:
             self.cache, "sizes", question, self.data_hash, lambda: self._make_sizes(community, radius)
         )
         return arrays["sizes"]
+
+    def across(self, user: str, source: str, target: str) -> Nearness:
+        """Return how near everybody in one community is to a person's profile in another."""
+        there, profile = self.words(target), self._profile(user, source)
+
+        def make() -> tuple[Arrays, dict[str, Any]]:
+            return {"squares": there.meeting(profile.keys).nearness(profile).squares}, {}
+
+        question = {
+            "user": identity(user).decode(),
+            "source": source,
+            "target": target,
+            "text": self.text.hash,
+        }
+        arrays, _ = kept(self.cache, "across", question, self.data_hash, make)
+        return Nearness(there, profile, arrays["squares"])
+
+    def _profile(self, user: str, community: str) -> Profile:
+        words = self.words(community)
+        return words.profile(words.row_of(user))
 
     def topics(self, space: Space, options: ExposureOptions) -> CommunityTopics:
         """Return a community's exposure."""

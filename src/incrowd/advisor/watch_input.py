@@ -19,7 +19,7 @@ import numpy as np
 
 from incrowd.advisor.prepare import naming
 from incrowd.advisor.watch_live import NewPost
-from incrowd.errors import CrowdError, InputError, UnreadableSource
+from incrowd.errors import CrowdDamaged, CrowdError, InputError, UnreadableSource
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from incrowd.crowd import Crowd
 
 PIECE_BYTES = 16 * 2**20
+ATTEMPTS = 3
 
 
 @dataclass
@@ -154,14 +155,13 @@ class CrowdFolder:
         """
         import polars as pl
 
-        from incrowd.crowd import Crowd
         from incrowd.crowd.manifest import load
         from incrowd.crowd.parts import PARTS_FOLDER
 
         if load(self.crowd.path).data_hash == self.crowd.data_hash:
             return None
         before = {part.file for part in self.crowd.state.tables["posts"].parts}
-        self.crowd = Crowd(self.crowd.path)
+        self.crowd = _opened(self.crowd.path)
         after = {part.file for part in self.crowd.state.tables["posts"].parts}
         if not before <= after:
             return self.crowd, None
@@ -171,3 +171,15 @@ class CrowdFolder:
         return self.crowd, pl.concat(frames) if frames else pl.DataFrame(
             schema=dict.fromkeys(wanted, pl.String)
         )
+
+
+def _opened(path: Path) -> Crowd:
+    """Open a crowd; an import that commits in this very moment takes old parts away, so try again."""
+    from incrowd.crowd import Crowd
+
+    for _ in range(ATTEMPTS):
+        try:
+            return Crowd(path)
+        except CrowdDamaged:
+            time.sleep(0.1)
+    return Crowd(path)
