@@ -23,7 +23,7 @@ help: ## list the targets
 	@touch $@
 
 demo: .venv/.ready-web ## build a synthetic crowd, assess one member, open the report
-	@$(BIN)/incrowd demo --out build/demo --open
+	@$(BIN)/incrowd demo --out build/demo
 
 test: .venv/.ready-dev browser ## run every test on two cores, with coverage
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --cov --cov-report=term

@@ -10,10 +10,23 @@ from incrowd.advisor.answer import Changes, PersonReport
 from incrowd.advisor.person import known, own_posts, without_words
 from incrowd.advisor.spec import AdvisorOptions
 from incrowd.crowd import Crowd
+from incrowd.measures.microdata.spec import ADVERSARIES
 from incrowd.text import TextOptions
 
 QUICK = AdvisorOptions(thorough=False)
 MEASURE_ONLY = AdvisorOptions(thorough=False, advice=False)
+
+
+def concerned(changes: Changes) -> AdvisorOptions:
+    """Ask only the adversaries who could notice: the others need not be asked again."""
+    names: list[str] = []
+    if changes.gone_posts or changes.edit_words:
+        names += ["unigram", "reader", "BOW"]
+    if changes.drop_items:
+        names += list(ADVERSARIES)
+    if changes.withhold_attributes:
+        names.append("stranger")
+    return AdvisorOptions(adversaries=tuple(names), thorough=False, advice=False)
 
 
 def applied(crowd: Crowd, user: str, changes: Changes, path: Path) -> Crowd:

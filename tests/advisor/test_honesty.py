@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from tests.advisor.making import MEASURE_ONLY, QUICK, applied, some_people, values
+from tests.advisor.making import MEASURE_ONLY, QUICK, applied, concerned, some_people, values
 
 from incrowd.advisor.answer import Changes, Effect, PersonReport
 from incrowd.advisor.assess import assess
@@ -18,7 +18,8 @@ from incrowd.crowd import Crowd
 
 def check(promised: list[Effect], changes: Changes, crowd: Crowd, user: str, path: Path) -> int:
     """Do it, measure again, compare; return how many numbers were compared."""
-    measured = values(assess(applied(crowd, user, changes, path), user, options=MEASURE_ONLY))
+    changed = applied(crowd, user, changes, path)
+    measured = values(assess(changed, user, options=concerned(changes)))
     compared = 0
     for effect in promised:
         secret = effect.subject.removeprefix("your ")
