@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.crowd.disk import PRIVATE_FOLDER
+from incrowd.crowd.disk import PRIVATE_FOLDER, Disk
 from incrowd.errors import BudgetExceeded, IncrowdError, UnreadableSource
 from incrowd.gateway.compile import Condition, compile_predicate
 from incrowd.gateway.databases.base import Numbers
@@ -61,16 +61,18 @@ class DuckDB:
         """Open the snapshots; the source is opened when one is taken."""
         import duckdb
 
-        state.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        folder = (
+            state / f"snapshots-{label}"
+        )  # the files in it are DuckDB's, so the folder is what is private
+        Disk().make_folder(folder, PRIVATE_FOLDER)
         self._seconds = seconds
-        config = {**CLOSED, "threads": "2", "memory_limit": "2GB", "temp_directory": str(state / "spill")}
+        config = {**CLOSED, "threads": "2", "memory_limit": "2GB", "temp_directory": str(folder / "spill")}
         try:
-            self._own = duckdb.connect(str(state / f"snapshots-{label}.duckdb"), config=config)  # type: ignore[arg-type]
+            self._own = duckdb.connect(str(folder / "snapshots.duckdb"), config=config)  # type: ignore[arg-type]
         except duckdb.Error:
             raise IncrowdError(
                 f"{state}: expected to open the snapshots in it, could not. Is another gateway running on it?"
             ) from None
-        (state / f"snapshots-{label}.duckdb").chmod(0o600)
         for sql in DIALECT.prepare():
             self._own.execute(sql)
         self._own.execute("SET lock_configuration = true")
