@@ -6,7 +6,10 @@ import math
 
 import pytest
 
-from incrowd.advisor.answer import Level, PersonReport, ThemeName
+from incrowd.advisor.answer import Changes, Level, PersonReport, ThemeName
+from incrowd.advisor.examination import prepare
+from incrowd.advisor.spec import AdvisorOptions
+from incrowd.advisor.what_if import what_if
 from incrowd.crowd import Crowd
 from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
 from incrowd.measures.anonymity.spec import AnonymityOptions
@@ -102,3 +105,13 @@ def test_the_json_has_what_other_programs_rely_on(alex: PersonReport) -> None:
     assert set(plain["label"]) == {"linkable", "singled out", "inferable", "exposed"}
     assert plain["posts"]
     assert plain["posts"][0]["text"]
+
+
+def test_what_the_determined_adversary_learned_is_kept(tiny_crowd: Crowd, alex: PersonReport) -> None:
+    changes = Changes(delete_posts=frozenset(range(20)))
+    options = AdvisorOptions(adversaries=("determined",), advice=False)
+    first = what_if(tiny_crowd, "alex", changes, options=options)
+    (one,) = (one for one in first.assessments if one.unit == "probability")
+    again = prepare(tiny_crowd, "alex", options).slow[0]
+    fresh = dict(again._measure(again.before.after(changes)))  # type: ignore[attr-defined]
+    assert math.isclose(float(fresh["sure"]), one.value, rel_tol=1e-6)

@@ -48,9 +48,33 @@ class DeterminedExaminer:
 
     @cached_property
     def _attack(self) -> DeterminedAttack:
+        """Prepare the attack; what the adversary learned on other communities is kept, for it takes longest."""
         from incrowd.measures.linkability.determined import prepare
+        from incrowd.measures.linkability.link_model import LinkModel
 
-        return prepare(self.crowd, self.options)
+        prepared: list[DeterminedAttack] = []
+
+        def learn() -> dict[str, np.ndarray[Any, Any]]:
+            prepared.append(prepare(self.crowd, self.options))
+            model = prepared[0].model
+            return {
+                "views": np.array(model.views),
+                "weights": np.array(model.weights),
+                "presence": np.array(model.presence),
+                "prior": np.array(model.prior),
+                "practice": np.array(prepared[0].practice),
+            }
+
+        kept = remembered(self.crowd, {"what": "link model", **self.options.parameters()}, learn)
+        if prepared:
+            return prepared[0]
+        model = LinkModel(
+            views=tuple(kept["views"].tolist()),
+            weights=tuple(kept["weights"].tolist()),
+            presence=tuple(kept["presence"].tolist()),
+            prior=float(kept["prior"]),
+        )
+        return prepare(self.crowd, self.options, (model, int(kept["practice"])))
 
     def examine(self, own: Own, *, explain: bool = True) -> Findings:
         """Return how sure the adversary is, from the cache where the same was asked before."""

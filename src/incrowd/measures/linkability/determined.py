@@ -61,12 +61,14 @@ class DeterminedAttack:
         return judge(Judgement(self.resemblance, self.model, truth, control), compute)
 
 
-def prepare(crowd: Crowd, options: LinkabilityOptions) -> DeterminedAttack:
-    """Read both communities' habits and learn weights on the others."""
+def prepare(
+    crowd: Crowd, options: LinkabilityOptions, learned: tuple[LinkModel, int] | None = None
+) -> DeterminedAttack:
+    """Read both communities' habits and learn weights on the others, unless they were `learned` before."""
     from incrowd.profiles.habits import habits
 
     check_communities(crowd, (options.source, options.target))
-    practice = _practice_communities(crowd, options)
+    practice = [] if learned else _practice_communities(crowd, options)
     wanted = sorted({options.source, options.target, *(name for pair in practice for name in pair)})
     import polars as pl
 
@@ -74,11 +76,11 @@ def prepare(crowd: Crowd, options: LinkabilityOptions) -> DeterminedAttack:
     everybody = habits(posts, min_posts=options.min_posts)
     community = everybody.identities["community"].to_numpy()
     of = {name: everybody.only(community == name) for name in wanted}
-    model, learned = _learn(of, practice, options.seed)
+    model, known = learned or _learn(of, practice, options.seed)
     sources, targets = of[options.source], of[options.target]
     pairs, people = true_pairs(everybody.identities, *_rows(community, options.source, options.target))
     resemblance = Resemblance(sources, targets, model.views)
-    return DeterminedAttack(sources, targets, resemblance, model, learned, pairs, people)
+    return DeterminedAttack(sources, targets, resemblance, model, known, pairs, people)
 
 
 def measure(
