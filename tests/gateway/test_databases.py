@@ -180,7 +180,7 @@ def test_no_file_can_be_reached_through_the_snapshots(tmp_path: Path) -> None:
 
 
 def test_urls_name_the_database_and_hide_passwords() -> None:
-    with pytest.raises(InputError, match="duckdb:///shop.db"):
+    with pytest.raises(InputError, match=r"duckdb:///shop\.db"):
         connect("mysql://host/shop")
     with pytest.raises(InputError):
         connect("shop.db")
