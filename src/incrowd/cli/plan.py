@@ -57,7 +57,11 @@ def _understood(words: list[str]) -> tuple[str, dict[str, Any]]:
             raise InputError(f"plan: expected a command to plan ({expected}), got '{' '.join(words[:1])}'.")
         path.append(words[0])
         found, words = children[words[0]], words[1:]
-    return " ".join(path), found.make_context(" ".join(path), list(words)).params
+    read = found.make_context(" ".join(path), list(words)).params
+    # Typer before 0.29 makes paths of arguments only when the command itself runs.
+    arguments = {one.name for one in found.params if one.param_type_name == "argument"}
+    paths = {name: Path(read[name]) for name in arguments if isinstance(read.get(name), str)}
+    return " ".join(path), {**read, **paths}
 
 
 def _plan(name: str, options: Mapping[str, Any]) -> Plan:
