@@ -1,0 +1,193 @@
+"""How long `incrowd assess` takes on 10,000 identities and 1M posts, and whether advice keeps its promises.
+
+    python -m benchmarks advisor
+    python benchmarks/advisor.py [--people 200] [--posts 1000000] [--crowd FOLDER] [--skip speed|honesty]
+
+Speed: `incrowd assess` in a process of its own, for somebody in three communities: with an empty cache (the bar is
+90 s on two cores), again (5 s), and for somebody else. The crowd is made first; that is not timed.
+
+Honesty: for so many people of a small crowd, advice is looked for, then really carried out: a new crowd is made in
+which the person did what one action, or the plan, says, and everything is measured from scratch. Counts, ranks and
+probabilities that are exact must come out as promised, to nine digits. People take turns: one is advised about
+words, the next about items, the next about attributes, every tenth about everything at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from incrowd import synthetic
+from incrowd.advisor.answer import Changes, Effect, PersonReport
+from incrowd.advisor.assess import assess
+from incrowd.advisor.person import own_posts, without_words
+from incrowd.advisor.spec import AdvisorOptions
+from incrowd.crowd import Crowd
+from incrowd.crowd.synthetic.write import as_crowd
+from incrowd.measures.microdata.spec import ADVERSARIES
+from incrowd.text import TextOptions
+
+STATES = {"lasting": 0.02, "passing": 0.02, "professional": 0.01}
+Key = tuple[str, str, str, str]
+
+
+def main(arguments: list[str] | None = None) -> dict[str, Any]:
+    """Return seconds, and how many promises were compared and kept."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=200, help="people whose advice is carried out")
+    parser.add_argument("--posts", type=int, default=1_000_000)
+    parser.add_argument("--crowd", type=Path, help="a crowd for the timing, kept; made if it is not there")
+    parser.add_argument("--skip", choices=["speed", "honesty"])
+    chosen = parser.parse_args(arguments if arguments is not None else sys.argv[1:])
+    report: dict[str, Any] = {}
+    if chosen.skip != "speed":
+        with tempfile.TemporaryDirectory() as scratch:
+            report["speed"] = speed(chosen.crowd or Path(scratch) / "crowd", chosen.posts)
+    if chosen.skip != "honesty":
+        report["honesty"] = honesty(chosen.people)
+    return report
+
+
+def speed(folder: Path, posts: int) -> dict[str, Any]:
+    """Time the command as a person runs it."""
+    crowd = Crowd(folder) if folder.exists() else large_crowd(folder, posts)
+    first, other = in_three_communities(crowd)[:2]
+    shutil.rmtree(folder / "cache", ignore_errors=True)
+    info = crowd.info()
+    return {
+        "identities": info.identities,
+        "posts": info.posts,
+        "first_s": command(folder, first),
+        "again_s": min(command(folder, first) for _ in range(3)),
+        "somebody_else_s": command(folder, other),
+        "quick_what_else_s": command(folder, other, "--quick"),
+    }
+
+
+def large_crowd(folder: Path, posts: int) -> Crowd:
+    """Make people who write, rate and have attributes."""
+    writers = synthetic.posts(
+        users=6_000,
+        communities=12,
+        identities=10_000,
+        posts=posts,
+        fewest_posts=10,
+        states=STATES,
+        seed=1,
+    )
+    raters = synthetic.items(users=6_000, items=2_000, entries=240_000, fewest=8, seed=1)
+    return as_crowd([writers, raters, synthetic.attributes(users=6_000, seed=1)], folder, plain_names=True)
+
+
+def in_three_communities(crowd: Crowd) -> list[str]:
+    """Return people who write in exactly three communities."""
+    places = crowd.posts().select("user", "community").unique().group_by("user").len()
+    return places.filter(pl.col("len") == 3).sort("user").collect()["user"].to_list()
+
+
+def command(folder: Path, user: str, *more: str) -> float:
+    """Return how long `incrowd assess` takes, start to end."""
+    line = [sys.executable, "-m", "incrowd", "assess", str(folder), "--user", user, "--json", *more]
+    begun = time.perf_counter()
+    subprocess.run(line, check=True, capture_output=True)
+    return round(time.perf_counter() - begun, 2)
+
+
+def honesty(people: int) -> dict[str, Any]:
+    """Carry advice out and compare."""
+    crowd = synthetic.demo_person(users=max(people, 60), seed=11).crowd()
+    counted = {"people": 0, "with_advice": 0, "promises": 0, "exact_promises": 0, "broken": 0}
+    users = sorted(crowd.posts().select("user").unique().collect()["user"].to_list())[:people]
+    for number, user in enumerate(users):
+        report = assess(crowd, user, options=AdvisorOptions(adversaries=turn(number), thorough=False))
+        counted["people"] += 1
+        case = one_of(report, number)
+        if case is not None:
+            counted["with_advice"] += 1
+            promised, changes = case
+            for name, count in carried_out(crowd, user, promised, changes).items():
+                counted[name] += count
+        if number % 20 == 19:
+            print(f"   {counted}", file=sys.stderr, flush=True)
+    return counted
+
+
+def turn(number: int) -> tuple[str, ...]:
+    """Return whom this person is advised about; nobody named: about everybody."""
+    kinds = (("unigram", "reader", "BOW"), tuple(ADVERSARIES), ("stranger",))
+    return () if number % 10 == 9 else kinds[number % 3]
+
+
+def one_of(report: PersonReport, number: int) -> tuple[list[Effect], Changes] | None:
+    """Return one action or the plan, a different one for different people."""
+    cases = [([action.effect, *action.also], action.changes) for action in report.actions]
+    if report.plan is not None and report.plan.changes:
+        cases.append((list(report.plan.effects), report.plan.changes))
+    return cases[(number // 3) % len(cases)] if cases else None
+
+
+def carried_out(crowd: Crowd, user: str, promised: list[Effect], changes: Changes) -> dict[str, int]:
+    """Do it, measure from scratch, and count promises, exact ones, and broken ones."""
+    with tempfile.TemporaryDirectory() as scratch:
+        changed = applied(crowd, user, changes, Path(scratch) / "crowd")
+        after = assess(changed, user, options=concerned(changes))
+    measured: dict[Key, float] = {one.key: one.assessment.value for one in after.judged}
+    seen = [one for one in promised if checkable(one, changes)]
+    exact = [one for one in seen if one.exact]
+    broken = [one for one in exact if not kept(one, measured)]
+    return {"promises": len(seen), "exact_promises": len(exact), "broken": len(broken)}
+
+
+def checkable(effect: Effect, changes: Changes) -> bool:
+    """Leave out what is no longer in the crowd: a withheld value as a secret, a name nobody knows."""
+    secret = effect.subject.removeprefix("your ")
+    return "other name" not in effect.subject and secret not in changes.withhold_attributes
+
+
+def kept(effect: Effect, measured: dict[Key, float]) -> bool:
+    """Say whether a promise came true."""
+    got = measured.get((effect.measure, effect.subject, effect.adversary, effect.unit), math.nan)
+    gone = math.isnan(got) and math.isnan(effect.after)
+    return gone or math.isclose(got, effect.after, rel_tol=1e-9)
+
+
+def concerned(changes: Changes) -> AdvisorOptions:
+    """Ask only the adversaries who could notice."""
+    names: list[str] = []
+    if changes.gone_posts or changes.edit_words:
+        names += ["unigram", "reader", "BOW"]
+    if changes.drop_items:
+        names += list(ADVERSARIES)
+    if changes.withhold_attributes:
+        names.append("stranger")
+    return AdvisorOptions(adversaries=tuple(names), thorough=False, advice=False)
+
+
+def applied(crowd: Crowd, user: str, changes: Changes, path: Path) -> Crowd:
+    """Return a new crowd in which the person has made the changes; everybody else is as before."""
+    changed, mine = Crowd.create(path, plain_names=True), pl.col("user") == user
+    posts = own_posts(crowd, user).with_columns(user=pl.lit(user))
+    posts = posts.filter(~pl.col("number").is_in(list(changes.gone_posts)))
+    texts = [without_words(text, changes.edit_words, TextOptions()) for text in posts["text"]]
+    posts = posts.with_columns(text=pl.Series(texts, dtype=pl.String))
+    others = crowd.posts().filter(~mine).collect()
+    dropped = mine & pl.col("item").is_in(list(changes.drop_items))
+    withheld = mine & pl.col("attribute").is_in(list(changes.withhold_attributes))
+    changed.add_frame(pl.concat([others, posts.select(others.columns)]), "posts")
+    changed.add_frame(crowd.items().filter(~dropped).collect(), "items")
+    changed.add_frame(crowd.attributes().filter(~withheld).collect(), "attributes")
+    return changed
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(), indent=1))
