@@ -200,3 +200,16 @@ def test_the_verifier_never_names_a_value_or_a_person():
     problems = verify(answer, Certificate(threshold=5, parts=(claim,))).problems
     assert problems
     assert not any(word in problem for problem in problems for word in ("secret", "Anne"))
+
+
+def test_a_blind_choice_does_not_follow_who_is_more_common() -> None:
+    """Two values of which one may leave: with one holder more the choice stays with the key."""
+    both = list(range(25))
+    chosen: dict[bool, set[tuple[object, ...]]] = {True: set(), False: set()}
+    for blind in chosen:
+        for extra in (0, 1):
+            answer = {"x": [*both, *range(30, 36 + extra)], "y": [*both, *range(40, 47 - extra)]}
+            options = SuppressOptions(key=b"k", blind=blind)
+            chosen[blind].add(suppress(answer, 12, options=options).released)
+    assert len(chosen[False]) == 2
+    assert len(chosen[True]) == 1

@@ -182,22 +182,36 @@ class Rules:
         """
         index = snapshot.attributes[attribute]
         withheld = {int(code): RARE for code in np.flatnonzero((supports > 0) & (supports < threshold))}
-        likely = np.flatnonzero(supports >= threshold)
-        likely = likely[np.argsort(-supports[likely], kind="stable")]
-        inside = group.flags(snapshot.size) if len(likely) else None
-        kept: list[int] = []
-        for code in likely.tolist():
-            if len(kept) == self.policy.release.max_values:
-                withheld[code] = TOO_MANY
-                continue
+        inside = group.flags(snapshot.size)
+        above: dict[int, int] = {}
+        for code in self._in_the_running(supports, threshold, withheld):
             holders = index.holders(code)
-            listing = digest_of(holders[inside[holders]]) if inside is not None else b""
+            listing = digest_of(holders[inside[holders]])
             least = threshold + self._value_noise(snapshot.number, attribute, index.values[code], listing)
-            if supports[code] >= least:
-                kept.append(code)
-            else:
-                withheld[code] = RARE
-        return tuple(kept), withheld
+            above[code] = int(supports[code]) - least
+        withheld.update({code: RARE for code, more in above.items() if more < 0})
+        # How far a value is above its own secret threshold decides, and then the key: no exact count does.
+        place = {
+            value: k for k, value in enumerate(self.noise.order("full", [index.values[c] for c in above]))
+        }
+        kept = sorted(
+            (code for code, more in above.items() if more >= 0),
+            key=lambda code: (-above[code], place[index.values[code]]),
+        )
+        withheld.update(dict.fromkeys(kept[self.policy.release.max_values :], TOO_MANY))
+        return tuple(kept[: self.policy.release.max_values]), withheld
+
+    def _in_the_running(
+        self, supports: NDArray[np.int64], threshold: int, withheld: dict[int, str]
+    ) -> list[int]:
+        """Return the values that may have room in the answer, whatever their secret amounts."""
+        likely = np.flatnonzero(supports >= threshold)
+        if len(likely) <= self.policy.release.max_values:
+            return [int(code) for code in likely]
+        last = np.sort(supports[likely])[-self.policy.release.max_values]
+        chance = supports[likely] >= last - 2 * self.room
+        withheld.update(dict.fromkeys(likely[~chance].tolist(), TOO_MANY))
+        return [int(code) for code in likely[chance]]
 
     def _value_noise(self, snapshot: int, attribute: str, value: str, listing: bytes) -> int:
         """Two layers: one that stays for the value, one for exactly who lists it.
@@ -217,6 +231,7 @@ class Rules:
         limits = self.policy.limits
         options = SuppressOptions(
             key=self.key,
+            blind=self.defences.noise,
             class_size=len(group),
             budget=Budget(seconds=limits.solver_seconds, memory=limits.solver_memory_mib * 2**20),
         )

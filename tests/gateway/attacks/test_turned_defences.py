@@ -94,3 +94,40 @@ def test_young_accounts_average_nothing_out(folder: Path) -> None:
 def test_a_few_hundred_old_accounts_average_little_out(folder: Path) -> None:
     """Ten classes, 260 accounts. With more accounts and questions the advantage grows: see the document."""
     assert advantage(averaging(folder, 5, 400.0), worlds=24).named < 0.5
+
+
+def rivals(folder: Path, kind: str, markers: int, defences: Defences = ALL) -> Attack:
+    """Let the secret compete with values of the attacker's that are listed exactly as often without the victim.
+
+    `full`: the answer has room for one value, and the commoner one gets it. `tied`: the two overlap so much
+    that only one of them may leave.
+    """
+    sizes = {"secret": 30, "marker": 30} if kind == "full" else {"secret": 6, "marker": 6, "both": 25}
+
+    def attack(number: int, present: bool) -> Sequence[float]:
+        people, world = cast({f"{part}{k}": size for k in range(markers) for part, size in sizes.items()})
+        lists: dict[str, list[int]] = {SECRET: [0] if present else []}
+        for k in range(markers):
+            both = people.get(f"both{k}", np.zeros(0, np.int64)).tolist()
+            lists[SECRET] += people[f"secret{k}"].tolist() + both
+            lists[f"a marker {k}"] = people[f"marker{k}"].tolist() + both
+        world.lists["states"] = lists
+        won = []
+        release = {"max_values": 1 if kind == "full" else 50}
+        with standing(world, folder, number, defences, release=release) as gateway:
+            for k in range(markers):
+                zones = tuple(range(len(sizes) * k + 1, len(sizes) * (k + 1) + 1))
+                won.append(has(gateway, Or((VICTIMS_OWN, OneOf("zone", zones)))))
+        return [sum(won), *won]
+
+    return attack
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_an_exact_choice_between_two_values_tells_who_tipped_it(folder: Path, kind: str) -> None:
+    assert advantage(rivals(folder, kind, 4, Defences(noise=False)), worlds=12).best > 0.6
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_a_blind_choice_between_two_values_does_not(folder: Path, kind: str) -> None:
+    assert advantage(rivals(folder, kind, 4), worlds=30).best < 0.4

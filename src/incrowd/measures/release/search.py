@@ -85,10 +85,11 @@ class Search:
         return self._take_back_exactly(part, kept, rank)
 
     def _best_subset(self, part: PatternCounts, rank: Places) -> Places:
-        """Try every subset, larger ones first; among equals more holders, then the keyed order."""
+        """Try every subset, larger ones first; among equals more holders (unless blind), then the keyed order."""
+        holders = self._worth(part.supports)
         for size in range(len(part.values), 0, -1):
             subsets = [list(some) for some in combinations(range(len(part.values)), size)]
-            subsets.sort(key=lambda some: (-int(part.supports[some].sum()), sorted(rank[some].tolist())))
+            subsets.sort(key=lambda some: (-int(holders[some].sum()), sorted(rank[some].tolist())))
             for some in subsets:
                 if self._passes(part.select(some)):
                     return np.array(some)
@@ -100,7 +101,7 @@ class Search:
         with self.deadline.not_counting():
             compile_thin()
         # Rare values are withheld last; the keyed order decides among equally rare ones.
-        rare_first = np.argsort(np.lexsort([rank, supports]))
+        rare_first = np.argsort(np.lexsort([rank, self._worth(supports)]))
         lists = lists_from_pairs(rows, values, weights, len(rank))
         with self.deadline.watch(float("inf")) as stop:
             kept = thin(lists, self.threshold, rare_first, self.options.rounds, self.options.effort, stop)
@@ -112,7 +113,7 @@ class Search:
             return kept
         tried: list[int] = []
         while True:
-            candidates = [v for v in _withheld(part, kept, rank) if v not in tried]
+            candidates = [v for v in self._withheld(part, kept, rank) if v not in tried]
             value = next((v for v in candidates if self._may_fit(part, kept, v)), None)
             if value is None:
                 return kept
@@ -129,7 +130,7 @@ class Search:
         """Add withheld values where the connected piece they join is small enough to be counted."""
         piece_of = connected(part.select(kept)) if len(kept) else np.array([], dtype=np.int64)
         effort = self.options.effort
-        for value in _withheld(part, kept, rank):
+        for value in self._withheld(part, kept, rank):
             met = part.table[part.table[:, value]][:, kept].any(axis=0)
             joined = np.append(kept[np.isin(piece_of, piece_of[met])], value)
             if len(joined) > COUNTED_VALUES:
@@ -143,6 +144,15 @@ class Search:
                 kept = np.append(kept, value)
                 piece_of = connected(part.select(kept))
         return kept
+
+    def _withheld(self, part: PatternCounts, kept: Places, rank: Places) -> list[int]:
+        """Return the positions of the other values, common ones first (unless blind)."""
+        left = np.setdiff1d(np.arange(len(part.values)), kept)
+        return [int(place) for place in left[np.lexsort([rank[left], -self._worth(part.supports)[left]])]]
+
+    def _worth(self, supports: Places) -> Places:
+        """What a value is worth in a choice: its holders, or nothing if the choice is blind."""
+        return np.zeros_like(supports) if self.options.blind else supports
 
     def _rank(self, labels: Sequence[Hashable]) -> Places:
         return keyed_order(labels, self.options.key)
@@ -202,12 +212,6 @@ def leaves_no_few(part: PatternCounts, kept: Places, value: int, threshold: int)
     own = part.weights[(listed == 0) & has].sum()
     counts = np.append(alone, own)
     return not ((counts > 0) & (counts < threshold)).any()
-
-
-def _withheld(part: PatternCounts, kept: Places, rank: Places) -> list[int]:
-    """Return the positions of the other values, common ones first."""
-    left = np.setdiff1d(np.arange(len(part.values)), kept)
-    return [int(place) for place in left[np.lexsort([rank[left], -part.supports[left]])]]
 
 
 def _without_each(patterns: PatternCounts) -> list[PatternCounts]:

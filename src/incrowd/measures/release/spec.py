@@ -34,5 +34,8 @@ class SuppressOptions:
     """Connected parts up to this many values are solved to the optimum with exact q."""
     rounds: int = 4
     """Ways to weigh the greedy choice in larger parts; the best outcome is kept."""
+    blind: bool = False
+    """Choose between values by the key alone, not by how common they are: which one was chosen then says nothing
+    about counts. For answers to strangers."""
     effort: int = 300_000
     """Rows that exchanges may visit in all. Counted, not timed: the same data give the same answer."""
