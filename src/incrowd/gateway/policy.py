@@ -67,7 +67,7 @@ class ReleasePolicy:
     joint: str = "all"
     """Which earlier answers are judged together with a new one: "all", or those on the same "attribute"."""
     max_values: int = 200
-    """Most values in one answer; the commonest stay."""
+    """Most values in one answer; common ones stay, secret amounts decide between about equally common ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
