@@ -299,13 +299,13 @@ def test_a_policy_that_cannot_be_read_says_why(text: str, said: str, tmp_path: P
 
 
 def test_without_a_policy_there_are_lines_for_everywhere_one_writes() -> None:
-    policy = default_policy(["tea", "money"], ["debts"], {"tea": 500, "money": 20}, wanted=10, exposed=0.01)
+    policy = default_policy(["tea", "money"], ["debts"], {"tea": 500, "money": 20}, wanted=10)
     assert [line.measure for line in policy.lines] == ["anonymity"] * 2 + ["linkability"] * 2 + [
         "exposure"
     ] * 2
     assert [line.at for line in policy.lines[-2:]] == [5, 1]
     with pytest.raises(InputError, match="nothing to watch"):
-        default_policy([], [], {}, wanted=10, exposed=0.01)
+        default_policy([], [], {}, wanted=10)
 
 
 def test_a_rank_that_everybody_shares_without_a_score_crosses_nothing() -> None:

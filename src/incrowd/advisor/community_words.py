@@ -88,10 +88,14 @@ NOBODY = Profile(np.zeros(0, np.uint64), np.zeros(0, np.int64))
 
 
 def _counted(keys: Keys, counts: Ints) -> tuple[Keys, Ints]:
-    unique, place = np.unique(keys, return_inverse=True)
-    total = np.zeros(len(unique), np.int64)
-    np.add.at(total, place.ravel(), counts)
-    return unique, total
+    """Add up the counts of equal keys."""
+    if not len(keys):
+        return keys, counts
+    # np.unique would do, but loads all of numpy.ma to ask whether the keys are masked.
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    return ordered[first], np.add.reduceat(counts[order], first)
 
 
 def shared_terms(p: Floats, q: Floats) -> Floats:
@@ -107,7 +111,7 @@ def distance(a: Profile, b: Profile) -> float:
     """
     if a.empty or b.empty:
         return float("nan")
-    keys = np.union1d(a.keys, b.keys)
+    keys = a.plus(b).keys
     p, q = a.shares_at(keys), b.shares_at(keys)
     return float(rounded(np.sqrt(_divergence(p, q, np.zeros(len(keys), np.int64), 1)))[0])
 

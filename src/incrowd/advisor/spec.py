@@ -80,7 +80,7 @@ class AdvisorOptions:
             raise InputError(f"radius must be between 0 and 1, got {self.radius}")
         if self.min_posts < 1 or self.most_communities < 1:
             raise InputError("min_posts and most_communities must be at least 1")
-        if unknown := set(self.adversaries) - set(adversaries()):
+        if self.adversaries and (unknown := set(self.adversaries) - set(adversaries())):
             raise InputError(
                 f"adversary '{min(unknown)}': no such adversary. There are: {', '.join(adversaries())}."
             )

@@ -202,11 +202,9 @@ class Watch:
     def _own_policy(self, crowd: Crowd) -> WatchPolicy:
         places = list(self._shelf(crowd).population.of(self._user))[: self._options.most_communities]
         people = dict(crowd.communities().select("community", "users").iter_rows())
-        targets = self._options.targets
+        wanted = math.ceil(self._options.targets.people)
         topics = self._options.topics or self._space.topics.sensitive
-        return default_policy(
-            places, topics, people, wanted=math.ceil(targets.people), exposed=targets.exposed
-        )
+        return default_policy(places, topics, people, wanted=wanted)
 
 
 def _owner(crowd: Crowd, user: str) -> str:

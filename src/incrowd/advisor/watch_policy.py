@@ -167,16 +167,11 @@ def _alerts(table: Any, place: Path) -> dict[str, Any]:
 
 
 def default_policy(
-    communities: Sequence[str],
-    topics: Sequence[str],
-    people: Mapping[str, int],
-    *,
-    wanted: int,
-    exposed: float,
+    communities: Sequence[str], topics: Sequence[str], people: Mapping[str, int], *, wanted: int
 ) -> WatchPolicy:
     """Return lines for somebody who drew none: a crowd of `wanted` people everywhere, no place among the first.
 
-    `people` says how many write in each community, and `exposed` which share of them counts as the first.
+    `people` says how many write in each community; one in a hundred of them are the first.
     """
     if not communities:
         raise InputError(
@@ -188,7 +183,7 @@ def default_policy(
         for source, target in permutations(communities, 2)
     ]
     lines += [
-        Line(measure="exposure", community=name, topic=topic, at=max(1, math.floor(exposed * people[name])))
+        Line(measure="exposure", community=name, topic=topic, at=max(1, people[name] // 100))
         for name in communities
         for topic in topics
     ]

@@ -47,7 +47,9 @@ class BagOfWords:
 
     def _one(self, words: Ints) -> Floats:
         """Do the same for one post, to the bit, without loading SciPy: somebody waits for a draft's answer."""
-        used, counts = np.unique(words, return_counts=True)
+        every = np.bincount(words, minlength=len(self.words))
+        used = np.flatnonzero(every)
+        counts = every[used]
         length = np.sqrt((counts**2).sum())
         total = (counts[:, None] * self._topic_words[used]).sum(axis=0)
         return np.asarray(total / np.maximum(length, 1.0))[None, :]
