@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from incrowd.measures.exposure.definition import UNDATED, Floats, breadth, person_risk
 from incrowd.measures.exposure.scoring import Scored, post_periods
 from incrowd.measures.exposure.space import Encoder, WordLists
+from incrowd.measures.exposure.spec import LINES
 from incrowd.result import Evidence
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
 
 LITTLE_BELOW = 0.1
-PROFESSIONAL_FROM, PASSING_BELOW = 0.7, 0.5
+"""Only the most exposed tenth of a crowd stands out."""
 BEYOND_SINGLE_WORDS = 0.25
 """For a bag of words: posts that name a single word of a topic's twenty, week after week, score 0.22. A quarter of
 the people of a made-up crowd reach that for some topic without any stake in it; few get beyond."""
@@ -104,9 +105,10 @@ def impression(posts: OwnPosts, scored: Scored, topic: int, rank: int) -> str:
         return LITTLE
     if scored.space.name == "BOW" and posts.risk(scored, topic) < BEYOND_SINGLE_WORDS:
         return SINGLE_WORDS
-    if _breadth(posts, scored, topic) >= PROFESSIONAL_FROM * strength:
+    lines = LINES[scored.space.name]
+    if _breadth(posts, scored, topic) >= lines.professional_from * strength:
         return PROFESSIONAL
     lasting = posts.risk(scored, topic, dimension="T")
     if np.isnan(lasting):
         return UNDATED_INTEREST
-    return PASSING if lasting < PASSING_BELOW * strength else LASTING
+    return PASSING if lasting < lines.passing_below * strength else LASTING

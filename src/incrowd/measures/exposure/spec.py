@@ -22,6 +22,27 @@ ADVERSARIES: dict[str, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lines:
+    """From where on an interest is called professional, and below what it is called passing.
+
+    Both are shares of the strength of interest: of what the rest of the domain reaches (breadth), and of what the
+    m best periods reach on average (time).
+    """
+
+    professional_from: float
+    passing_below: float
+
+
+LINES: dict[str, Lines] = {
+    "BOW": Lines(professional_from=0.75, passing_below=0.65),
+    "LDA": Lines(professional_from=0.9, passing_below=0.8),
+    "W2V": Lines(professional_from=0.9, passing_below=0.8),
+    "EMB": Lines(professional_from=0.9, passing_below=0.8),
+}
+"""What tells known states of synthetic people apart best (benchmarks/exposure_synthetic.py); see NOTES.md."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExposureOptions:
     """In which community, and what counts as broad and as lasting."""
 
