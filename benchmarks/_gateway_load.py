@@ -12,7 +12,7 @@ import json
 import os
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 CONNECTIONS = 160
@@ -31,7 +31,7 @@ class Load:
     seed: int
     keep: bool = False
     """Keep every reply, to compare it later."""
-    replay: dict[Question, bytes] | None = None
+    replay: Iterable[Question] | None = None
     """Ask exactly these questions instead."""
 
 
@@ -128,16 +128,30 @@ async def _ask(
         writer.close()
 
 
+def usual(keys: list[str]) -> list[Question]:
+    """What good clients ask every day."""
+    return [
+        (key, question(city, low, 200))
+        for city in CITIES[:6]
+        for low in range(20, 70, 10)
+        for key in keys[:-2]
+    ]
+
+
 def request(draw: random.Random, keys: list[str]) -> tuple[str, str, bytes]:
-    """Draw a kind of request, a client and a body."""
-    key, chance = draw.choice(keys), draw.random()
-    if chance < 0.75:
-        return "repeat", key, question(draw.choice(CITIES[:12]), 20 + 10 * draw.randrange(5), 200)
+    """Draw a kind of request, a client and a body; the last two clients are hostile."""
+    key, chance = draw.choice(keys[:-2]), draw.random()
+    if chance < 0.78:
+        return "repeat", key, question(draw.choice(CITIES[:6]), draw.randrange(20, 70, 10), 200)
     if chance < 0.80:
-        return "fresh", key, question(draw.choice(CITIES), draw.randrange(16, 80), draw.randrange(16, 95))
+        return (
+            "fresh",
+            key,
+            question(draw.choice(CITIES[:20]), draw.randrange(16, 80, 4), draw.randrange(84, 95, 4)),
+        )
     if chance < 0.90:
         return "bad", *bad(draw, key)
-    return "hostile", key, hostile(draw)
+    return "hostile", draw.choice(keys[-2:]), hostile(draw)
 
 
 def question(city: str, low: int, high: int) -> bytes:

@@ -24,13 +24,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._gateway_load import Load, Outcome, run_load
+from benchmarks._gateway_load import Load, Outcome, run_load, usual
 from incrowd.gateway.audit import check_audit, read_audit
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.secret import open_secret
 
 USERS, CITIES, MOVIES, LISTED = 100_000, 60, 2_000, 10
-ORGANISATIONS = [f"org{number}" for number in range(20)]
+GOOD, HOSTILE = [f"org{number}" for number in range(8)], ["evil0", "evil1"]
 POLICY = """
 [database]
 users = "people"
@@ -43,15 +43,15 @@ age = "integer"
 table = "likes"
 user = "person"
 value = "movie"
-[budget]
-queries = 1000
 [limits]
-concurrency = 8
+solver_seconds = 1.0
 """
 
 
 def policy_text() -> str:
-    return POLICY + "\n".join(f"[organisations.{name}]" for name in ORGANISATIONS) + "\n"
+    """Hostile organisations have the default budget; good ones may ask enough for the long run."""
+    good = [f"[organisations.{name}]\nqueries = 1000" for name in GOOD]
+    return POLICY + "\n".join([*good, *(f"[organisations.{name}]" for name in HOSTILE)]) + "\n"
 
 
 def make_tables() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -152,8 +152,9 @@ def resident(pid: int) -> int:
 def sustained(url: str, folder: Path, keys: list[str], seconds: float, rate: float) -> dict[str, object]:
     """Hold the rate, watch latency and memory."""
     with service(url, folder) as (process, port, _):
-        run_load(Load(port=port, keys=keys, seconds=min(20, seconds / 2), rate=rate, seed=1))  # fill caches
-        before = cpu_seconds(process.pid)
+        first = run_load(Load(port=port, keys=keys, seconds=0, rate=10, seed=1, replay=usual(keys)))
+        run_load(Load(port=port, keys=keys, seconds=min(20, seconds / 2), rate=rate / 2, seed=1))
+        before, decided = cpu_seconds(process.pid), count_new(folder)
         done = run_load(
             Load(port=port, keys=keys, seconds=seconds, rate=rate, seed=2),
             watch=lambda: resident(process.pid),
@@ -162,8 +163,10 @@ def sustained(url: str, folder: Path, keys: list[str], seconds: float, rate: flo
     half = len(done.watched) // 2
     logged = (folder / "service.log").read_text().count('"error"')
     return {
+        "first_time_questions": summary(first.outcomes),
         "requests": len(done.outcomes),
         "requests_per_s": len(done.outcomes) / done.seconds,
+        "new_questions_per_s": (count_new(folder) - decided) / done.seconds,
         "answers": summary([one for one in done.outcomes if one.kind in ("repeat", "fresh", "hostile")]),
         "refusals": summary([one for one in done.outcomes if one.kind == "bad"]),
         "statuses": {
@@ -179,6 +182,10 @@ def sustained(url: str, folder: Path, keys: list[str], seconds: float, rate: flo
             "second_half_max": max(done.watched[half:]) / 2**20,
         },
     }
+
+
+def count_new(folder: Path) -> int:
+    return sum(not record["repeated"] and record["released"] >= 0 for record in read_audit(folder / "state"))
 
 
 def cpu_seconds(pid: int) -> float:
@@ -223,7 +230,7 @@ def on(database: str, seconds: float, rate: float) -> dict[str, object]:
         url = {"duckdb": fill_duckdb, "postgresql": fill_postgresql}[database](folder)
         (folder / "policy.toml").write_text(policy_text())
         store = KeyStore(folder / "state")
-        keys = [store.add(f"client-{name}", name) for name in ORGANISATIONS]
+        keys = [store.add(f"client-{name}", name) for name in (*GOOD, *HOSTILE)]
         started = time.perf_counter()
         with service(url, folder):
             ready = time.perf_counter() - started

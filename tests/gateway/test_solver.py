@@ -116,7 +116,7 @@ def test_too_little_memory_means_no_answer(solver: Solver) -> None:
 
 
 def test_a_lost_nursery_is_made_again_and_everything_ends_with_the_gateway() -> None:
-    made = Solver()
+    made = Solver(SolverOptions(children=1))
     made._nursery.kill()
     made._nursery.wait()
     os.kill(child_pid(made), signal.SIGKILL)

@@ -24,6 +24,7 @@ from incrowd.gateway.nursery import BORN, GONE, NUMBER_BYTES
 if TYPE_CHECKING:
     from incrowd.measures.release import HolderIndex, PatternCounts, Suppression, SuppressOptions
 
+QUEUE_SECONDS = 10.0
 START_SECONDS = 300.0
 """Compiling on a busy machine takes its time."""
 
@@ -32,7 +33,7 @@ START_SECONDS = 300.0
 class SolverOptions:
     """How many children search, and what each may use."""
 
-    children: int = 1
+    children: int = 2
     memory: int = 2**30
     """Bytes each child may map beyond what it starts with."""
     grace: float = 0.25
@@ -75,7 +76,8 @@ class Solver:
     ) -> Suppression | None:
         """Thin out an answer within `options.budget`, or return None: out of time, out of memory, or broken."""
         try:
-            child = self._idle.get(timeout=options.budget.seconds + self.options.grace)
+            # Waiting for a child is the load's fault, not the question's: it does not use up its budget.
+            child = self._idle.get(timeout=QUEUE_SECONDS)
         except Empty:
             return None
         try:
