@@ -43,7 +43,7 @@ def table(study: Study, title: str) -> Table:
     return found[0]
 
 
-def test_the_attribute_with_most_values_a_person_is_asked_for(crowd: Crowd) -> None:
+def test_the_attribute_with_most_values_is_asked_for(crowd: Crowd) -> None:
     asked = asked_of(crowd, OPTIONS)
     rows = crowd.attributes().filter(attribute="favourite").unique().collect()
     assert asked.interest == "favourite"

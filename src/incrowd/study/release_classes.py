@@ -112,7 +112,13 @@ def _tally(answers: list[HoldersAlone]) -> tuple[int, float, float, float, float
     broken = float(np.mean([one.broken for one in answers]))
     kept = float(np.mean([one.kept for one in answers]))
     known = [one.q for one in answers if one.broken or one.kept]
-    return len(answers), broken, kept, 1 - broken - kept, float(np.median(known)) if known else np.nan
+    return (
+        len(answers),
+        broken,
+        kept,
+        max(0.0, 1 - broken - kept),
+        float(np.median(known)) if known else np.nan,
+    )
 
 
 def k_anonymity(work: Work) -> Section:

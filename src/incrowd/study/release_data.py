@@ -32,7 +32,7 @@ class ReleaseStudyOptions:
     """What is asked, and how much is computed."""
 
     attribute: str | None = None
-    """What the queries ask for; None takes the items, or else the attribute with most values a person."""
+    """What the queries ask for; None takes the items, or else the attribute with most values, in all and a person."""
     aliases: Aliases = field(default_factory=dict)
     thresholds: tuple[int, ...] = (10, 27)
     classes: int = 40
@@ -100,8 +100,9 @@ def _most_listed(items: pl.DataFrame, attributes: pl.DataFrame) -> str:
             "study release: the crowd has neither items nor attributes to ask for; "
             "import some with incrowd ingest --kind items or --kind attributes"
         )
-    given = attributes.group_by("attribute").agg(each=pl.len() / pl.col("user").n_unique())
-    return str(given.sort(["each", "attribute"], descending=[True, False])["attribute"][0])
+    each, different = pl.len() / pl.col("user").n_unique(), pl.col("value").n_unique()
+    given = attributes.group_by("attribute").agg(richness=each * different)
+    return str(given.sort(["richness", "attribute"], descending=[True, False])["attribute"][0])
 
 
 def _rows_of(interest: str, items: pl.DataFrame, attributes: pl.DataFrame) -> pl.DataFrame:
