@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from tests.belief.making import random_evidence, random_table, spelled_out, tabl
 from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.network import NetworkBelief
-from incrowd.measures.belief.packing import CELLS, grouped
+from incrowd.measures.belief.packing import CELLS, grouped, joined
 from incrowd.measures.belief.space import HIDDEN, Evidence, Space
 from incrowd.synthetic import SyntheticAttributes
 
@@ -154,10 +156,45 @@ def test_packing_columns_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_groups_of_columns_stay_small_and_hold_everything() -> None:
     sizes = [366, 91, 61, 26, 21, 16, 7, 7, 5, 3]
-    groups = grouped(range(10), sizes)
+    rng = np.random.default_rng(0)
+    columns = [rng.integers(size, size=5000) for size in sizes]
+    groups = grouped(columns, sizes, range(10))
     assert sorted(place for group in groups for place in group) == list(range(10))
-    assert all(np.prod([sizes[place] for place in group]) <= CELLS for group in groups)
+    assert all(len(joined(columns, sizes, group)[1]) <= CELLS for group in groups)
     assert len(groups) < 7
+
+
+def test_attributes_that_decide_each_other_are_packed_together() -> None:
+    """Zip, city and region could have 90 * 30 * 10 combinations; 90 occur."""
+    zips = np.random.default_rng(0).integers(90, size=3000)
+    columns, sizes = [zips, zips // 3, zips // 9], [90, 30, 10]
+    assert grouped(columns, sizes, range(3)) == [(0, 1, 2)]
+    which, combinations = joined(columns, sizes, (0, 1, 2))
+    assert len(combinations) == 90
+    np.testing.assert_array_equal(combinations[which], np.stack(columns, axis=1))
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=15, deadline=None)
+def test_many_people_are_weighed_as_one_by_one(seed: int) -> None:
+    """Packed, in lanes, by combinations of targets, with attributes smoothed away: the same as the plain loop."""
+    rng = np.random.default_rng(seed)
+    table = random_table(seed, sizes=(3, 2, 4, 5, 2))
+    belief = replace(CrowdBelief.learn(table), smoothing=rng.choice([0.0, 0.1, 0.7, 1.0], 5))
+    evidence = random_evidence(table.space, seed, people=21)
+    evidence = replace(evidence, own_rows=rng.integers(-1, 40, 21))
+    targets = [int(place) for place in rng.permutation(5)[: rng.integers(1, 4)]]
+    many = belief.posteriors(targets, evidence)
+    for person in range(21):
+        one = belief.posteriors(targets, evidence.people(slice(person, person + 1)))
+        for together, alone in zip(many, one, strict=True):
+            np.testing.assert_allclose(together[person], alone[0], rtol=1e-12)
+
+
+def test_a_value_nobody_has_is_impossible_even_where_it_says_nothing() -> None:
+    table = table_of(Space.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, 0], [0, 1]]))
+    belief = CrowdBelief.learn(table, 1.0)
+    assert np.isnan(belief.posteriors([1], Evidence(table.space, np.array([[1, HIDDEN]])))[0]).all()
 
 
 def test_an_attribute_nobody_gave_is_believed_evenly() -> None:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.measures.belief.engine import normalised
-from incrowd.measures.belief.packing import Packing, packing
+from incrowd.measures.belief.packing import CELLS, Packing, apart, joined, packing
 from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints, Space
 from incrowd.measures.belief.table import AttributeTable
 
@@ -41,6 +41,8 @@ class CrowdBelief:
     """Each value's share among those who gave the attribute."""
     smoothing: Floats
     """s of each attribute."""
+    packings: dict[tuple[tuple[int, ...], tuple[int, ...]], Packing] = field(default_factory=dict, repr=False)
+    """Columns packed before; copies with another smoothing share them."""
 
     @classmethod
     def learn(cls, table: AttributeTable, smoothing: float = 0.05) -> CrowdBelief:
@@ -87,9 +89,51 @@ class CrowdBelief:
 
     def _blind(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
         """Return the weight of each value of each target, with nothing seen of that target."""
+        if not len(targets):
+            return []
+        places = sorted(set(evidence.informative) - set(targets))
+        # What an attribute that is smoothed away says is the same for every row.
+        plain = [place for place in places if self.smoothing[place] < 1]
+        if len(evidence) >= WORTH_PACKING and self._few(targets):
+            found = self._tallied(plain, targets, evidence)
+        else:
+            found = self._weighed(plain, targets, evidence)
+        possible = np.ones((len(evidence), 1), dtype=bool)
+        for place in set(places) - set(plain):
+            possible &= (evidence.likelihood(place) @ self.shares[place])[:, None] > 0
+        return [table * possible for table in found]
+
+    def _few(self, targets: Sequence[int]) -> bool:
+        return float(np.prod([self.space.sizes[place] + 1.0 for place in targets])) <= CELLS
+
+    def _tallied(self, plain: Sequence[int], targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+        """Add rows up by their combination of targets, and take the combinations apart afterwards."""
+        from incrowd.measures.belief.crowd_kernel import by_value, tally
+
+        look, _, _ = self._packing(plain, (), len(evidence))
+        joint, combinations = joined(self._columns, [size + 1 for size in self.space.sizes], targets)
+        found = [np.empty((len(evidence), self.space.sizes[place])) for place in targets]
+        own = self._own_rows(evidence)
+
+        def block(part: slice) -> None:
+            parts = self._parts(evidence.people(part))
+            sums = np.empty((len(parts[0]), len(combinations)))
+            tally(look.codes, joint, self.weights, look.factors(parts), own[part], sums)
+            for number, place in enumerate(targets):
+                each = sums
+                for at, other in enumerate(targets):
+                    each = each if at == number else each * parts[other][:, combinations[:, at]]
+                weights = np.zeros((len(each), self.space.sizes[place] + 1))
+                by_value(each, combinations[:, number], weights)
+                found[number][part] = self._smoothed(weights, place)
+
+        self._run(block, len(evidence), int(look.starts[-1]) + len(combinations))
+        return found
+
+    def _weighed(self, plain: Sequence[int], targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+        """Add rows up target by target: for many targets, or few people."""
         from incrowd.measures.belief.crowd_kernel import weigh
 
-        plain = sorted(set(evidence.informative) - set(targets))
         look, together, alone = self._packing(plain, targets, len(evidence))
         found = [np.empty((len(evidence), self.space.sizes[place])) for place in targets]
         own = self._own_rows(evidence)
@@ -108,7 +152,11 @@ class CrowdBelief:
         """Return how rows look factors up, and which of its columns are plain and which stand alone."""
         if people < WORTH_PACKING:
             return self._unpacked, np.array(plain, dtype=np.int64), np.array(alone, dtype=np.int64)
-        look = packing(self._columns, [size + 1 for size in self.space.sizes], plain, alone)
+        asked = tuple(plain), tuple(alone)
+        if asked not in self.packings:
+            sizes = [size + 1 for size in self.space.sizes]
+            self.packings[asked] = packing(self._columns, sizes, plain, alone)
+        look = self.packings[asked]
         columns = np.arange(len(look.groups))
         first = len(columns) - len(alone)
         return look, columns[:first], columns[first:]
@@ -116,10 +164,7 @@ class CrowdBelief:
     @cached_property
     def _unpacked(self) -> Packing:
         """Every attribute alone: a few people are not worth joining columns for."""
-        sizes = np.array(self.space.sizes) + 1
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        groups = tuple((place,) for place in range(len(sizes)))
-        return Packing(self.codes + starts[:-1].astype(np.uint32), groups, starts)
+        return apart(self.codes, [size + 1 for size in self.space.sizes])
 
     @cached_property
     def _columns(self) -> list[Ints]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+LANES = 8
+
 
 @nb.njit(cache=True, nogil=True)
 def weigh(codes, weights, factors, plain, targets, own_rows, sums):
@@ -37,6 +39,40 @@ def weigh(codes, weights, factors, plain, targets, own_rows, sums):
 
 
 @nb.njit(cache=True, nogil=True)
+def tally(codes, joint, weights, factors, own_rows, sums):
+    """Add up, for each person, the weight of every row by the row's combination of targets.
+
+    People go LANES at a time: what a row looks up for one of them lies beside what it looks up for the others, so it
+    is fetched and multiplied at once.
+    """
+    cells, combinations = factors.shape[1], sums.shape[1]
+    beside = np.zeros((cells, LANES))
+    total = np.zeros((combinations, LANES))
+    own = np.empty(LANES, dtype=np.int64)
+    weight = np.empty(LANES)
+    for first in range(0, len(factors), LANES):
+        several = min(LANES, len(factors) - first)
+        own[:] = -1
+        for lane in range(several):
+            own[lane] = own_rows[first + lane]
+            beside[:, lane] = factors[first + lane]
+        total[:] = 0.0
+        for row in range(len(codes)):
+            for lane in range(LANES):
+                weight[lane] = weights[row]
+            for column in range(codes.shape[1]):
+                place = codes[row, column]
+                for lane in range(LANES):
+                    weight[lane] *= beside[place, lane]
+            place = joint[row]
+            for lane in range(LANES):
+                if own[lane] != row:
+                    total[place, lane] += weight[lane]
+        for lane in range(several):
+            sums[first + lane] = total[:, lane]
+
+
+@nb.njit(cache=True, nogil=True)
 def total_weight(codes, weights, factors, plain, own_rows, sums):
     """Add up the weight of all rows for each person."""
     for person in range(len(factors)):
@@ -49,3 +85,11 @@ def total_weight(codes, weights, factors, plain, own_rows, sums):
                 weight *= factor[codes[row, column]]
             total += weight
         sums[person] = total
+
+
+@nb.njit(cache=True, nogil=True)
+def by_value(each, values, found):
+    """Add up combinations that share a value, one after the other, so that the sum is the same in any block."""
+    for person in range(len(each)):
+        for combination in range(len(values)):
+            found[person, values[combination]] += each[person, combination]

@@ -34,7 +34,7 @@ def fitted_belief(table: AttributeTable, targets: Sequence[int] | None = None, s
     """
     whole = CrowdBelief.learn(table, START)
     asked = range(len(table.space.attributes)) if targets is None else targets
-    if len(table.codes) < 3:
+    if len(table.codes) < 3 or not asked:
         return whole
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.permutation(len(table.codes))[:ROWS])
