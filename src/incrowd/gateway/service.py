@@ -19,6 +19,7 @@ from pathlib import Path
 from secrets import token_hex
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from incrowd.errors import InputError
 from incrowd.gateway.answer import Answer, Client
@@ -41,8 +42,8 @@ FRESH_SECONDS = 30.0
 """How often to look whether a new snapshot is due."""
 QUICK_THREADS = 4
 """For reading questions and looking up answers, so that repeats do not queue behind new questions."""
-WAITING = 16
-"""For each question that is worked on, so many may wait or be worked on."""
+WAITING = 8
+"""For each new question that is worked on, so many may wait or be worked on."""
 logger = logging.getLogger("incrowd.gateway")
 
 
@@ -86,7 +87,7 @@ class Service:
         self.clock = ReplyClock.within(
             limits.reply_seconds, limits.database_seconds + 10 * limits.solver_seconds
         )
-        self.door = Admission(limits.concurrency * WAITING, limits.concurrency * WAITING // 2)
+        self.door = Admission(limits.concurrency * WAITING, limits.concurrency)
         self.metrics = Metrics()
         self.metrics.gauge("incrowd_gateway_inside", "Questions being decided.", lambda: self.door.inside)
         self.metrics.gauge("incrowd_gateway_ready", "1 while questions can be answered.", self._readiness)
@@ -94,6 +95,7 @@ class Service:
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="read")
         self._pool = ThreadPoolExecutor(limits.concurrency, thread_name_prefix="decide")
         self._working: set[asyncio.Task[Decision]] = set()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._padding, self._naming = secret.key("padding"), secret.key("audit query")
         self._operator, self._order = secret.key("operator").hex(), secret.key("order")
 
@@ -200,19 +202,27 @@ class Service:
 
     async def _decide(self, client: Client, body: bytes, arrived: float) -> Decision:
         """Return what may leave, once ledger and audit log are on the disk; nothing if anything goes wrong."""
-        with self.door.enter(client.organisation):
-            loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(self._quick, self._read, client, body)
-            if isinstance(found, Query):
-                found = await loop.run_in_executor(self._pool, self._work, client, found)
-            decision = found
-            try:
-                record = self._record(client, decision, monotonic() - arrived)
-                await asyncio.wrap_future(self.audit.append(record))
-            except Exception as error:
-                log_error(error)
-                return Decision(decision.query, Answer(), "error")
-            return decision
+        loop = asyncio.get_running_loop()
+        decision = await loop.run_in_executor(self._quick, self._read, client, body)
+        if isinstance(decision, Query):
+            with self.door.enter(client.organisation):
+                async with self._turn(client):
+                    decision = await loop.run_in_executor(self._pool, self._work, client, decision)
+        try:
+            record = self._record(client, decision, monotonic() - arrived)
+            await asyncio.wrap_future(self.audit.append(record))
+        except Exception as error:
+            log_error(error)
+            return Decision(decision.query, Answer(), "error")
+        return decision
+
+    def _turn(self, client: Client) -> asyncio.Lock:
+        """Questions of one ledger are decided one after the other; let only one of them hold a thread."""
+        scope = client.organisation if self.policy.budget.scope == "organisation" else ""
+        turn = self._turns.get(scope)
+        if turn is None:
+            turn = self._turns[scope] = asyncio.Lock()
+        return turn
 
     def _read(self, client: Client, body: bytes) -> Query | Decision:
         """Understand a question and look whether it was answered before; only new ones queue to be decided."""
