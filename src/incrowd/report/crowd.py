@@ -55,10 +55,10 @@ def threat_table(report: CrowdReport) -> Table:
     """Return one row a risk."""
     rows: list[tuple[Cell, ...]] = []
     for name, one in report.threats().items():
-        rows.append((name, QUESTIONS[name], _told(one), _percent(one["share"]), one["finding"]))
+        rows.append((name, _told(one), _percent(one["share"]), QUESTIONS[name], one["finding"]))
     return Table(
         title="People at risk, by the worst finding",
-        columns=("risk", "question", "people", "share", "what was found"),
+        columns=("risk", "people", "share", "question", "what was found"),
         rows=tuple(rows),
         note=(
             "The names are those of the Article 29 Working Party's opinion on anonymisation techniques (WP216). "
