@@ -69,10 +69,11 @@ class BeliefExaminer:
         """Hide one attribute at a time and let the stranger guess it."""
         evidence = {secret: self._evidence(own, secret) for secret in own.attributes}
         shown = {secret: seen for secret, seen in evidence.items() if seen.informative}
-        judge_all = self._explained if explain else self._quickly
-        judged = judge_all(own, shown) if shown else []
+        judged = self._quickly(own, shown) if shown else []
+        if explain:
+            judged = [one if one.satisfied else self._explained(one, shown[one.attribute]) for one in judged]
         return Findings(
-            tuple(self._check(replace(one, sigma=self._sigma(one.prior))).assessments()[0] for one in judged),
+            tuple(self._check(one).assessments()[0] for one in judged),
             tuple(_nothing_shown(secret) for secret in evidence.keys() - shown.keys()),
         )
 
@@ -85,11 +86,10 @@ class BeliefExaminer:
                 evidence.seen[0, place] = code
         return evidence
 
-    def _explained(self, own: Own, shown: dict[str, Evidence]) -> list[Judged]:
-        return [
-            judge(self.adversary, seen, Requirement(values={secret: own.attributes[secret]}, sigma=1.0))[0]
-            for secret, seen in shown.items()
-        ]
+    def _explained(self, one: Judged, seen: Evidence) -> Judged:
+        """Add which attribute says how much; that takes long, and matters where too much is said."""
+        required = Requirement(values={one.attribute: one.value}, sigma=one.sigma)
+        return replace(one, evidence=judge(self.adversary, seen, required)[0].evidence)
 
     def _quickly(self, own: Own, shown: dict[str, Evidence]) -> list[Judged]:
         """Judge all secrets at once, one row of evidence each."""
@@ -102,9 +102,8 @@ class BeliefExaminer:
         for row, secret in enumerate(shown):
             value = own.attributes[secret]
             code = space.code(secret, value)
-            judged.append(
-                Judged(secret, value, 1.0, float(after[row][row, code]), float(before[row][0, code]))
-            )
+            sure, prior = float(after[row][row, code]), float(before[row][0, code])
+            judged.append(Judged(secret, value, self._sigma(prior), sure, prior))
         return judged
 
     def _sigma(self, prior: float) -> float:

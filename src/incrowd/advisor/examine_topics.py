@@ -18,7 +18,7 @@ from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.explain import LASTING, LITTLE, PROFESSIONAL, OwnPosts
 from incrowd.measures.exposure.peaks import Collector
 from incrowd.measures.exposure.scoring import Scored, people, post_periods, score
-from incrowd.measures.exposure.space import Encoder
+from incrowd.measures.exposure.space import WordLists
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
 
@@ -39,7 +39,8 @@ class TopicExaminer:
 
     scored: dict[str, Scored]
     topics: tuple[str, ...]
-    encoder: Encoder
+    places: dict[str, int]
+    """The number of each word the adversary knows."""
     _known: dict[Hashable, list[Assessment]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -53,7 +54,7 @@ class TopicExaminer:
         for name in communities:
             chosen = ExposureOptions(community=name, text=options.text, memory=options.memory)
             scored[name] = _everybody(crowd, space, chosen)
-        return cls(scored, tuple(topics), Encoder(space, options.text))
+        return cls(scored, tuple(topics), {word: place for place, word in enumerate(space.words)})
 
     def examine(self, own: Own, *, explain: bool = True) -> Findings:
         """Rank the person for every topic in every community."""
@@ -84,9 +85,18 @@ class TopicExaminer:
     def _own_posts(self, own: Own, name: str) -> OwnPosts:
         mine = own.posts.filter(own.rows_in(name))
         scored = self.scored[name]
-        words = self.encoder.encode(mine["text"])
+        words = self._known_words(own, name)
         when = post_periods(mine["time"], scored.options.days)
         return OwnPosts(when, words, scored.space.similarities(words))
+
+    def _known_words(self, own: Own, name: str) -> WordLists:
+        """Return the words of each post that the adversary knows, as numbers of the space."""
+        counts = own.words.matrix[own.rows_in(name)]
+        place = np.array([self.places.get(word, -1) for word in own.words.vocabulary], np.int32)
+        of_entry = place[counts.indices]
+        times = np.where(of_entry >= 0, counts.data.astype(np.int64), 0)
+        before = np.concatenate([[0], np.cumsum(times)])
+        return WordLists(np.repeat(of_entry, times), before[counts.indptr].astype(np.int64))
 
     def _placed(self, user: str, name: str, posts: OwnPosts) -> Scored:
         """Return everybody's scores with the person's own row computed from these posts."""

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from incrowd.text.options import TextOptions
 
 
+MANY = 3_000
+"""Posts from which on the compiled tokeniser is worth setting up."""
+
+
 @dataclass(frozen=True, eq=False)
 class PostWords:
     """How often each post uses each word; rows follow the person's posts."""
@@ -159,15 +163,30 @@ def post_words(texts: pl.Series, options: TextOptions) -> PostWords:
     """Count the words of each post."""
     import scipy.sparse as sp
 
+    said, lengths = _words_of_many(texts, options) if len(texts) > MANY else _words_of_few(texts, options)
+    vocabulary = said.unique().sort()
+    column = np.asarray(vocabulary.search_sorted(said), np.int64)
+    row = np.repeat(np.arange(len(texts)), lengths)
+    matrix = sp.coo_matrix((np.ones(len(row)), (row, column)), shape=(len(texts), len(vocabulary)))
+    return PostWords(matrix.tocsr(), vocabulary.rename("token"))
+
+
+def _words_of_few(texts: pl.Series, options: TextOptions) -> tuple[pl.Series, NDArray[np.int64]]:
+    """Return all words in order, and how many each post has: quick to start, for one person's posts."""
+    from incrowd.text import tokenise
+
+    words = [tokenise(text, options) for text in texts]
+    said = pl.Series([word for post in words for word in post], dtype=pl.String)
+    return said, np.array([len(post) for post in words], np.int64)
+
+
+def _words_of_many(texts: pl.Series, options: TextOptions) -> tuple[pl.Series, NDArray[np.int64]]:
+    """Return the same by the compiled twin."""
     from incrowd.text.fast import Tokeniser
 
     tokeniser = Tokeniser(options)
     tokens = tokeniser.numbers(texts)
-    used, column = np.unique(tokens.numbers, return_inverse=True)
-    row = np.repeat(np.arange(len(texts)), tokens.lengths)
-    shape = (len(texts), len(used))
-    matrix = sp.coo_matrix((np.ones(len(row)), (row, column.ravel())), shape=shape).tocsr()
-    return PostWords(matrix, tokeniser.vocabulary().gather(used).rename("token"))
+    return tokeniser.vocabulary().gather(tokens.numbers), tokens.lengths
 
 
 def _edited(texts: pl.Series, words: PostWords, gone: frozenset[str], options: TextOptions) -> pl.Series:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,7 +69,13 @@ class Written:
     def words_of_columns(self, own: Own) -> list[str]:
         """Return the word of each column, those that only the person uses last."""
         unknown = self.columns(own) >= len(self.vocabulary)
-        return [*self.vocabulary, *own.words.vocabulary.filter(pl.Series(unknown))]
+        if not unknown.any():
+            return self._words
+        return [*self._words, *own.words.vocabulary.filter(pl.Series(unknown))]
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return self.vocabulary.to_list()
 
     def profile(self, own: Own, community: str) -> sp.csr_matrix | None:
         """Return the person's shares there; None without a word."""
