@@ -1,0 +1,106 @@
+"""`incrowd gateway` on the command line: keys, checks, why, reports; mistakes are explained, not traced."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.running import Outcome, incrowd
+from tests.gateway.serving import VICTIM, make_world
+
+from incrowd.gateway.keys import KeyStore
+
+
+class Desk:
+    """An operator's terminal in the folder of a made-up club."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capsys = folder, capsys
+        self.url = make_world(folder)
+
+    def run(self, *words: str, policy: bool = True, database: bool = False) -> Outcome:
+        options = ["--state", str(self.folder / "state")]
+        options += ["--policy", str(self.folder / "policy.toml")] if policy else []
+        options += ["--database", self.url] if database else []
+        return incrowd(self.capsys, "gateway", *words, *options)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.delenv("INCROWD_DATABASE", raising=False)
+    return Desk(tmp_path, capsys)
+
+
+def test_a_key_is_made_listed_and_removed(desk: Desk) -> None:
+    made = desk.run("key", "add", "notebook", "--organisation", "lab")
+    assert made.code == 0
+    found = KeyStore(desk.folder / "state").find(made.out.strip())
+    assert found is not None
+    assert found.organisation == "lab"
+    listed = json.loads(desk.run("key", "list", "--json", policy=False).out)
+    assert [(one["name"], one["organisation"]) for one in listed] == [("notebook", "lab")]
+    assert made.out.strip() not in desk.run("key", "list", policy=False).out
+    assert desk.run("key", "remove", "notebook", policy=False).code == 0
+    assert json.loads(desk.run("key", "list", "--json", policy=False).out) == []
+
+
+def test_a_key_for_nobody_the_policy_names_is_refused(desk: Desk) -> None:
+    wrong = desk.run("key", "add", "notebook", "--organisation", "lob")
+    assert wrong.code == 2
+    assert "it names: lab, press, poor" in wrong.err
+
+
+def test_a_policy_is_checked_against_the_database(desk: Desk) -> None:
+    desk.run("key", "add", "stray", "--organisation", "gone", policy=False)
+    found = json.loads(desk.run("check", "--json", database=True).out)
+    assert found["people"] == 401
+    assert found["keys without organisation"] == ["stray"]
+    policy = desk.folder / "policy.toml"
+    policy.write_text(policy.read_text().replace('table = "likes"', 'table = "lakes"'))
+    broken = desk.run("check", database=True)
+    assert broken.code == 2
+    assert "'lakes'" in broken.err
+
+
+def test_why_and_the_report_need_no_running_gateway(desk: Desk) -> None:
+    question = "SELECT movies FROM users WHERE city = 'Denver'"
+    why = desk.run("try", question, "--json", database=True)
+    assert why.code == 0, why.err
+    found = json.loads(why.out)
+    assert found["class_size"] == 240
+    assert {one["value"]: one["released"] for one in found["values"]}[VICTIM] is False
+    said = desk.run("try", question, database=True).out
+    assert "too few people of the class list the value" in said
+    report = desk.run("report", database=True)
+    assert report.code == 0, report.err
+    assert "the audit log is whole" in report.out
+    assert "what could leave" in report.out
+    assert VICTIM not in report.out
+
+
+@pytest.mark.parametrize(
+    ("words", "policy", "database", "message"),
+    [
+        ((), False, True, "--policy is missing"),
+        ((), True, False, "--database is missing"),
+        (("--host", "0.0.0.0"), True, True, "--behind-proxy"),
+        (("--port", "7", "--admin-port", "7"), True, True, "another port"),
+        (("try", "SELECT movies FROM nowhere"), True, True, "users"),
+        (("try", "{"), True, True, "body: expected"),
+        (("check",), False, False, "--policy is missing"),
+        (("key", "remove", "nobody"), False, False, "there are: none"),
+    ],
+    ids=range(8),
+)
+def test_mistakes_are_explained(
+    desk: Desk, words: tuple[str, ...], policy: bool, database: bool, message: str
+) -> None:
+    got = (
+        desk.run(*words, policy=policy, database=database)
+        if words[:1] != ("key",)
+        else desk.run(*words, policy=False)
+    )
+    assert got.code == 2
+    assert message in got.err
+    assert "Traceback" not in got.err
