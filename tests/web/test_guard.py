@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
+from incrowd.web.guard import Guard
 from incrowd.web.options import ServeOptions
 
 from .visiting import ADDRESS, PORT, form_key, options_for, stranger, visitor
@@ -189,3 +191,18 @@ def test_secrets_are_not_in_the_options_as_printed(options: ServeOptions) -> Non
 def test_there_is_no_machine_readable_catalogue(client: TestClient) -> None:
     for page in ("/docs", "/redoc", "/openapi.json"):
         assert client.get(page).status_code == 404
+
+
+def test_a_failure_nobody_foresaw_is_not_logged(options: ServeOptions) -> None:
+    """Its message may quote a person's post; the page has said that something went wrong."""
+
+    async def broken(scope: object, receive: object, send: object) -> None:
+        raise ValueError("what somebody wrote")
+
+    guard = Guard(broken, options, lambda: PlainTextResponse("", 403))
+    seen = TestClient(guard, base_url=ADDRESS, raise_server_exceptions=True)
+    seen.cookies.set(options.cookie, options.session)
+    with pytest.raises(
+        AssertionError
+    ):  # the test client complains that there was no answer, and of nothing else
+        seen.get("/")

@@ -9,7 +9,7 @@ import pytest
 
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import InputError
-from incrowd.web.jobs import Job, Jobs
+from incrowd.web.jobs import MOST_PAGES, Job, Jobs, Latest, Stopped
 
 
 def ended(job: Job) -> Job:
@@ -99,3 +99,24 @@ def test_old_results_are_forgotten_running_jobs_never() -> None:
     assert jobs.get(done[0].id) is None
     assert jobs.get(done[-1].id) is done[-1]
     hold.set()
+
+
+def test_a_newer_question_of_the_same_page_stops_the_older_one() -> None:
+    latest = Latest()
+    first = latest.begin("a page")
+    other = latest.begin("another page")
+    first(0, None, "going on")
+    second = latest.begin("a page")
+    with pytest.raises(Stopped):
+        first(1, None, "going on")
+    second(0, None, "going on")
+    other(0, None, "going on")
+
+
+def test_pages_long_closed_are_forgotten() -> None:
+    latest = Latest()
+    old = latest.begin("old")
+    for number in range(MOST_PAGES):
+        latest.begin(f"page {number}")
+    with pytest.raises(Stopped):
+        old(0, None, "going on")

@@ -132,6 +132,18 @@ def test_a_script_gets_the_answer_alone(client: TestClient, report: str) -> None
     assert "<html" not in part.text
 
 
+def test_an_exposure_study_takes_what_judges_said(client: TestClient, report: str) -> None:
+    labels = f"user,topic,vote\n{PERSON},depression,1\n{PERSON},debts,0\n".encode()
+    parts = [("form_key", (None, form_key(client))), ("labels", ("labels.csv", labels))]
+    ended = wait_for(client, client.post("/uploads/studies/exposure", files=parts))
+    assert ended["state"] == "done", ended
+    assert "<!doctype html>" in client.get(ended["url"]).text
+    assert client.get(f"{ended['url']}/study.json").json()["name"] == "exposure"
+    bad = [parts[0], ("labels", ("labels.csv", b"a,b\n1,2\n"))]
+    failed = wait_for(client, client.post("/uploads/studies/exposure", files=bad))
+    assert failed["problem"].startswith("labels.csv")
+
+
 @pytest.mark.parametrize(
     "page", ["/reports/none", "/imports/none", "/jobs/none", "/studies/none", "/judges/none"]
 )

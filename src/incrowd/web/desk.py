@@ -13,11 +13,12 @@ from jinja2 import ChoiceLoader, PackageLoader
 
 from incrowd.crowd import Crowd
 from incrowd.crowd.info import CrowdInfo
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, InputError
 from incrowd.report.page import asset, policy_of
 from incrowd.report.templating import environment
-from incrowd.web.jobs import Job, Jobs, Work
+from incrowd.web.jobs import Job, Jobs, Latest, Work
 from incrowd.web.options import ServeOptions
+from incrowd.web.uploads import Upload, private_folder, receive
 
 PART = "x-part"
 """A script that wants only the part of a page that changed says so in this header."""
@@ -37,7 +38,9 @@ class Desk:
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
         self._info: CrowdInfo | None = None
+        self._communities: tuple[str, list[str]] = ("", [])
         self.jobs = Jobs(options.limits.jobs, options.limits.kept_results)
+        self.latest = Latest()
         loaders = (PackageLoader("incrowd.web", "templates"), PackageLoader("incrowd.report", "templates"))
         self.templates = environment(ChoiceLoader(loaders))
         self.templates.globals |= {
@@ -67,6 +70,13 @@ class Desk:
         if self._info is None or self._info.data_hash != crowd.data_hash:
             self._info = crowd.info()
         return self._info
+
+    def communities(self) -> list[str]:
+        """Return the names of all communities, largest first; looked up once for every state of the data."""
+        crowd = self.crowd()
+        if self._communities[0] != crowd.data_hash:
+            self._communities = (crowd.data_hash, crowd.communities()["community"].to_list())
+        return self._communities[1]
 
     def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Return a page."""
@@ -104,6 +114,19 @@ def document(text: str, save_as: str = "") -> HTMLResponse:
 def attached(name: str) -> dict[str, str]:
     """Return the header that makes a browser save instead of show."""
     return {"content-disposition": f'attachment; filename="{name}"'}
+
+
+async def receive_files(desk: Desk, request: Request) -> Upload:
+    """Take a form with at least one file; whoever gets it discards it."""
+    folder = private_folder(desk.options.crowd)
+    try:
+        brought = await receive(request, folder, desk.options.limits.upload_files, desk.options.form_key)
+        if not brought.files:
+            raise InputError("choose at least one file")
+    except BaseException:
+        Upload(folder).discard()
+        raise
+    return brought
 
 
 def see_other(url: str) -> RedirectResponse:

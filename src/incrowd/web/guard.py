@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from incrowd.web.jobs import debugging
 from incrowd.web.options import ServeOptions
 
 READING = ("GET", "HEAD")
@@ -60,7 +61,12 @@ class Guard:
             return
         answer = self._refusal(scope)
         if answer is None:
-            await self.app(scope, self._limited(scope, receive), _hardened(send))
+            try:
+                await self.app(scope, self._limited(scope, receive), _hardened(send))
+            except Exception:
+                # The page said that something went wrong. Its message may quote data, so it is not logged.
+                if debugging():
+                    raise
         else:
             await answer(scope, receive, _hardened(send))
 

@@ -13,9 +13,9 @@ from fastapi.responses import JSONResponse, Response
 from incrowd.crowd.ingest import ImportReport, Progress
 from incrowd.crowd.schema import KINDS, MEANING
 from incrowd.errors import IncrowdError, InputError
-from incrowd.web.desk import Desk, Gone, see_other
+from incrowd.web.desk import Desk, Gone, receive_files, see_other
 from incrowd.web.jobs import Job
-from incrowd.web.uploads import Upload, private_folder, receive
+from incrowd.web.uploads import Upload, private_folder
 
 
 def routes(desk: Desk) -> APIRouter:
@@ -29,13 +29,11 @@ def routes(desk: Desk) -> APIRouter:
 
     @router.post("/uploads/import")
     async def upload(request: Request) -> Response:
-        folder = private_folder(desk.options.crowd)
+        brought = await receive_files(desk, request)
         try:
-            limits = desk.options.limits
-            brought = await receive(request, folder, limits.upload_files, desk.options.form_key)
             work = _import(desk, brought)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+        except InputError:
+            brought.discard()
             raise
         return desk.begin("Reading your files", "/imports/{id}", work)
 
@@ -75,8 +73,6 @@ def _job(desk: Desk, job_id: str) -> Job:
 
 
 def _import(desk: Desk, upload: Upload) -> Callable[[Progress], ImportReport]:
-    if not upload.files:
-        raise InputError("choose at least one file: an archive from a service, a table, or a mail folder")
     kind = upload.fields.get("kind") or None
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind: expected {', '.join(KINDS)}, or nothing to find out; got something else")

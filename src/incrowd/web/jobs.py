@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +13,8 @@ from typing import Any, Literal
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError
 
+MOST_PAGES = 100
+"""Open pages whose questions are told apart."""
 State = Literal["waiting", "running", "done", "failed", "stopped"]
 Work = Callable[[Progress], Any]
 
@@ -71,6 +74,25 @@ class Job:
         }
 
 
+class Latest:
+    """Of several questions from one page only the latest counts: a newer one stops those before it."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, object] = {}
+
+    def begin(self, page: str) -> Progress:
+        """Return a listener to progress that stops the work once the page has asked again."""
+        mine = self._newest[page] = object()
+        while len(self._newest) > MOST_PAGES:
+            del self._newest[next(iter(self._newest))]
+
+        def listen(done: float, total: float | None, what: str) -> None:
+            if self._newest.get(page) is not mine:
+                raise Stopped
+
+        return listen
+
+
 class Jobs:
     """The jobs of this server, oldest first; so many run at a time."""
 
@@ -120,6 +142,11 @@ class Jobs:
                 job.problem, job.state = explain(error), "failed"
 
 
+def debugging() -> bool:
+    """Say whether somebody asked for details, which may quote data."""
+    return bool(os.environ.get("INCROWD_DEBUG"))
+
+
 def explain(error: Exception) -> str:
     """Say what went wrong without quoting data: only messages of ours are known to hold none."""
     if isinstance(error, IncrowdError):
@@ -128,6 +155,6 @@ def explain(error: Exception) -> str:
         return error.strerror or type(error).__name__
     if isinstance(error, MemoryError):
         return "out of memory: close other programs, or take fewer or smaller files"
-    if os.environ.get("INCROWD_DEBUG"):
-        raise error
+    if debugging():
+        traceback.print_exception(error)
     return f"unexpected {type(error).__name__}: start incrowd serve with INCROWD_DEBUG=1 for the details"

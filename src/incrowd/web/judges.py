@@ -11,8 +11,8 @@ from incrowd.crowd.ingest import Progress
 from incrowd.errors import InputError
 from incrowd.measures.exposure import annotation
 from incrowd.measures.exposure.lda import LdaSpace
-from incrowd.web.desk import Desk, attached, document
-from incrowd.web.uploads import Upload, private_folder, receive
+from incrowd.web.desk import Desk, attached, document, receive_files
+from incrowd.web.uploads import Upload
 
 
 def routes(desk: Desk) -> APIRouter:
@@ -33,7 +33,7 @@ def routes(desk: Desk) -> APIRouter:
 
     @router.post("/uploads/judges/space")
     async def bring(request: Request) -> Response:
-        upload = await _files(desk, request)
+        upload = await receive_files(desk, request)
         try:
             space = _space(upload)
         finally:
@@ -61,7 +61,7 @@ def routes(desk: Desk) -> APIRouter:
     @router.post("/uploads/judges/{job_id}/votes")
     async def votes(job_id: str, request: Request) -> Response:
         space: LdaSpace = desk.finished(job_id, LdaSpace).result
-        upload = await _files(desk, request)
+        upload = await receive_files(desk, request)
         topics = _topics(space)
         try:
             verdict = annotation.decide(annotation.read_votes(upload.files, len(topics)))
@@ -84,18 +84,6 @@ def routes(desk: Desk) -> APIRouter:
 
 def _topics(space: LdaSpace) -> list[tuple[str, ...]]:
     return annotation.salient_words(space)
-
-
-async def _files(desk: Desk, request: Request) -> Upload:
-    folder = private_folder(desk.options.crowd)
-    try:
-        brought = await receive(request, folder, desk.options.limits.upload_files, desk.options.form_key)
-        if not brought.files:
-            raise InputError("choose at least one file")
-    except BaseException:
-        Upload(folder).discard()
-        raise
-    return brought
 
 
 def _space(upload: Upload) -> LdaSpace:

@@ -12,7 +12,7 @@ from incrowd.advisor.spec import AdvisorOptions
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError, InputError
 from incrowd.web.desk import Desk, Gone, attached, document, wants_part
-from incrowd.web.jobs import explain
+from incrowd.web.jobs import Stopped, explain
 from incrowd.web.what_if import Wish, holdings
 
 THEMES = {name.replace(" ", "-"): name for name in ThemeName}
@@ -60,7 +60,7 @@ def routes(desk: Desk) -> APIRouter:
     def what_if_form(job_id: str, texts: bool = False) -> Response:
         report = _report(desk, job_id)
         mine = holdings(desk.crowd(), report.person, texts)
-        return _tab(desk, job_id, "what_if.html", "what-if", mine=mine, wish=Wish(), answer=None)
+        return _tab(desk, job_id, "what_if.html", "what-if", mine=mine, wish=Wish.fresh(), answer=None)
 
     @router.post("/reports/{job_id}/what-if", dependencies=form)
     async def what_if(job_id: str, request: Request) -> Response:
@@ -118,7 +118,7 @@ def _communities(desk: Desk, job_id: str) -> list[str]:
     """All communities of the crowd, those the person writes in first."""
     crowd, report = desk.crowd(), _report(desk, job_id)
     own = holdings(crowd, report.person, texts=False).communities
-    return [*own, *(name for name in crowd.communities()["community"] if name not in own)]
+    return [*own, *(name for name in desk.communities() if name not in own)]
 
 
 def _what_if(desk: Desk, job_id: str, wish: Wish, part: bool) -> Response:
@@ -130,8 +130,16 @@ def _what_if(desk: Desk, job_id: str, wish: Wish, part: bool) -> Response:
     try:
         changes = wish.changes(report)
         if changes:
-            answer = what_if(desk.crowd(), report.person, changes, options=AdvisorOptions(advice=False))
+            answer = what_if(
+                desk.crowd(),
+                report.person,
+                changes,
+                options=AdvisorOptions(advice=False),
+                progress=desk.latest.begin(wish.page) if wish.page else None,
+            )
             values |= {"answer": answer, "effects": list(effects(report.judged, answer.judged).values())}
+    except Stopped:
+        return Response(status_code=409)
     except IncrowdError as error:
         values["problem"] = explain(error)
     if part:

@@ -11,9 +11,10 @@ from fastapi.responses import JSONResponse, Response
 
 from incrowd.crowd import Crowd
 from incrowd.crowd.ingest import Progress
-from incrowd.errors import InputError
+from incrowd.errors import IncrowdError, InputError
 from incrowd.study.figures import Study
-from incrowd.web.desk import Desk, Gone, attached, document
+from incrowd.web.desk import Desk, Gone, attached, document, receive_files
+from incrowd.web.uploads import Upload
 
 if TYPE_CHECKING:
     from incrowd.study.matched import PairStudyOptions
@@ -81,6 +82,18 @@ def _belief(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
     return belief_study(attribute_table(crowd), options, crowd, progress=progress)
 
 
+def _release(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
+    from incrowd.study.release import ReleaseStudyOptions, release_study
+
+    options = ReleaseStudyOptions(
+        thresholds=(int(numbers["threshold"]),),
+        classes=int(numbers["classes"]),
+        seconds=numbers["seconds"],
+        seed=int(numbers["seed"]),
+    )
+    return release_study(crowd, options, progress)
+
+
 def _whole(numbers: Numbers) -> dict[str, int]:
     return {name: int(value) for name, value in numbers.items()}
 
@@ -120,19 +133,54 @@ STUDIES: dict[str, StudyForm] = {
         },
         run=_belief,
     ),
+    "release": StudyForm(
+        title="Release",
+        question="How much of its answers may leave the database, and by which rule?",
+        fields={
+            "threshold": ("least q", 10.0),
+            "classes": ("classes looked at, at most", 40.0),
+            "seconds": ("time budget of one question, in seconds", 1.0),
+            "seed": ("seed", 0.0),
+        },
+        run=_release,
+    ),
 }
+
+
+def _exposure(desk: Desk, labels: Upload, progress: Progress) -> Study:
+    from incrowd.measures.exposure.bag_of_words import BagOfWords
+    from incrowd.measures.exposure.comparison import read_labels
+    from incrowd.measures.exposure.spec import ExposureOptions
+    from incrowd.measures.exposure.topics import starter_topics
+    from incrowd.study.exposure import exposure_study
+
+    crowd = desk.crowd()
+    try:
+        judged = read_labels(labels.files[0], crowd)
+    except IncrowdError as error:
+        raise type(error)(labels.without_place(str(error))) from None
+    finally:
+        labels.discard()
+    return exposure_study(crowd, [BagOfWords(starter_topics())], judged, ExposureOptions(), progress)
 
 
 def routes(desk: Desk) -> APIRouter:
     """Return the pages."""
-    router = APIRouter(prefix="/studies")
+    router = APIRouter()
 
-    @router.get("")
+    @router.post("/uploads/studies/exposure")
+    async def exposure(request: Request) -> Response:
+        labels = await receive_files(desk, request)
+        return desk.begin(
+            "Study: Exposure", "/studies/{id}", lambda progress: _exposure(desk, labels, progress)
+        )
+
+    @router.get("/studies")
     def studies() -> Response:
         done = [job for job in desk.jobs.all() if isinstance(job.result, Study)]
         return desk.page("studies.html", section="Studies", studies=STUDIES, done=done)
 
-    @router.post("/run/{name}", dependencies=[Depends(desk.check_form)])
+    @router.post("/studies/run/{name}", dependencies=[Depends(desk.check_form)])
     async def run(name: str, request: Request) -> Response:
         if name not in STUDIES:
             raise Gone
@@ -144,13 +192,13 @@ def routes(desk: Desk) -> APIRouter:
             lambda progress: study.run(desk.crowd(), numbers, progress),
         )
 
-    @router.get("/{job_id}")
+    @router.get("/studies/{job_id}")
     def show(job_id: str) -> Response:
         from incrowd.report.page import study_page
 
         return document(study_page(desk.finished(job_id, Study).result))
 
-    @router.get("/{job_id}/study.json")
+    @router.get("/studies/{job_id}/study.json")
     def as_json(job_id: str) -> Response:
         result: Study = desk.finished(job_id, Study).result
         return JSONResponse(result.to_dict(), headers=attached(f"{result.name}.json"))

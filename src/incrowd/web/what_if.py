@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,13 @@ class Wish:
     attributes: frozenset[str] = frozenset()
     words: str = ""
     texts: bool = False
+    page: str = ""
+    """The open page that asks; of its questions only the latest is worked on."""
+
+    @classmethod
+    def fresh(cls) -> Wish:
+        """Return an empty wish for a page that is opened now."""
+        return cls(page=secrets.token_urlsafe(9))
 
     @classmethod
     def from_form(cls, form: FormData) -> Wish:
@@ -85,6 +93,7 @@ class Wish:
             attributes=frozenset(map(str, form.getlist("attribute"))),
             words=str(form.get("words", "")),
             texts="texts" in form,
+            page=str(form.get("page", ""))[:20],
         )
 
     def changes(self, report: PersonReport) -> Changes:
