@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
@@ -15,12 +17,14 @@ Fill = Callable[[Sequence[User], Mapping[str, Likes]], str]
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
+    # Not pytest's folder: the server runs as a user of its own who may not enter it.
+    folder = tempfile.mkdtemp(prefix="incrowd-postgres-")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about folders of the user, of no concern here
         import pgserver
 
-        server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+        server = pgserver.get_server(folder)
     import psycopg
 
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:  # the data are thrown away anyway
@@ -29,6 +33,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         connection.execute("SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 NUMBERS = count(1)

@@ -6,7 +6,9 @@ one ledger are decided one after the other; different ledgers do not wait for ea
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_bytes
@@ -16,7 +18,6 @@ from time import time
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.crowd.disk import PRIVATE_FOLDER, Disk
 from incrowd.errors import BudgetExceeded
 from incrowd.gateway.answer import Answer, Client, Explanation, ValueDecision
 from incrowd.gateway.cache import Cache
@@ -37,6 +38,7 @@ from incrowd.gateway.groups import Group
 from incrowd.gateway.joint import Clauses
 from incrowd.gateway.ledger import Entry, Ledger
 from incrowd.gateway.noise import Noise
+from incrowd.gateway.occupy import occupy
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query, checked_query
 from incrowd.gateway.secret import open_secret
@@ -89,13 +91,7 @@ class Gateway:
         from incrowd.gateway.companions_kernel import compile_companions
 
         compile_companions()
-        Disk().make_folder(state, PRIVATE_FOLDER)
-        secret = open_secret(state)
-        self.policy, self.ledger = policy, Ledger(state)
-        self.database, self._clock, self._defences = database, clock, defences
-        self._order = Noise(secret.key("order"), 0)
-        noise = Noise(secret.key("noise"), policy.release.noise)
-        self._rules = Rules(policy, noise, solver or InThisProcess(), secret.key("ties"), defences)
+        self.policy, self.database, self._clock, self._defences = policy, database, clock, defences
         budget = policy.limits.cache_mib * 2**20
         self._bodies: Cache[bytes] = Cache(budget // 8, len)
         self._groups: Cache[Group] = Cache(budget // 4, lambda group: group.nbytes)
@@ -103,16 +99,26 @@ class Gateway:
         self._ledgers: Cache[Earlier] = Cache(budget // 2, lambda earlier: earlier.nbytes)
         self._locks: dict[str, RLock] = {}
         self._lock, self._refreshing = Lock(), Lock()
-        database.open(state, secret.key("snapshots").hex()[:8], policy.limits.database_seconds)
-        self._snapshots = Snapshots(
-            database=database,
-            policy=policy,
-            ledger=self.ledger,
-            folder=state / "prints",
-            key=secret.key("fingerprints"),
-            account_age=defences.account_age,
-        )
-        self.snapshot = self._snapshots.current() or self._snapshots.take(clock())
+        with ExitStack() as opened:
+            opened.callback(os.close, occupy(state))
+            secret = open_secret(state)
+            self._order = Noise(secret.key("order"), 0)
+            noise = Noise(secret.key("noise"), policy.release.noise)
+            self._rules = Rules(policy, noise, solver or InThisProcess(), secret.key("ties"), defences)
+            self.ledger = Ledger(state)
+            opened.callback(self.ledger.close)
+            opened.callback(database.close)
+            database.open(state, secret.key("snapshots").hex()[:8], policy.limits.database_seconds)
+            self._snapshots = Snapshots(
+                database=database,
+                policy=policy,
+                ledger=self.ledger,
+                folder=state / "prints",
+                key=secret.key("fingerprints"),
+                account_age=defences.account_age,
+            )
+            self.snapshot = self._snapshots.current() or self._snapshots.take(clock())
+            self._opened = opened.pop_all()
 
     def __repr__(self) -> str:
         return f"Gateway({self.snapshot!r})"
@@ -184,9 +190,8 @@ class Gateway:
             return self.snapshot.number
 
     def close(self) -> None:
-        """Close the database and the ledger."""
-        self.database.close()
-        self.ledger.close()
+        """Close the database and the ledger, and let go of the state."""
+        self._opened.close()
 
     # Deciding
 

@@ -114,6 +114,7 @@ def _people(policy: Policy, url: str) -> int:
         try:
             return gateway.snapshot.users
         finally:
+            gateway.database.erase()
             gateway.close()
 
 

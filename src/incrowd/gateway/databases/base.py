@@ -47,5 +47,8 @@ class Database(Protocol):
     def holders(self, number: int, attribute: str) -> Iterator[tuple[str, Numbers]]:
         """Yield each value of an attribute with the numbers of those who list it."""
 
+    def erase(self) -> None:
+        """Remove everything of the gateway's own, for one that was opened only to try."""
+
     def close(self) -> None:
         """Let go of everything."""

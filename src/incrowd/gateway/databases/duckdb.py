@@ -50,6 +50,7 @@ class DuckDB:
 
     def __init__(self, source: str) -> None:
         self._source = Path(source)
+        self._folder: Path | None = None
         self._own: duckdb.DuckDBPyConnection | None = None
         self._seconds = 2.0
         self._taking = Lock()
@@ -61,9 +62,8 @@ class DuckDB:
         """Open the snapshots; the source is opened when one is taken."""
         import duckdb
 
-        folder = (
-            state / f"snapshots-{label}"
-        )  # the files in it are DuckDB's, so the folder is what is private
+        # The files in it are DuckDB's, so the folder is what is private.
+        self._folder = folder = state / f"snapshots-{label}"
         Disk().make_folder(folder, PRIVATE_FOLDER)
         self._seconds = seconds
         config = {**CLOSED, "threads": "2", "memory_limit": "2GB", "temp_directory": str(folder / "spill")}
@@ -133,6 +133,12 @@ class DuckDB:
                 for value, numbers in rows:
                     yield value, np.array(numbers, dtype=np.int32)
 
+    def erase(self) -> None:
+        """Remove the file with the snapshots."""
+        self.close()
+        if self._folder is not None:
+            Disk().remove(self._folder)
+
     def close(self) -> None:
         """Close the snapshots."""
         if self._own is not None:
@@ -200,6 +206,8 @@ class DuckDB:
             yield
         except duckdb.InterruptException:
             raise BudgetExceeded("database: the query passed its time") from None
+        except duckdb.Error as error:
+            raise IncrowdError(f"database: a query failed ({type(error).__name__})") from None
         finally:
             timer.cancel()
 

@@ -125,6 +125,12 @@ class Postgres:
                 for value, packed in rows:
                     yield value, _unpacked(packed)
 
+    def erase(self) -> None:
+        """Remove the schema with the snapshots."""
+        self.close()
+        with self._connect() as own:
+            own.execute(f'DROP SCHEMA IF EXISTS "{self._schema}" CASCADE')
+
     def close(self) -> None:
         """Close every connection."""
         with self._lock:
