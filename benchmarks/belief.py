@@ -2,7 +2,8 @@
 
     python -m benchmarks belief
 
-Made-up people with 20 attributes. Times are the best of three; the crowd is checked with both engines.
+Made-up people with 20 attributes. Times are the best of three; the crowd is checked with both engines. `cpu_seconds`
+is what the work takes of one core: on a machine that does other things, twice the wall time on two cores.
 """
 
 from __future__ import annotations
@@ -66,8 +67,16 @@ def critical(people: int) -> dict:
     evidence = Evidence(table.space, table.codes[:1].astype(np.int64), {}, np.array([0]))
     policy = Policy(requirements=(Requirement(values={"religion": "*"}, sigma=0.0),))
     found = []
-    took = best(lambda: found.append(critical_sets(Adversary(belief), evidence, policy)), 2)
-    return {"rows": people, "attributes": 20, "sets_tried": found[0].tried, "seconds": took}
+    begin = time.process_time()
+    took = best(lambda: found.append(critical_sets(Adversary(belief), evidence, policy)), 3)
+    spent = (time.process_time() - begin) / 3
+    return {
+        "rows": people,
+        "attributes": 20,
+        "sets_tried": found[0].tried,
+        "seconds": took,
+        "cpu_seconds": spent,
+    }
 
 
 def everyone(people: int, engine: str) -> dict:
@@ -80,10 +89,12 @@ def everyone(people: int, engine: str) -> dict:
         publication=Publication(ways={"religion": Withhold(), "income": Withhold()}),
     )
     report = []
+    begin = time.process_time()
     took = best(
         lambda: report.append(check_everyone(table, policy, BeliefOptions(engine=engine)).to_dict()), 1
     )
-    return {"people": people, "seconds": took, "violated": report[0]["violated"]}
+    spent = time.process_time() - begin
+    return {"people": people, "seconds": took, "cpu_seconds": spent, "violated": report[0]["violated"]}
 
 
 def main() -> dict:

@@ -10,41 +10,33 @@ from __future__ import annotations
 
 import json
 import sys
-import tarfile
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
-import polars as pl
 
+from incrowd.crowd import Crowd
 from incrowd.measures.belief.calibration import hide_and_guess
+from incrowd.measures.belief.choices import TableChoices
 from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.fit import fitted_belief
 from incrowd.measures.belief.network import NetworkBelief
-from incrowd.measures.belief.table import from_long
+from incrowd.measures.belief.table import AttributeTable, attribute_table
 
 NAMES = ("first_name", "last_name", "middle_name", "name")
 
 
-def profiles(archive: str) -> pl.DataFrame:
-    """Return user, attribute, value; the attribute is the feature's family without its number."""
-    rows = []
-    with tarfile.open(archive) as tar:
-        files = {m.name.split("/")[-1]: tar.extractfile(m).read().decode() for m in tar if m.isfile()}
-    for file in sorted(name for name in files if name.endswith(".feat")):
-        names = [line.split(" ", 1)[1] for line in files[file + "names"].splitlines()]
-        family = [name.rsplit(";anonymized feature", 1)[0].removesuffix(";id") for name in names]
-        value = [name.rsplit(" ", 1)[1] for name in names]
-        people = [(line.split()[0], line.split()[1:]) for line in files[file].splitlines()]
-        ego = file.split(".")[0]
-        people.append((ego, files[ego + ".egofeat"].split()))
-        for user, bits in people:
-            rows += [(user, family[k], value[k]) for k, bit in enumerate(bits) if bit == "1"]
-    frame = pl.DataFrame(rows, schema=["user", "attribute", "value"], orient="row").unique()
-    return frame.filter(~pl.col("attribute").is_in(NAMES))
+def profiles(archive: str) -> AttributeTable:
+    """Import the archive and leave people's names out."""
+    with tempfile.TemporaryDirectory() as folder:
+        crowd = Crowd.create(Path(folder) / "crowd")
+        crowd.ingest([archive], kind="attributes")
+        return TableChoices(ignore=NAMES).apply(attribute_table(crowd))
 
 
 def main() -> dict:
-    table = from_long(profiles(sys.argv[1]).sort("user", "attribute", "value"))
+    table = profiles(sys.argv[1])
     order = np.random.default_rng(0).permutation(len(table.codes))
     held, train = table.only(np.sort(order[: len(order) // 5])), table.only(np.sort(order[len(order) // 5 :]))
     report = {
