@@ -10,7 +10,6 @@ from tests.advisor.making import MEASURE_ONLY, QUICK, applied, concerned, some_p
 from incrowd.advisor.answer import Changes, Effect, PersonReport
 from incrowd.advisor.assess import assess
 from incrowd.advisor.combine import shortfall
-from incrowd.advisor.examination import prepare
 from incrowd.advisor.spec import AdvisorOptions, Targets
 from incrowd.advisor.what_if import what_if
 from incrowd.crowd import Crowd
@@ -72,9 +71,8 @@ def test_every_action_helps_where_it_is_aimed(tiny_crowd: Crowd, alex: PersonRep
 
 
 def test_what_if_says_what_the_action_promised(tiny_crowd: Crowd, alex: PersonReport) -> None:
-    exam = prepare(tiny_crowd, "alex", MEASURE_ONLY)
     for action in alex.actions[:4]:
-        after = values(what_if(tiny_crowd, "alex", action.changes, options=MEASURE_ONLY, exam=exam))
+        after = values(what_if(tiny_crowd, "alex", action.changes, options=MEASURE_ONLY))
         effect = action.effect
         got = after[effect.measure, effect.subject, effect.adversary, effect.unit]
         assert math.isclose(got, effect.after, rel_tol=1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incrowd.advisor.answer import Changes, PersonReport
@@ -12,6 +13,9 @@ from incrowd.advisor.spec import AdvisorOptions
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
 
+MOST_RECENT = 2
+_recent: dict[tuple[Path, str, str, AdvisorOptions], Examination] = {}
+
 
 def what_if(
     crowd: Crowd,
@@ -20,13 +24,22 @@ def what_if(
     *,
     options: AdvisorOptions | None = None,
     progress: Progress | None = None,
-    exam: Examination | None = None,
 ) -> PersonReport:
     """Answer for one person (by name) as if they had made some changes; advice is not looked for.
 
     The crowd itself stays as it is. Everything is measured as it would be after the changes, by the same measures.
-    `exam`, from :func:`incrowd.advisor.examination.prepare`, saves preparing the same person again.
+    Asking again about the same person is quick: what was prepared for the last few is kept.
     """
     options = options or AdvisorOptions()
-    exam = exam or prepare(crowd, crowd.user(user), options, progress)
+    exam = _prepared(crowd, crowd.user(user), options, progress)
     return describe(exam, crowd, user, options, changes)
+
+
+def _prepared(crowd: Crowd, user: str, options: AdvisorOptions, progress: Progress | None) -> Examination:
+    """Return the person prepared, from memory if the data and the question are still the same."""
+    key = crowd.path, crowd.data_hash, user, options
+    exam = _recent.pop(key, None) or prepare(crowd, user, options, progress)
+    _recent[key] = exam
+    while len(_recent) > MOST_RECENT:
+        _recent.pop(next(iter(_recent)), None)
+    return exam
