@@ -53,9 +53,11 @@ def served(folder: Path) -> Iterator[tuple[str, float]]:
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        told = json.loads("".join(server.stdout.readline() for _ in range(5)))
-        yield told["address"], time.perf_counter() - start
-        server.send_signal(signal.SIGINT)
+        try:
+            told = json.loads("".join(server.stdout.readline() for _ in range(5)))
+            yield told["address"], time.perf_counter() - start
+        finally:
+            server.send_signal(signal.SIGINT)
 
 
 def measure(folder: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
 SCREENSHOTS = Path(__file__).parent.parent.parent / "build" / "screenshots"
-WAIT = 60_000
+WAIT = 180_000
 
 
 def start(started: Any) -> Any:

@@ -51,9 +51,11 @@ def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         printed = [server.stdout.readline() for _ in range(5)]
-        yield json.loads("".join(printed))["address"]
-        server.send_signal(signal.SIGINT)
-        assert server.wait(20) == 0
+        try:
+            yield json.loads("".join(printed))["address"]
+        finally:
+            server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0
         assert server.stderr is not None
         assert server.stderr.read() == "", "nothing of what people do is logged"
 

@@ -19,6 +19,11 @@ def test_the_address_is_on_this_machine_and_holds_the_token(tmp_path: Path) -> N
         assert len(listening.options.token) >= 43
 
 
+def test_whoever_is_quicker_than_the_server_waits_and_is_not_refused(tmp_path: Path) -> None:
+    with listen(tmp_path / "crowd") as listening, socket.socket() as browser:
+        browser.connect(listening.socket.getsockname())
+
+
 def test_two_servers_have_different_tokens(tmp_path: Path) -> None:
     with listen(tmp_path / "one") as one, listen(tmp_path / "two") as two:
         assert one.options.token != two.options.token

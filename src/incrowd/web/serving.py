@@ -36,6 +36,8 @@ def listen(
             raise InputError(
                 f"--port: {port} is taken on this machine. Give another one, or 0 for any."
             ) from None
+        # From here on a browser that is quicker than we are waits instead of being refused.
+        taken.listen()
         number = int(taken.getsockname()[1])
         yield Listening(
             ServeOptions(crowd=crowd, port=number, gateway=gateway, limits=limits or Limits()), taken
