@@ -72,6 +72,10 @@ class LinkExaminer:
         few = tuple(_too_few(name, options.min_posts) for name in written.communities if name not in enough)
         return cls(written, pairs, options.min_posts, crowd.data_hash, few)
 
+    def riskiest(self, own: Own) -> LinkabilityOptions:
+        """Return the pair with the smallest matching set."""
+        return min(self.pairs, key=lambda pair: self._ask(own, pair, explain=False).value).options
+
     def examine(self, own: Own, *, explain: bool = True) -> Findings:
         """Size the matching set for each pair of communities, and for the person's own two names."""
         missing = list(self.too_few)

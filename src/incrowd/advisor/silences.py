@@ -1,0 +1,114 @@
+"""Why a measure has nothing to say about a person, and what would help: missing data is never called safe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from incrowd.advisor.answer import NotAssessed
+from incrowd.advisor.combine import SMALLEST_CROWD, THEMES
+
+if TYPE_CHECKING:
+    from incrowd.advisor.spec import AdvisorOptions
+
+READ_POSTS = ("linkability", "anonymity", "exposure")
+ADD_PEOPLE = "add other people's {0}: incrowd ingest FILE --crowd DIR --kind {0}"
+
+
+def no_posts() -> list[NotAssessed]:
+    """Return what is silent about somebody without posts."""
+    why = "the crowd holds no posts of yours"
+    remedy = "import your export and other people's posts: incrowd ingest FILE --crowd DIR"
+    return [_silent(measure, why, remedy) for measure in READ_POSTS]
+
+
+def no_words(community: str) -> list[NotAssessed]:
+    """Return what is silent where somebody wrote without a word."""
+    why = f"your posts in {community} hold no words to compare"
+    return [_silent(measure, why, "give --keep-stopwords to count every word") for measure in READ_POSTS]
+
+
+def nobody_else() -> list[NotAssessed]:
+    """Return what is silent about somebody without company."""
+    why = "there is nobody to compare you with in your communities"
+    return [_silent(measure, why, ADD_PEOPLE.format("posts")) for measure in READ_POSTS]
+
+
+def small(community: str, people: int) -> list[NotAssessed]:
+    """Return what is silent where a handful of people write."""
+    said = "1 person" if people == 1 else f"{people} people"
+    why = f"this crowd holds {said} of {community}, you included: fewer than {SMALLEST_CROWD} are no crowd"
+    return [_silent(measure, why, ADD_PEOPLE.format("posts")) for measure in READ_POSTS]
+
+
+def none_of(measure: str, kind: str) -> NotAssessed:
+    """Say that the person has no items, or no attributes."""
+    remedy = f"import yours and other people's: incrowd ingest FILE --crowd DIR --kind {kind}"
+    return _silent(measure, f"the crowd holds no {kind} of yours", remedy)
+
+
+def too_few_people(measure: str, kind: str) -> NotAssessed:
+    """Say that hardly anybody has items, or attributes."""
+    why = f"fewer than {SMALLEST_CROWD} people in this crowd have {kind}"
+    return _silent(measure, why, ADD_PEOPLE.format(kind))
+
+
+def one_profile() -> NotAssessed:
+    """Say that there is nothing to link."""
+    return _silent(
+        "linkability",
+        "linking needs two profiles of yours with enough posts, in two communities",
+        "import your posts from another community, too",
+    )
+
+
+def more_communities(there: int, assessed: int) -> NotAssessed:
+    """Say that the smaller communities were left out."""
+    why = f"you write in {there} communities; only the {assessed} largest were looked at"
+    return _silent("linkability", why, "raise --communities")
+
+
+def other_pairs(pairs: int, source: str, target: str) -> NotAssessed:
+    """Say which pair the determined adversary tried; the others were tried by words, so nothing is open."""
+    return NotAssessed(
+        measure="linkability (determined)",
+        why=f"of {pairs} ways to link your profiles only the riskiest, from {source} to {target}, was tried",
+        remedy="incrowd linkability DIR --source S --target T --user U --adversary determined",
+    )
+
+
+def not_thorough() -> NotAssessed:
+    """Say that the strongest adversary was left out."""
+    return _silent(
+        "linkability (determined)",
+        "the determined adversary takes long and was left out",
+        "incrowd assess without --quick",
+    )
+
+
+def not_asked(measure: str) -> NotAssessed:
+    """Say that a whole measure was left out on request."""
+    remedy = "incrowd assess without --adversary asks all"
+    return _silent(measure, "none of its adversaries was asked for", remedy)
+
+
+def beyond(options: AdvisorOptions) -> list[NotAssessed]:
+    """Name what no advisor can see from here."""
+    if options.adversaries:
+        return []
+    return [
+        NotAssessed(
+            measure="exposure (LDA, W2V)",
+            why="adversaries who learnt topics from other texts need a trained model",
+            remedy="incrowd exposure train, then incrowd exposure rank --model MODEL --user U",
+        ),
+        NotAssessed(
+            measure="release",
+            why="whether an answer from somebody's database may leave it is the provider's question",
+            remedy="incrowd release, incrowd gateway",
+        ),
+    ]
+
+
+def _silent(measure: str, why: str, remedy: str) -> NotAssessed:
+    theme = THEMES[measure.split(" ")[0]]
+    return NotAssessed(measure=measure, why=why, remedy=remedy, theme=theme)
