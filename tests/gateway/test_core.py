@@ -92,18 +92,20 @@ def test_values_that_logic_would_tie_to_people_stay(tmp_path: Path) -> None:
         assert ask(made) == {"CD", "DE", "CE"}
 
 
-def test_an_answer_is_json_in_an_order_of_its_own(two_cities: str, tmp_path: Path) -> None:
-    with gateway(two_cities, tmp_path / "a") as made:
-        body = made.answer(ANN, question(DENVER)).body
-        assert set(json.loads(body)["values"]) == {"Titanic", "Alien"}
-        assert json.loads(body).keys() == {"values"}
-    orders = set()
-    for name in "bcdefgh":
-        with gateway(two_cities, tmp_path / name) as made:
-            orders.add(made.answer(ANN, question(DENVER)).values)
-    assert len(orders) == 2
-    with gateway(two_cities, tmp_path / "z", defences=Defences(order=False)) as made:
-        assert made.answer(ANN, question(DENVER)).values == ("Titanic", "Alien")
+def test_an_answer_is_json_in_an_order_of_its_own(tmp_path: Path) -> None:
+    films = {f"film {holders}": holders for holders in range(20, 6, -1)}
+    users, likes = crowd(films)
+    url = fill_duckdb(tmp_path / "a.db", users, {"movies": likes})
+    orders = []
+    for name in "ab":
+        with gateway(url, tmp_path / name) as made:
+            document = json.loads(made.answer(ANN, question(DENVER)).body)
+            assert document.keys() == {"values"}
+            assert set(document["values"]) == set(films)
+            orders.append(document["values"])
+    assert orders[0] != orders[1]
+    with gateway(url, tmp_path / "c", defences=Defences(order=False)) as made:
+        assert made.answer(ANN, question(DENVER)).values == tuple(films)
 
 
 def test_the_same_people_asked_for_in_another_way_get_the_same_answer(
@@ -231,8 +233,8 @@ def test_secret_amounts_blur_thresholds_but_never_lower_them(tmp_path: Path) -> 
     users, likes = crowd({f"film {holders:02d}": holders for holders in range(1, 19)})
     url = fill_duckdb(tmp_path / "a.db", users, {"movies": likes})
     seen = []
-    for name in "abcdef":
-        rules = policy(release={"noise": 4, "joint": "all"})
+    for name in "abc":
+        rules = policy(release={"noise": 4})
         with gateway(url, tmp_path / name, policy=rules) as made:
             seen.append({int(value[-2:]) for value in ask(made)})
     assert all(min(one) >= 5 for one in seen)
@@ -427,14 +429,14 @@ def test_new_tables_in_the_policy_mean_a_new_snapshot(two_cities: str, tmp_path:
 
 
 def test_without_repeats_thresholds_could_be_averaged_out(tmp_path: Path) -> None:
-    users, likes = crowd({"Titanic": 20, "Alien": 9})
+    users, likes = crowd({f"film {holders}": holders for holders in range(9, 20)})
     url = fill_duckdb(tmp_path / "a.db", users, {"movies": likes})
     rules = policy(release={"noise": 4}, budget={"queries": 1000})
     with gateway(url, tmp_path / "on", policy=rules) as made:
-        assert len({made.answer(ANN, question(DENVER)).body for _ in range(30)}) == 1
+        assert len({made.answer(ANN, question(DENVER)).body for _ in range(20)}) == 1
     off = Defences(repeats=False, differencing=False, joint=False)
     with gateway(url, tmp_path / "off", policy=rules, defences=off) as made:
-        assert len({made.answer(ANN, question(DENVER)).body for _ in range(30)}) > 1
+        assert len({made.answer(ANN, question(DENVER)).body for _ in range(20)}) > 5
 
 
 def test_state_is_for_its_owner_alone(two_cities: str, tmp_path: Path) -> None:
