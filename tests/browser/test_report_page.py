@@ -48,6 +48,12 @@ def test_axe_finds_nothing_serious_and_no_request_leaves(browser: Any, written: 
     tab.picture(f"report-{scheme}")
 
 
+def test_axe_would_notice(browser: Any) -> None:
+    tab = Tab(browser.new_context())
+    tab.page.set_content("<main><input><img src='data:,'></main>")
+    assert len(tab.serious()) >= 2
+
+
 def test_the_verdict_is_the_first_thing_read(browser: Any, written: Path) -> None:
     page = opened(browser, written).page
     assert page.get_by_role("heading", level=1).text_content() == alex().verdict.sentence
