@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 CONNECTIONS = 160
 PATIENCE = 30.0
+EMPTY = b'{"values": []'
 CITIES = [f"city {number}" for number in range(1, 61)]
 Question = tuple[str, bytes]
 """Key of the client, body."""
@@ -117,7 +118,7 @@ async def _ask(
             writer.close()
         return
     seconds = asyncio.get_running_loop().time() - due
-    done.outcomes.append(Outcome(kind, status, seconds, not reply.startswith(b'{"values": []')))
+    done.outcomes.append(Outcome(kind, status, seconds, not reply.startswith(EMPTY)))
     if load.keep and status == 200:
         done.kept[key, body] = reply
     if b"connection: close" in answer.lower():
@@ -141,7 +142,7 @@ def usual(keys: list[str]) -> list[Question]:
 def request(draw: random.Random, keys: list[str]) -> tuple[str, str, bytes]:
     """Draw a kind of request, a client and a body; the last two clients are hostile."""
     key, chance = draw.choice(keys[:-2]), draw.random()
-    if chance < 0.78:
+    if chance < 0.79:
         return "repeat", key, question(draw.choice(CITIES[:6]), draw.randrange(20, 70, 10), 200)
     if chance < 0.80:
         return (

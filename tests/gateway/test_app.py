@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from tests.gateway.serving import VICTIM, Got, ask, make_world, question
+from tests.gateway.serving import VICTIM, Got, ask, call, make_world, question
 
 from incrowd.errors import InputError
 from incrowd.gateway.app import admin_app, gateway_app
@@ -20,7 +20,7 @@ from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.policy import load_policy
-from incrowd.gateway.reply import SMALLEST
+from incrowd.gateway.reply import SMALLEST, ReplyClock
 from incrowd.gateway.secret import open_secret
 from incrowd.gateway.serve import Address
 from incrowd.gateway.service import Service
@@ -275,3 +275,23 @@ def test_this_machine_needs_no_proxy(host: str) -> None:
     assert Address(host=host).host == host
     with pytest.raises(InputError, match="another port"):
         Address(host=host, port=1, admin_port=1)
+
+
+def test_a_decision_that_takes_too_long_leaves_an_empty_reply_and_is_written_down(place: Place) -> None:
+    place.service.clock = ReplyClock(deadline=0.01, multiples=2)
+    place.service.gateway.ledger._lock.acquire()  # the disk hangs
+    try:
+        got = asyncio.run(until_late(place))
+    finally:
+        place.service.gateway.ledger._lock.release()
+    assert (got.status, got.json["values"]) == (200, [])
+    assert len(got.body) == SMALLEST
+    assert [(one["outcome"], one["rule"]) for one in read_audit(place.state)][:1] == [("error", "late")]
+
+
+async def until_late(place: Place) -> Got:
+    got: Got = await call(place.app, "POST", "/v1/query", question(), place.keys["lab"])
+    place.service.gateway.ledger._lock.release()
+    await asyncio.wait(place.service._working)
+    place.service.gateway.ledger._lock.acquire()
+    return got

@@ -25,6 +25,7 @@ def main(control: socket.socket) -> None:
     from incrowd.measures.release import warm_up
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the gateway, which then ends us
+    os.nice(5)  # replies that are due go before searches
     warm_up()
     control.sendall(BORN)
     born: set[int] = set()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -63,6 +64,7 @@ def run(url: str, policy: Policy, state: Path, address: Address) -> None:
 
     os.umask(0o077)  # files that libraries make beside ours are for their owner alone, too
     log_to_stderr()
+    sys.setswitchinterval(0.001)  # replies that are due get Python's lock soon, whatever is being decided
     service = open_service(url, policy, state)
     _warn_of_strangers(service)
     marker = state / RUNNING_NAME

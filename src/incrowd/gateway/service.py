@@ -9,6 +9,7 @@ import asyncio
 import hmac
 import json
 import logging
+import os
 import traceback
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from incrowd.gateway.solver import Solver
 
 BODY_SECONDS = 5.0
+LATE = "late"
+CLOSING_SECONDS = 5.0
 FRESH_SECONDS = 30.0
 """How often to look whether a new snapshot is due."""
 QUICK_THREADS = 4
@@ -93,7 +96,9 @@ class Service:
         self.metrics.gauge("incrowd_gateway_ready", "1 while questions can be answered.", self._readiness)
         self.closing = False
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="read")
-        self._pool = ThreadPoolExecutor(limits.concurrency, thread_name_prefix="decide")
+        # Deciding is work for processors and for Python's lock: more threads would only make replies late.
+        threads = min(limits.concurrency, max(2, os.cpu_count() or 2))
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="decide")
         self._working: set[asyncio.Task[Decision]] = set()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._padding, self._naming = secret.key("padding"), secret.key("audit query")
@@ -149,12 +154,14 @@ class Service:
         return support_of(self.gateway, self.policy, self._order).to_dict()
 
     async def close(self) -> None:
-        """Finish what is being decided, then stop."""
+        """Finish what is being decided, as far as it takes no longer than a few seconds, then stop."""
         self.closing = True
         if self._working:
-            await asyncio.wait(self._working)
-        self._quick.shutdown()
-        self._pool.shutdown()
+            _, late = await asyncio.wait(self._working, timeout=CLOSING_SECONDS)
+            for task in late:
+                task.cancel()
+        self._quick.shutdown(cancel_futures=True)
+        self._pool.shutdown(cancel_futures=True)
         self.audit.close()
         self.gateway.close()
         if self.solver is not None:
@@ -186,7 +193,7 @@ class Service:
         work.add_done_callback(self._working.discard)
         await asyncio.wait({work}, timeout=self.clock.last)
         taken = monotonic() - arrived
-        decision = work.result() if work.done() else Decision(None, Answer(), "error")
+        decision = work.result() if work.done() else await self._too_late(client, taken)
         if decision.refusal:
             return self._refuse(decision.outcome, 400, decision.refusal)
         self.metrics.count(decision.outcome)
@@ -214,6 +221,15 @@ class Service:
         except Exception as error:
             log_error(error)
             return Decision(decision.query, Answer(), "error")
+        return decision
+
+    async def _too_late(self, client: Client, taken: float) -> Decision:
+        """Write down that a reply leaves empty because its decision is not there yet; that follows later."""
+        decision = Decision(None, Answer(), "error", rule=LATE)
+        try:
+            await asyncio.wrap_future(self.audit.append(self._record(client, decision, taken)))
+        except Exception as error:
+            log_error(error)
         return decision
 
     def _turn(self, client: Client) -> asyncio.Lock:
