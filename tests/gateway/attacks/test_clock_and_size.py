@@ -88,7 +88,7 @@ def seconds_taken(folder: Path, reply: float | None) -> tuple[list[float], list[
     """Ask once in each world, with and without the victim in turn; None: time the decision itself."""
     taken: dict[bool, list[float]] = {True: [], False: []}
     for number in range(CLASSES):
-        for present in (True, False):
+        for present in ((True, False), (False, True))[number % 2]:
             world = hard_or_refused(number, present)
             if reply is None:
                 with standing(world, folder, number, NO_NOISE) as gateway:
@@ -108,10 +108,10 @@ def test_a_stopwatch_tells_a_hard_decision_from_a_refusal(folder: Path) -> None:
 
 
 def test_on_the_clock_it_does_not(folder: Path) -> None:
-    """With 14 against 14 replies, chance alone passes 0.71 once in a thousand runs."""
+    """With 14 against 14 replies, chance alone passes 0.78 about once in ten thousand runs."""
     present, absent = seconds_taken(folder, 0.25)
     assert min(present + absent) >= 0.25
-    assert ks_2samp(present, absent).statistic < 0.72
+    assert ks_2samp(present, absent).statistic < 0.78
 
 
 def counting(folder: Path, padded: bool) -> Attack:

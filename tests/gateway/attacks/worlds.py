@@ -93,6 +93,13 @@ class InMemory:
         columns, _, there = self._kept[number]
         return np.flatnonzero(_holds(where, columns, len(there)) & there).astype(np.int32)
 
+    def sizes(self, number: int, filter: str) -> NDArray[np.int64]:
+        columns, _, there = self._kept[number]
+        return np.unique(columns[filter][there], return_counts=True)[1]
+
+    def erase(self) -> None:
+        self._kept.clear()
+
     def holders(self, number: int, attribute: str) -> Iterator[tuple[str, Numbers]]:
         yield from self._kept[number][1][attribute].items()
 
