@@ -65,6 +65,18 @@ def test_common_values_leave_and_rare_ones_stay(fill: Fill, tmp_path: Path) -> N
         assert ask(made, "age > 90") == set()
 
 
+def test_what_nobody_lists_and_where_nobody_is_gets_nothing(fill: Fill, tmp_path: Path) -> None:
+    with gateway(fill([], {"movies": {}}), tmp_path / "nobody") as made:
+        assert ask(made, "") == set()
+        assert made.explain(question("")).values == ()
+    users, _ = crowd({"Titanic": 20})
+    with gateway(fill(users, {"movies": {}}), tmp_path / "nothing") as made:
+        assert ask(made) == set()
+        fill(users, {"movies": {users[0]["id"]: ["Alien"]}})
+        made.refresh()
+        assert ask(made) == set()
+
+
 def test_everything_is_the_same_on_both_databases_and_after_a_restart(fill: Fill, tmp_path: Path) -> None:
     users, likes = crowd({"Titanic": 20, "Alien": 12, "Heat": 11})
     url = fill(users, {"movies": likes})

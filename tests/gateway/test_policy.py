@@ -92,6 +92,7 @@ def test_a_file_is_read_with_paths_relative_to_it(tmp_path: Path) -> None:
         (strong(database={"users": 'users"; DROP TABLE x'}), "plain name"),
         (strong(database={"attributes": {"movies": {"table": "likes", "user": "u"}}}), "'value' is missing"),
         (strong(organisations={"a b": {}}), "organisations"),
+        (strong(organisations={"acme": {"queries": -1}}), "expected 0 to"),
         ({**strong(), "organisations": {}}, "nobody could ask"),
         (strong(allow_weak="yes"), "true or false"),
     ],
@@ -114,6 +115,7 @@ def test_mistakes_are_named(content: dict[str, Any], said: str) -> None:
         {"snapshots": {"period_hours": 0.1}},
         {"snapshots": {"history": 1}},
         {"budget": {"queries": 5000}},
+        {"organisations": {"acme": {"queries": 5000}}},
     ],
 )
 def test_weak_settings_need_to_be_allowed(weak: dict[str, Any]) -> None:

@@ -47,6 +47,9 @@ class Limits:
     characters: int = 2000
     """Characters of a query in text form."""
 
+    def __hash__(self) -> int:
+        return hash((tuple(sorted(self.filters.items())), self.attributes, self.depth, self.nodes))
+
 
 def checked(predicate: Predicate, limits: Limits) -> Predicate:
     """Return the condition with literals of the right kind, or refuse it."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from incrowd.gateway.check import Limits
-
-DAY = 86400.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +183,7 @@ class Policy:
     @property
     def period(self) -> float:
         """Seconds between snapshots."""
-        return self.snapshots.period_hours * 3600 if self.snapshots.period_hours else math.inf
+        return self.snapshots.period_hours * 3600
 
 
 def load_policy(path: Path) -> Policy:

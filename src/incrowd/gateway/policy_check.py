@@ -30,6 +30,11 @@ def check_policy(policy: Policy) -> None:
             )
     if not policy.organisations:
         raise InputError("policy: no organisation is named, so nobody could ask; add [organisations.NAME]")
+    for name, one in policy.organisations.items():
+        if one.queries is not None and not 0 <= one.queries <= 10**6:
+            raise InputError(
+                f"policy, organisations.{name}.queries: expected 0 to 1000000, got {one.queries}"
+            )
     _check_ranges(policy)
     weak = weaknesses(policy)
     if weak and not policy.allow_weak:
@@ -54,7 +59,7 @@ def weaknesses(policy: Policy) -> list[str]:
         "database.created is not given, so planted accounts cannot be told": not policy.database.created,
         "snapshots.period_hours below 1": policy.snapshots.period_hours < 1,
         "snapshots.history below 2": policy.snapshots.history < 2,
-        f"budget.queries = {policy.budget.queries} (expected at most 1000)": policy.budget.queries > 1000,
+        "more than 1000 queries in a window": max(map(policy.queries_of, policy.organisations)) > 1000,
     }
     return [sentence for sentence, holds in found.items() if holds]
 
@@ -95,7 +100,7 @@ def _check_ranges(policy: Policy) -> None:
             "max_values": (1, 10**4),
         },
         "accounts": {"min_age_days": (0, 36500)},
-        "snapshots": {"period_hours": (0, 8760), "history": (1, 1000)},
+        "snapshots": {"period_hours": (0.001, 8760), "history": (1, 1000)},
         "budget": {"queries": (0, 10**6), "window_hours": (0.01, 8760)},
         "limits": {
             "body_bytes": (256, 2**20),

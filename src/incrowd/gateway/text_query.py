@@ -50,18 +50,22 @@ def query_from_text(text: str, limits: Limits) -> Query:
     """
     if len(text) > limits.characters:
         raise InputError(f"query: expected at most {limits.characters} characters, got {len(text)}")
-    select = _parsed(text, TOKENS_PER_NODE * limits.nodes + 2 * limits.choices)
-    attribute, where = _parts(select)
+    return _read(text, limits)
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str, limits: Limits) -> Query:
+    """Parse a query; the same lines come again and again, and parsing takes longer than repeating an answer."""
+    attribute, where = _parts(_parsed(text, limits))
     return checked_query(
         Query(attribute, EVERYBODY if where is None else _Reader(limits).read(where)), limits
     )
 
 
-@lru_cache(maxsize=1024)
-def _parsed(text: str, most_tokens: int) -> exp.Select:
+def _parsed(text: str, limits: Limits) -> exp.Select:
     try:
         # Counted first: a parser works in proportion to this, and recurses.
-        if len(tokenize(text)) > most_tokens:
+        if len(tokenize(text)) > TOKENS_PER_NODE * limits.nodes + 2 * limits.choices:
             raise InputError("query: expected a shorter condition")
         statements = parse(text)
     except (SqlglotError, RecursionError, ValueError) as error:
