@@ -79,7 +79,6 @@ def test_decisions_come_from_the_ledger(tmp_path: Path) -> None:
                 class_size=30,
                 withheld=withheld,
                 rule=rule,
-                fresh=True,
                 body=Answer(values).body,
             )
         )
