@@ -19,7 +19,7 @@ from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.everyone import check_everyone
 from incrowd.measures.belief.fit import fitted_belief
 from incrowd.measures.belief.policy import Policy, Requirement, Unlinkable
-from incrowd.measures.belief.publication import Publication, Withhold
+from incrowd.measures.belief.publication import Generalise, Perturb, Publication, Withhold
 from incrowd.measures.belief.space import HIDDEN, Evidence, Space
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.measures.belief.table import attribute_table, from_long
@@ -177,8 +177,40 @@ def test_everybody_is_checked_as_one_by_one(tiny_crowd: Crowd) -> None:
     assert 0 <= rates["violated"] <= 1
 
 
-def test_everybody_is_checked_against_simple_policies_only(tiny_crowd: Crowd) -> None:
-    with pytest.raises(InputError, match="one attribute each"):
+def test_everybody_is_checked_with_changed_attributes_and_joint_requirements(tiny_crowd: Crowd) -> None:
+    table, options = attribute_table(tiny_crowd), BeliefOptions(smoothing=0.2)
+    cities = table.space.values[table.space.place("city")]
+    halves = {"one": tuple(map(str, cities[::2])), "two": tuple(map(str, cities[1::2]))}
+    ways = {"region": Withhold(), "city": Generalise(halves), "zip": Withhold(), "income": Withhold()}
+    values = {name: str(table.space.values[table.space.place(name)][0]) for name in ("region", "income")}
+    for joint in (False, True):
+        wanted = Policy(
+            requirements=(Requirement(values=values, sigma=0.5, joint=joint),),
+            publication=Publication(ways=ways),
+        )
+        everyone = check_everyone(table, wanted, options)
+        assert everyone.posterior.shape == (60, 1 if joint else 2)
+        for row in (0, 7, 30):
+            one = check_policy(tiny_crowd, table.users[row], wanted, options=options)
+            np.testing.assert_allclose(
+                everyone.posterior[row], [judged.posterior for judged in one.judged], rtol=1e-10
+            )
+
+
+def test_everybody_perturbed_is_less_known(tiny_crowd: Crowd) -> None:
+    table = attribute_table(tiny_crowd)
+    own = Requirement(values={"region": "*"}, sigma=0.5, own=True)
+    means = []
+    for keep in (1.0, 0.3):
+        ways = {"region": Withhold(), "city": Perturb(keep), "zip": Withhold()}
+        policy = Policy(requirements=(own,), publication=Publication(ways=ways))
+        checked = check_everyone(table, policy, BeliefOptions(smoothing=0.1))
+        means.append(checked.to_dict()["requirements"][0]["mean_posterior"])
+    assert means[0] > means[1]
+
+
+def test_a_crowd_is_not_checked_for_links(tiny_crowd: Crowd) -> None:
+    with pytest.raises(InputError, match="not of linked profiles"):
         check_everyone(
             attribute_table(tiny_crowd), Policy(links=(Unlinkable(communities=("a", "b"), sigma=0.1),))
         )

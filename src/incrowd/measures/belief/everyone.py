@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from incrowd.errors import InputError
-from incrowd.measures.belief.adversary import Adversary
 from incrowd.measures.belief.assess import belief_for
+from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.policy import ANY, Policy, Requirement
-from incrowd.measures.belief.publication import Withhold
-from incrowd.measures.belief.space import HIDDEN, Evidence, Floats
+from incrowd.measures.belief.publication import Perturb, Publish, Way, Withhold
+from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.measures.belief.table import AttributeTable
 
@@ -53,40 +54,96 @@ def check_everyone(
 ) -> EveryoneChecked:
     """Hold everybody's profile against one policy; each person's own row is unknown to a stranger."""
     options = options or BeliefOptions()
-    _check(policy)
-    places = [table.space.place(next(iter(one.values))) for one in policy.requirements]
-    belief = belief_for(table, options, places)
+    if policy.links or not policy.requirements:
+        raise InputError(
+            "a whole crowd is checked against requirements of attributes, not of linked profiles"
+        )
+    policy.publication.check(table.space.attributes)
+    belief = belief_for(table, options, policy.targets(table.space))
     own = np.arange(len(table.codes)) if options.adversary == "stranger" else None
-    seen = table.codes.astype(np.int64)
-    seen[:, [table.space.place(name) for name in policy.publication.ways]] = HIDDEN
-    adversary = Adversary(belief)
-    after = adversary.posteriors(places, Evidence(table.space, seen, {}, own))
-    before = belief.posteriors(places, Evidence.nothing(table.space))
+    seen, nothing = published_by_all(table, policy, options.seed, own), Evidence.nothing(table.space)
     columns = [
-        (_of_each(table, one, place, now), _of_each(table, one, place, np.repeat(then, len(now), axis=0)))
-        for one, place, now, then in zip(policy.requirements, places, after, before, strict=True)
+        column for one in policy.requirements for column in _columns(table, belief, one, seen, nothing)
     ]
     return EveryoneChecked(
-        np.stack([now for now, _ in columns], axis=1),
-        np.stack([then for _, then in columns], axis=1),
-        np.array([one.sigma for one in policy.requirements]),
-        tuple(next(iter(one.values)) for one in policy.requirements),
+        np.stack([after for _, after, _ in columns], axis=1),
+        np.stack([before for _, _, before in columns], axis=1),
+        np.array(
+            [one.sigma for one in policy.requirements for _ in range(1 if one.joint else len(one.values))]
+        ),
+        tuple(name for name, _, _ in columns),
     )
 
 
+def published_by_all(table: AttributeTable, policy: Policy, seed: int, own: Ints | None) -> Evidence:
+    """Return what everybody shows under one publication; the seed decides perturbed values."""
+    seen, rng = table.codes.astype(np.int64), np.random.default_rng(seed)
+    evidence = Evidence(table.space, seen, {}, own)
+    for name in sorted(policy.publication.ways):
+        way, place = policy.publication.ways[name], table.space.place(name)
+        if isinstance(way, Publish):
+            continue
+        codes, values = seen[:, place].copy(), table.space.values[place]
+        seen[:, place] = HIDDEN
+        if not isinstance(way, Withhold):
+            evidence = evidence.hinting(place, _hints(way, values, codes, rng))
+    return evidence
+
+
+def _hints(way: Way, values: Sequence[str | None], codes: Ints, rng: np.random.Generator) -> Floats:
+    """Return how probable what each person shows is under every value; people without a value show nothing."""
+    hints = np.ones((len(codes), len(values)))
+    given = np.flatnonzero(codes != HIDDEN)
+    if isinstance(way, Perturb):
+        shown = _perturbed(way, codes[given], len(values), rng)
+        each = np.stack([way.likelihood(values, str(value)) for value in values])
+    else:
+        shown = codes[given]
+        names = [way.show(str(value), values, rng) for value in values]
+        each = np.stack([way.likelihood(values, str(name)) for name in names])
+    hints[given] = each[shown]
+    return hints
+
+
+def _perturbed(way: Perturb, codes: Ints, size: int, rng: np.random.Generator) -> Ints:
+    """Draw what readers see of each code: itself, or one of the others, each as probably."""
+    if size == 1:
+        return codes
+    other = (codes + rng.integers(1, size, len(codes))) % size
+    return np.where(rng.random(len(codes)) < way.keep, codes, other)
+
+
+Column = tuple[str, Floats, Floats]
+
+
+def _columns(
+    table: AttributeTable, belief: Belief, one: Requirement, seen: Evidence, nothing: Evidence
+) -> list[Column]:
+    """Return (name, posterior, prior) of each value a requirement names, or of all at once if it is joint."""
+    space, people = table.space, len(seen)
+    if one.joint:
+        event = {space.place(name): space.code(name, value) for name, value in one.values.items()}
+        after, before = (joint_probability(belief, event, evidence) for evidence in (seen, nothing))
+        return [(" and ".join(one.values), after, np.repeat(before, people))]
+    places = [space.place(name) for name in one.values]
+    after_each, before_each = belief.posteriors(places, seen), belief.posteriors(places, nothing)
+    return [
+        (
+            space.attributes[place],
+            _of_each(table, one, place, after),
+            _of_each(table, one, place, np.repeat(before, people, axis=0)),
+        )
+        for place, after, before in zip(places, after_each, before_each, strict=True)
+    ]
+
+
 def _of_each(table: AttributeTable, one: Requirement, place: int, sure: Floats) -> Floats:
-    ((name, value),) = one.values.items()
+    name = table.space.attributes[place]
     if one.own:
         codes = table.codes[:, place]
         return np.where(codes == HIDDEN, np.nan, sure[np.arange(len(sure)), np.maximum(codes, 0)])
+    value = one.values[name]
     return np.asarray(sure.max(axis=1) if value == ANY else sure[:, table.space.code(name, value)])
-
-
-def _check(policy: Policy) -> None:
-    if any(len(one.values) > 1 for one in policy.requirements) or policy.links or not policy.requirements:
-        raise InputError("a whole crowd is checked against requirements of one attribute each")
-    if not all(isinstance(way, Withhold) for way in policy.publication.ways.values()):
-        raise InputError("a whole crowd is checked with attributes published or withheld, not changed")
 
 
 def _share(violated: Any, posterior: Floats) -> float:

@@ -47,6 +47,8 @@ class Packing:
 
 def gathered(parts: Sequence[Floats], group: Sequence[int], combinations: Ints) -> Floats:
     """Return for each person the product of a group's factors, combination by combination."""
+    if len(group) == 1 and len(combinations) == parts[group[0]].shape[1]:
+        return parts[group[0]]  # every value occurs, in order
     product = parts[group[0]][:, combinations[:, 0]]
     for number, place in enumerate(group[1:], start=1):
         product = product * parts[place][:, combinations[:, number]]
