@@ -271,6 +271,14 @@ def test_belief_check_prints_json(
     said = json.loads(ran.out)
     assert {"satisfied", "requirements", "critical_sets"} <= set(said)
     assert [one["attribute"] for one in said["requirements"]] == ["region", "income", "same user"]
+    read = incrowd(
+        capsys, *command, "--topics", "starter", "--ignore", "birthday", "--largest", "2", "--json"
+    )
+    assert read.code == 0, read.err
+    words = json.loads(read.out)
+    assert {"posts in cycling", "posts in gardening"} <= set(words["posts"])
+    assert "birthday" not in words["published"]
+    assert "depression" in words["assumptions"]["topics"]
     plain = incrowd(capsys, *command, "--fail-above", "0.0")
     assert plain.code == 1
     assert "region" in plain.out
