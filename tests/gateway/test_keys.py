@@ -27,7 +27,9 @@ def test_a_key_finds_its_client(tmp_path: Path) -> None:
 def test_the_file_holds_no_key_and_is_private(tmp_path: Path) -> None:
     keys = KeyStore(tmp_path)
     token = keys.add("dashboard", "city-lab")
-    assert token.rpartition("_")[2] not in keys.path.read_text()
+    parts = TOKEN.fullmatch(token)
+    assert parts is not None
+    assert parts[2] not in keys.path.read_text()
     assert token not in repr(keys) + repr(keys.all())
     assert stat.S_IMODE(keys.path.stat().st_mode) == 0o600
 
