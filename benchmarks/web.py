@@ -76,7 +76,9 @@ def measure(folder: Path) -> dict[str, Any]:
         page.get_by_label("Your name in this crowd").fill(user)
         begun = time.perf_counter()
         page.get_by_role("button", name="Assess me").click()
-        page.locator("header.verdict").wait_for()
+        page.locator("header.verdict, [role=alert]").wait_for()
+        if problem := page.locator("[role=alert]").all_text_contents():
+            raise SystemExit(f"the assessment failed: {problem[0].strip()}")
         report, assessed = page.url, time.perf_counter() - begun
         root = address.partition("/?")[0]
         pages = {"home": root + "/", "crowd": f"{root}/crowd", "report": report}
