@@ -69,3 +69,25 @@ def test_an_effect_says_when_the_profile_is_gone() -> None:
         level_after=Level.CANNOT_TELL,
     )
     assert "1 -> no profile left" in effect.sentence()
+
+
+@pytest.mark.parametrize(
+    ("measure", "after", "said"),
+    [("exposure", 1.0, True), ("exposure", 40.0, False), ("anonymity", 1.0, False)],
+)
+def test_an_effect_says_why_a_rank_that_stays_is_no_longer_grave(
+    measure: str, after: float, said: bool
+) -> None:
+    effect = Effect(
+        theme=ThemeName.EXPOSED,
+        measure=measure,
+        subject="you in cycling, topic debts",
+        adversary="someone",
+        unit="rank",
+        direction=Direction.HIGHER_IS_SAFER,
+        before=1.0,
+        after=after,
+        level_before=Level.AT_RISK,
+        level_after=Level.WELL_HIDDEN,
+    )
+    assert ("too faint" in effect.sentence()) is said

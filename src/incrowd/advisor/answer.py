@@ -173,8 +173,16 @@ class Effect:
         after = "no profile left to assess" if math.isnan(self.after) else say_number(self.after)
         return (
             f"{self.measure}, {self.subject}: {say_number(self.before)} -> {after} {self.unit} "
-            f"({self.level_before} -> {self.level_after})"
+            f"({self.level_before} -> {self.level_after}{self.note and '; ' + self.note})"
         )
+
+    @property
+    def note(self) -> str:
+        """Why a rank is less grave than before although it is hardly another; empty otherwise."""
+        better = self.level_after.severity < self.level_before.severity
+        if self.measure == "exposure" and better and self.after <= self.before + 1:
+            return "what is left is too faint to look personal"
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True)

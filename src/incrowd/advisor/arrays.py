@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LAYOUT = 2
+LAYOUT = 3
 """Raised when what is stored changes, so that old files are not read."""
 FOLDER = "advisor"
 ABOUT, DATA = "about.json", "arrays.bin"
@@ -32,7 +32,9 @@ def kept(
     make: Callable[[], tuple[Arrays, dict[str, Any]]],
 ) -> tuple[Arrays, dict[str, Any]]:
     """Return the arrays (and facts) of a question, made on the first time; those of older data are removed."""
-    asked = blake2b(json.dumps([LAYOUT, question], sort_keys=True).encode(), digest_size=8).hexdigest()
+    asked = blake2b(
+        json.dumps([LAYOUT, question], sort_keys=True, default=str).encode(), digest_size=8
+    ).hexdigest()
     place = cache / FOLDER / f"{kind}-{asked}-{data_hash}"
     found = _load(place)
     if found is not None:

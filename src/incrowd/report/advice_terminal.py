@@ -91,7 +91,7 @@ def _actions(actions: tuple[Action, ...]) -> Table:
             say_number(seen.before),
             _then(seen),
             Text(f"{seen.unit} ({seen.direction})"),
-            Text(f"{seen.level_before} → {seen.level_after}"),
+            Text(f"{seen.level_before} → {seen.level_after}{seen.note and '; ' + seen.note}"),
             Text(_cost(action)),
         )
     return table
