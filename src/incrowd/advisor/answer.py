@@ -14,6 +14,9 @@ from typing import Any
 from incrowd.errors import InputError
 from incrowd.result import Assessment, Direction, Evidence, say_number
 
+SMALL_RANK = 10
+"""A reader wonders why anybody up to here should be well hidden."""
+
 
 class Level(StrEnum):
     """How a person stands. There is no "safe": a measure only knows the adversaries it was told of."""
@@ -178,9 +181,9 @@ class Effect:
 
     @property
     def note(self) -> str:
-        """Why a rank is less grave than before although it is hardly another; empty otherwise."""
+        """Why somebody still among the first is less exposed than before; empty otherwise."""
         better = self.level_after.severity < self.level_before.severity
-        if self.measure == "exposure" and better and self.after <= self.before + 1:
+        if self.measure == "exposure" and better and self.after <= SMALL_RANK:
             return "what is left is too faint to look personal"
         return ""
 
