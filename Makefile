@@ -4,7 +4,7 @@ BIN := .venv/bin
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs clean browser
+.PHONY: help demo test coverage lint bench docs clean browser
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +25,10 @@ help: ## list the targets
 demo: .venv/.ready-web ## build a synthetic crowd, assess one member, open the report
 	@$(BIN)/incrowd demo --out build/demo
 
-test: .venv/.ready-dev browser ## run every test on two cores, with coverage
+test: .venv/.ready-dev browser ## run every test on two cores
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+coverage: .venv/.ready-dev browser ## the same, slower, with the lines no test reaches
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --cov --cov-report=term
 
 lint: .venv/.ready-dev ## ruff, mypy --strict, the arrows between layers

@@ -189,3 +189,22 @@ def test_an_unknown_adversary_is_refused_with_the_names_there_are() -> None:
 def test_impossible_targets_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match="targets"):
         Targets(**wrong)
+
+
+def test_a_rank_shared_with_everybody_who_never_wrote_about_it_is_no_exposure() -> None:
+    from incrowd.advisor.combine import judge
+    from incrowd.measures.exposure.explain import NOTHING
+    from incrowd.result import Assessment, Assumptions, Direction, Standing
+
+    silent = Assessment(
+        measure="exposure",
+        subject="you in books, topic debts",
+        value=1.0,
+        unit="rank",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning="",
+        standing=Standing.HEURISTIC,
+        assumptions=Assumptions(adversary="someone", parameters={"looks_like": NOTHING, "score": 0.0}),
+        crowd_size=100,
+    )
+    assert judge(silent).risk == 0

@@ -31,7 +31,8 @@ def test_an_export_alone_says_nothing(tmp_path: Path) -> None:
     assert set(levels(report).values()) == {Level.CANNOT_TELL}
     assert report.verdict.level is Level.CANNOT_TELL
     assert not report.assessments
-    assert math.isclose(report.risk, 0.0)
+    assert math.isnan(report.risk)
+    assert report.to_dict()["risk"] is None
     assert any("incrowd ingest" in one.remedy for one in report.not_assessed)
 
 

@@ -296,8 +296,8 @@ class PersonReport:
 
     @property
     def risk(self) -> float:
-        """The largest comparable risk, 0 to 1; 0 if nothing could be assessed."""
-        return max((one.risk for one in self.judged if not math.isnan(one.risk)), default=0.0)
+        """The largest comparable risk, 0 to 1; NaN if nothing could be assessed."""
+        return max((one.risk for one in self.judged if not math.isnan(one.risk)), default=math.nan)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""

@@ -21,7 +21,7 @@ def report_to_dict(report: PersonReport) -> dict[str, Any]:
         "person": report.person,
         "people": report.people,
         "verdict": to_plain(report.verdict),
-        "risk": report.risk,
+        "risk": to_plain(report.risk),
         "label": {
             str(theme.name): {
                 "level": str(theme.level),

@@ -31,8 +31,8 @@ import numpy as np
 
 from incrowd.advisor.answer import Judged, Level, Theme, ThemeName, Verdict
 from incrowd.advisor.spec import Targets
-from incrowd.measures.exposure.explain import LASTING, PASSING, UNDATED_INTEREST
-from incrowd.result import Assessment
+from incrowd.measures.exposure.explain import LASTING, NOTHING, PASSING, UNDATED_INTEREST
+from incrowd.result import Assessment, Direction
 
 AT_RISK_ABOVE = 1 / 5
 WATCH_ABOVE = 1 / 10
@@ -107,6 +107,8 @@ def looks_personal(assessment: Assessment) -> bool:
 
 
 def _exposure(assessment: Assessment) -> float:
+    if assessment.assumptions.parameters.get("looks_like") == NOTHING:
+        return 0.0
     share = (assessment.value - 1) / (assessment.crowd_size or 1)
     value = _scaled(share, SHARE_SCALE)
     if not looks_personal(assessment):
@@ -161,8 +163,15 @@ def verdict(themes: Sequence[Theme]) -> Verdict:
     return Verdict(level=level, sentence=_verdict_sentence(level, themes))
 
 
-def _worst_first(one: Judged) -> tuple[int, float]:
-    return -one.level.severity, -(0.0 if math.isnan(one.risk) else one.risk)
+def _worst_first(one: Judged) -> tuple[int, float, float]:
+    """Sort by level, then by risk, then by the number itself: of two harmless beliefs the surer one."""
+    about = one.assessment
+    value = about.value if about.direction is Direction.LOWER_IS_SAFER else -about.value
+    return -one.level.severity, -_known(one.risk), -_known(value)
+
+
+def _known(number: float) -> float:
+    return 0.0 if math.isnan(number) else number
 
 
 def _theme_sentence(judged: Sequence[Judged], level: Level, complete: bool) -> str:

@@ -22,6 +22,16 @@ class People:
     of: int
     smallest: int
 
+    @classmethod
+    def told(cls, count: int, of: int, smallest: int, *, above: int | None = None) -> People:
+        """Return a count that points at nobody by subtraction either.
+
+        If only a few are missing to the next larger number that is told (`above`, or all), that number is told
+        instead: rounded up, so that a risk is never told too small.
+        """
+        above = of if above is None else above
+        return cls(count=above if 0 < above - count < smallest else count, of=of, smallest=smallest)
+
     @property
     def hidden(self) -> bool:
         """True if it is some, but fewer than the smallest number that is told."""
@@ -131,14 +141,17 @@ class CrowdReport:
 
     def sentence(self) -> str:
         """Say it in one plain sentence."""
-        singling = self.threats()[str(Threat.SINGLING_OUT)]
-        if singling["of"] is None:
+        threats = self.threats()
+        measured = [threats[str(one)] for one in (Threat.SINGLING_OUT, Threat.LINKABILITY)]
+        measured = [one for one in measured if one["of"]]
+        if not measured:
             return f"Cannot tell how well these {self.people:,} people hide: " + "; ".join(self.not_measured)
-        count = singling["people"]
+        worst = max(measured, key=lambda one: one["share"] or 0.0)
+        count = worst["people"]
         told = f"fewer than {self.smallest}" if count is None else f"{count:,}"
         return (
-            f"{told} of {singling['of']:,} people have fewer than {self.wanted} people to hide among "
-            f"({singling['finding'].split(': ', 1)[-1]})."
+            f"{told} of {worst['of']:,} people have fewer than {self.wanted} people to hide among "
+            f"({str(worst['finding']).split(': ', 1)[-1]})."
         )
 
     @property
@@ -146,7 +159,8 @@ class CrowdReport:
         """The largest share of people at risk of the three; hidden shares count as the largest they may be."""
         told = [People(**part) for part in self._counts()]
         return max(
-            (one.smallest / one.of if one.hidden else one.share for one in told if one.of), default=0.0
+            (min(1.0, one.smallest / one.of) if one.hidden else one.share for one in told if one.of),
+            default=math.nan,
         )
 
     def _counts(self) -> list[dict[str, int]]:

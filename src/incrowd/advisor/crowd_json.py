@@ -14,7 +14,7 @@ def report_to_dict(report: CrowdReport) -> dict[str, Any]:
     return {
         "sentence": report.sentence(),
         "people": report.people,
-        "risk": report.risk,
+        "risk": None if math.isnan(report.risk) else report.risk,
         "wanted": report.wanted,
         "smallest_count_told": report.smallest,
         "threats": report.threats(),

@@ -211,6 +211,17 @@ def _smallest_by_person(people: NDArray[Any], sizes: Sizes) -> Sizes:
     return worst
 
 
+def _lines(sizes: NDArray[Any], people: int, smallest: int) -> tuple[tuple[int, People], ...]:
+    """Count the people below each line, from the largest down: each number is told next to the one above it."""
+    found: list[tuple[int, People]] = []
+    above = people
+    for size in sorted(LINES, reverse=True):
+        told = People.told(int((sizes < size).sum()), people, smallest, above=above)
+        found.append((size, told))
+        above = told.count
+    return tuple(reversed(found))
+
+
 def spread(
     sizes: Sizes,
     smallest: int,
@@ -230,9 +241,7 @@ def spread(
         adversary=adversary,
         standing=str(standing),
         people=people,
-        below=tuple(
-            (size, People(count=int((sizes < size).sum()), of=people, smallest=smallest)) for size in LINES
-        ),
+        below=_lines(sizes, people, smallest),
         quantiles=tuple(
             (share, float(np.quantile(sizes, share, method="inverted_cdf")))
             for share in SHARES
@@ -320,7 +329,7 @@ def _communities(written: _Written, sizes: Sizes, options: CrowdOptions) -> tupl
         here, members = sizes[rows], len(rows)
 
         def told(count: int, members: int = members) -> People:
-            return People(count=count, of=members, smallest=options.smallest)
+            return People.told(count, members, options.smallest)
 
         found.append(
             CommunityRisk(
@@ -361,14 +370,14 @@ def _topics(
         found.append(
             TopicRisk(
                 topic=name,
-                shown=People(count=int(shown.sum()), of=people, smallest=options.smallest),
+                shown=People.told(int(shown.sum()), people, options.smallest),
                 highest_tenth=float(np.quantile(risks[shown], 0.9)) if enough else float("nan"),
             )
         )
     if not first.any():
         missing.append("exposure: no post points to a sensitive topic")
     found.sort(key=lambda one: (-_told_share(one.shown), one.topic))
-    return tuple(found), People(count=int(first.sum()), of=people, smallest=options.smallest)
+    return tuple(found), People.told(int(first.sum()), people, options.smallest)
 
 
 def _fingerprint(crowd: Crowd) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from incrowd.advisor.search import fewest
 from incrowd.advisor.stored import remembered
 from incrowd.measures.exposure.assess import ON_TOPIC, assess_posts
 from incrowd.measures.exposure.bag_of_words import BagOfWords
-from incrowd.measures.exposure.explain import LASTING, LITTLE, PROFESSIONAL, OwnPosts
+from incrowd.measures.exposure.explain import LASTING, LITTLE, NOTHING, PROFESSIONAL, OwnPosts
 from incrowd.measures.exposure.peaks import Collector
 from incrowd.measures.exposure.scoring import Scored, people, post_periods, score
 from incrowd.measures.exposure.space import WordLists
@@ -152,7 +152,7 @@ class TopicExaminer:
 def _taken_personally(assessment: Assessment) -> Assessment:
     """Aim at a rank that says little, not at one that is only read more kindly."""
     about = assessment.assumptions
-    if about.parameters.get("looks_like") in (None, LITTLE, PROFESSIONAL):
+    if about.parameters.get("looks_like") in (None, LITTLE, NOTHING, PROFESSIONAL):
         return assessment
     strict = {**about.parameters, "looks_like": LASTING}
     return replace(assessment, assumptions=replace(about, parameters=strict))

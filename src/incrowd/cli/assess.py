@@ -69,6 +69,7 @@ def assess(
     from incrowd.advisor.assess import assess as ask
     from incrowd.advisor.spec import AdvisorOptions, Targets
     from incrowd.crowd import Crowd
+    from incrowd.errors import InputError
 
     options = AdvisorOptions(
         adversaries=tuple(adversary or ()),
@@ -82,6 +83,9 @@ def assess(
         seed=seed,
         memory=parse_memory(memory),
     )
+    for written in (html, label):
+        if written is not None and not written.parent.is_dir():  # before the work, not after it
+            raise InputError(f"{written}: there is no folder {written.parent} to write into")
     with progress_bar("reading") as progress:
         report = ask(Crowd(crowd), user, options=options, progress=progress)
     write_report(report, html, label)

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for other programs instead of text.")]
 FailAbove = Annotated[
-    float | None, typer.Option("--fail-above", help="Exit with 1 if the risk is above this value.")
+    float | None,
+    typer.Option(
+        "--fail-above", min=0, max=1, help="Exit with 1 if the risk is above this, 0 to 1, or unknown."
+    ),
 ]
 Memory = Annotated[str, typer.Option("--memory", help="Memory budget, e.g. 512MiB or 4GiB.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random step; same seed, same bytes.")]
@@ -54,8 +57,8 @@ def complain(message: str) -> None:
 
 
 def exit_for_risk(risk: float, fail_above: float | None) -> None:
-    """Exit with 1 if the risk is above the line the user drew."""
-    if fail_above is not None and risk > fail_above:
+    """Exit with 1 if the risk is above the line the user drew, or cannot be told: unknown is not safe."""
+    if fail_above is not None and not risk <= fail_above:
         raise typer.Exit(1)
 
 

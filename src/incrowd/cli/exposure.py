@@ -216,7 +216,7 @@ def rank(
     """
     from incrowd.crowd import Crowd
     from incrowd.errors import InputError
-    from incrowd.measures.exposure.assess import assess_alone, assess_topics
+    from incrowd.measures.exposure.assess import assess_alone, assess_topics, points_nowhere
     from incrowd.measures.exposure.publish import load_quantiles
     from incrowd.measures.exposure.scoring import score, summary
 
@@ -245,7 +245,8 @@ def rank(
         show_json({"assessments": [one.to_dict() for one in found]})
     else:
         _show_found(found)
-    worst = max((1 - one.value / (one.crowd_size or 1) for one in found if one.defined), default=0.0)
+    shown = (one for one in found if one.defined and not points_nowhere(one))
+    worst = max((1 - one.value / (one.crowd_size or 1) for one in shown), default=0.0)
     exit_for_risk(worst, fail_above)
 
 

@@ -59,6 +59,8 @@ def watch(
     from incrowd.crowd import Crowd
 
     opened = Crowd(crowd)
+    if follow is None:
+        opened.user(user)  # a mistyped name would be watched for ever
     chosen = None if policy is None else load_policy(policy)
     folder = state or opened.path / "watch" / _folder_name(user)
     options = AdvisorOptions(

@@ -48,7 +48,7 @@ RULES = {
     OVER_TIME: "the decision took longer than allowed",
     RARE: "too few people of the class list the value",
     TIED: "with it somebody could be tied to the answer with too high a probability",
-    JOINT: "with earlier answers somebody could be tied to it with too high a probability",
+    JOINT: "too few people list it alone for it to stay safe together with other answers, earlier or later",
     TOO_MANY: "the answer has as many values as allowed",
 }
 

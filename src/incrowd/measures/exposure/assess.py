@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from incrowd.measures.exposure.definition import Floats
-from incrowd.measures.exposure.explain import OwnPosts, evidence, impression, own_posts
+from incrowd.measures.exposure.explain import NOTHING, OwnPosts, evidence, impression, own_posts
 from incrowd.measures.exposure.publish import Quantiles
 from incrowd.measures.exposure.scoring import Scored
 from incrowd.measures.exposure.spec import ADVERSARIES, method_name
@@ -38,7 +38,12 @@ def assess_posts(
     """
     row = scored.place(user)
     found = [_assess(posts, scored, row, topic, explain) for topic in topics]
-    return sorted(found, key=lambda one: (not one.defined, one.value))
+    return sorted(found, key=lambda one: (not one.defined, points_nowhere(one), one.value))
+
+
+def points_nowhere(assessment: Assessment) -> bool:
+    """Say whether a rank is only shared with everybody who never wrote about the topic: no exposure at all."""
+    return assessment.assumptions.parameters.get("looks_like") == NOTHING
 
 
 def assess_person(crowd: Crowd, scored: Scored, user: str, topic: str) -> Assessment:
@@ -149,6 +154,8 @@ def _subject(scored: Scored, topic: str) -> str:
 
 def _meaning(scored: Scored, topic: str, rank: int, looks: str) -> str:
     people = len(scored.users)
+    if looks == NOTHING:
+        return f"To {ADVERSARIES[scored.space.name]}, nothing you wrote points to {topic}. {CARE}"
     return (
         f"To {ADVERSARIES[scored.space.name]}, you are number {rank:,} of {people:,} for {topic} "
         f"(1 is the most exposed); it looks like {looks}. {CARE}"

@@ -23,6 +23,7 @@ LITTLE_BELOW = 0.1
 BEYOND_SINGLE_WORDS = 0.25
 """For a bag of words: posts that name a single word of a topic's twenty, week after week, score 0.22. A quarter of
 the people of a made-up crowd reach that for some topic without any stake in it; few get beyond."""
+NOTHING = "nothing: no post points to it"
 LITTLE, PROFESSIONAL = "little out of the ordinary", "a professional or general interest in the whole domain"
 SINGLE_WORDS = "single words here and there"
 PASSING, LASTING = "a passing interest", "a lasting personal interest"
@@ -101,7 +102,9 @@ def _breadth(posts: OwnPosts, scored: Scored, topic: int) -> float:
 def impression(posts: OwnPosts, scored: Scored, topic: int, rank: int) -> str:
     """Say in words what an adversary would make of it: little, lasting, passing or professional."""
     strength = float(posts.similarities[:, topic].max())
-    if strength <= 0 or rank > max(1, LITTLE_BELOW * len(scored.users)):
+    if strength <= 0:
+        return NOTHING
+    if rank > max(1, LITTLE_BELOW * len(scored.users)):
         return LITTLE
     if scored.space.name == "BOW" and posts.risk(scored, topic) < BEYOND_SINGLE_WORDS:
         return SINGLE_WORDS
