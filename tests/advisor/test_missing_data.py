@@ -100,3 +100,19 @@ def test_every_silence_names_a_remedy(alex: PersonReport) -> None:
         assert one.measure
         assert one.why
         assert one.remedy
+
+
+def test_words_of_a_community_too_many_are_no_error(tmp_path: Path) -> None:
+    """Only the largest communities are assessed; the person's other words are in nobody's vocabulary there."""
+    people = [
+        (f"p{k}", place, "novel chapter verse page")
+        for k in range(12)
+        for place in ("a", "b")
+        for _ in range(3)
+    ]
+    mine = [("me", place, "novel chapter verse page") for place in ("a", "b") for _ in range(3)]
+    apart = [("me", "small", "zyzzyva quokka")]
+    options = AdvisorOptions(most_communities=2, min_posts=2, thorough=False)
+    report = assess(crowd_of([*people, *mine, *apart], tmp_path / "c"), "me", options=options)
+    sizes = [one.assessment.value for one in report.judged if one.assessment.measure == "anonymity"]
+    assert sizes == [13, 13]

@@ -48,7 +48,8 @@ class Others:
     @cached_property
     def _cut(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
         """Row, place among the used words, share q and q log2 q of every entry that can be shared."""
-        part = self.matrix[:, self.used].tocoo()
+        # Columns beyond the others' are words of the person's smaller communities; sorted, they come last.
+        part = self.matrix[:, self.used[self.used < self.matrix.shape[1]]].tocoo()
         q = part.data.astype(np.float64)
         return part.row.astype(np.int64), part.col.astype(np.int64), q, q * np.log2(q)
 
