@@ -48,7 +48,8 @@ def test_from_publishing_to_a_person_s_label(folder: Path, tmp_path: Path) -> No
     assert len(plain["assessments"]) == 2
     assert "<svg" in label.read_text()
     assert "◀ you" in run("microdata", "score", mine, "--statistics", out)
-    run("microdata", "score", mine, "--statistics", out, "--fail-above", -1, code=1)
+    run("microdata", "score", mine, "--statistics", out, "--fail-above", 0, code=1)
+    run("microdata", "score", mine, "--statistics", out, "--fail-above", -1, code=2)
     run("microdata", "score", mine, "--statistics", out, "--fail-above", 1)
 
 
