@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +11,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.belief.making import random_evidence, random_table, spelled_out, table_of, written_out
 
+from incrowd.measures.belief import crowd_belief, crowd_few, crowd_kernel
 from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.packing import CELLS, grouped, joined
 from incrowd.measures.belief.space import HIDDEN, Evidence, Space
 from incrowd.synthetic import SyntheticAttributes
+
+
+@pytest.fixture(autouse=True, scope="module", params=["compiled", "plain"])
+def kernel(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Weigh small crowds with the compiled loops, and with those for a few people."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "compiled":
+            patch.setattr(crowd_belief, "FEW_CELLS", 0)
+        yield
+
+
+def test_the_plain_loop_equals_the_compiled_one_bit_by_bit() -> None:
+    rng = np.random.default_rng(0)
+    starts = np.array([0, 3, 7, 9, 14])
+    codes = (rng.integers(0, np.diff(starts), (500, 4)) + starts[:-1]).astype(np.uint32)
+    weights, factors = rng.random(500), rng.random((6, 14)) * (rng.random((6, 14)) < 0.8)
+    plain, targets, own = np.array([1]), np.array([0, 2, 3]), np.array([HIDDEN, 0, 17, 499, HIDDEN, 3])
+    fixed = codes, weights, factors, plain, targets, own
+    compiled, few = np.zeros_like(factors), np.zeros_like(factors)
+    crowd_kernel.weigh(*fixed, compiled)
+    crowd_few.weigh(*fixed, few)
+    assert np.array_equal(compiled, few)
 
 
 def _agree(one: Belief, other: Belief, evidence: Evidence) -> None:

@@ -132,7 +132,7 @@ class _Gathering:
         from incrowd.advisor.examine_anonymity import AnonymityExaminer
 
         if self.options.asked("reader"):
-            self.quick.append(AnonymityExaminer.prepare(self.crowd, words, self.options))
+            self.quick.append(AnonymityExaminer.prepare(self.crowd, self.own, words, self.options))
         else:
             self.missing.append(silences.not_asked("anonymity"))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from incrowd.advisor.person import Own
     from incrowd.advisor.spec import AdvisorOptions
-    from incrowd.advisor.written import Community, Written
+    from incrowd.advisor.written import Written
     from incrowd.crowd import Crowd
     from incrowd.crowd.schema import Kind
 
@@ -45,7 +45,7 @@ class AnonymityExaminer:
     _known: dict[Hashable, Assessment | None] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def prepare(cls, crowd: Crowd, written: Written, options: AdvisorOptions) -> AnonymityExaminer:
+    def prepare(cls, crowd: Crowd, own: Own, written: Written, options: AdvisorOptions) -> AnonymityExaminer:
         """Size everybody's crowd once."""
         chosen = {
             name: AnonymityOptions(
@@ -53,10 +53,7 @@ class AnonymityExaminer:
             )
             for name in written.communities
         }
-        sizes = {
-            name: _sizes_without(crowd, written, written.communities[name], one)
-            for name, one in chosen.items()
-        }
+        sizes = {name: _sizes_without(crowd, own, written, name, one) for name, one in chosen.items()}
         return cls(written, chosen, sizes, crowd.data_hash)
 
     def examine(self, own: Own, *, explain: bool = True) -> Findings:
@@ -125,8 +122,9 @@ class AnonymityExaminer:
 
 
 def _sizes_without(
-    crowd: Crowd, written: Written, community: Community, options: AnonymityOptions
+    crowd: Crowd, own: Own, written: Written, name: str, options: AnonymityOptions
 ) -> NDArray[np.int64]:
+    community = written.communities[name]
     everybody = remembered(
         crowd,
         {"what": "ball sizes", **options.parameters()},
@@ -134,7 +132,7 @@ def _sizes_without(
             "sizes": ball_sizes(community.shares, radii=[options.radius], compute=written.compute)[:, 0]
         },
     )["sizes"]
-    me = community.others.within(community.shares[[community.own]], options.radius)
+    me = community.others.within(written.row(own, name), options.radius)
     return np.asarray(everybody[community.strangers] - me, np.int64)
 
 

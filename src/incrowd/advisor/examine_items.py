@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,15 @@ from scipy import sparse
 from incrowd.advisor.answer import Changes, Judged, NotAssessed, ThemeName
 from incrowd.advisor.examiner import Findings, Goal, Proposal
 from incrowd.advisor.search import NAMED, fewest
-from incrowd.measures.microdata.assess import assess_row, crowd_of_everybody, others_of
-from incrowd.measures.microdata.explain import SCORE_UNIT, crowd_meaning, found_meaning
-from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder
+from incrowd.advisor.stored import remembered
+from incrowd.measures.microdata.assess import (
+    crowd_of_everybody,
+    expected_assessment,
+    found_assessment,
+    others_of,
+)
+from incrowd.measures.microdata.explain import crowd_meaning
+from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder, SetSizes
 from incrowd.measures.microdata.spec import ADVERSARIES, Adversary
 from incrowd.measures.microdata.table import ItemTable, item_table
 from incrowd.result import Assessment
@@ -27,6 +33,9 @@ if TYPE_CHECKING:
     from incrowd.crowd import Crowd
     from incrowd.crowd.schema import Kind
 
+GUESSER = ADVERSARIES["paper"]
+"""Who picks one of those who fit."""
+
 
 @dataclass(frozen=True, eq=False)
 class ItemExaminer:
@@ -35,28 +44,30 @@ class ItemExaminer:
     measure: ClassVar[str] = "microdata"
     reads: ClassVar[Kind] = "items"
 
+    crowd: Crowd
     table: ItemTable
+    """Everybody, but only the items that the person has: nothing else matters here."""
     row: int
     adversaries: tuple[Adversary, ...]
     everybody: NDArray[np.float64] | None
     unheld: tuple[NotAssessed, ...]
     effort: Effort
-    memory: int
 
     @classmethod
     def prepare(cls, crowd: Crowd, own: Own, options: AdvisorOptions) -> ItemExaminer:
         """Read everybody's items."""
         table = item_table(crowd)
+        row = table.row_of(own.user)
         asked = [one for one in ADVERSARIES.values() if options.asked(one.name)]
         able = tuple(one for one in asked if table.has(one.matching))
         return cls(
-            table,
-            table.row_of(own.user),
+            crowd,
+            table.only_items(table.profile(row)),
+            row,
             able,
             crowd_of_everybody(table, cache=crowd.cache, memory=options.memory),
             tuple(_no_marks(one) for one in asked if one not in able),
             Effort(seed=options.seed),
-            options.memory,
         )
 
     def examine(self, own: Own, *, explain: bool = True) -> Findings:
@@ -64,46 +75,48 @@ class ItemExaminer:
         if not own.items:
             return Findings((), (_no_items(),))
         table = self._with(own.items)
-        if not explain:
-            return Findings(tuple(self._quick(table, one) for one in self._questions()), self.unheld)
-        everybody = self.everybody if table is self.table else None
-        found = assess_row(
-            table, self.row, self.adversaries, everybody=everybody, effort=self.effort, memory=self.memory
-        )
-        # The paper's score estimates for a client what is known exactly here.
-        wanted = {(one.unit, one.assumptions.adversary) for one in self._questions()}
-        kept = (one for one in found if (one.unit, one.assumptions.adversary) in wanted)
-        return Findings(tuple(replace(one, advice=()) for one in kept), self.unheld)
+        found = [self._fitting(table, who, explain) for who in self.adversaries]
+        if GUESSER in self.adversaries:
+            found.append(found_assessment(table, GUESSER, self._sizes(table), self.effort))
+        return Findings(tuple(found), self.unheld)
 
-    def _questions(self) -> list[Assessment]:
-        """Return the assessments of the person as they are: one an adversary, and how often they are found."""
-        return [one for one in self._now if one.unit != SCORE_UNIT and self._asked(one)]
-
-    def _asked(self, one: Assessment) -> bool:
-        return any(who.words == one.assumptions.adversary for who in self.adversaries)
+    def _fitting(self, table: ItemTable, who: Adversary, explain: bool) -> Assessment:
+        if explain:
+            everybody = self.everybody if table is self.table else None
+            return replace(expected_assessment(table, self.row, who, everybody), advice=())
+        value = 1 + float(others_of(table, self.row, [table.profile(self.row)], who)[0, 0])
+        meaning = crowd_meaning(value, len(table.users), who.words)
+        known = replace(self._now[who.name], evidence=(), explained=None, crowd_rank=None)
+        return replace(known, value=value, meaning=meaning)
 
     @cached_property
-    def _now(self) -> tuple[Assessment, ...]:
-        return assess_row(self.table, self.row, self.adversaries, effort=self.effort, memory=self.memory)
+    def _now(self) -> dict[str, Assessment]:
+        """The person as they are, under each adversary."""
+        return {who.name: self._fitting(self.table, who, explain=True) for who in self.adversaries}
 
-    def _quick(self, table: ItemTable, now: Assessment) -> Assessment:
-        """Measure one of the questions again, without its evidence."""
-        who = next(one for one in self.adversaries if one.words == now.assumptions.adversary)
-        known = replace(now, evidence=(), explained=None, advice=(), crowd_rank=None)
+    def _sizes(self, table: ItemTable) -> SetSizes:
+        """Return how many people would fit how often: kept, because finding it out takes compiled kernels."""
         items = table.profile(self.row)
-        if now.unit == "people":
-            value = 1 + float(others_of(table, self.row, [items], who, memory=self.memory)[0, 0])
-            return replace(known, value=value, meaning=crowd_meaning(value, len(table.users), who.words))
-        sizes = SetSizeFinder(table.matrix, who.knowledge, self.effort).find(
-            items, member=self.row, number=self.row
-        )
-        found = sizes.found
-        return replace(
-            known,
-            value=found.value,
-            interval=None if sizes.exact else (found.low, found.high),
-            meaning=found_meaning(found.value, sizes.alone.value, who.words),
-        )
+
+        def find() -> dict[str, NDArray[Any]]:
+            finder = SetSizeFinder(table.matrix, GUESSER.knowledge, self.effort)
+            found = finder.find(items, member=self.row, number=self.row)
+            return {
+                "sizes": found.sizes,
+                "probabilities": found.probabilities,
+                "rounds": np.array([] if found.rounds is None else [found.rounds], np.int64),
+            }
+
+        question = {
+            "what": "set sizes",
+            "user": self.table.users[self.row],
+            "items": table.items.gather(items.tolist()).to_list(),
+            "knowledge": GUESSER.knowledge.to_dict(),
+            "effort": asdict(self.effort),
+        }
+        kept = remembered(self.crowd, question, find)
+        rounds = int(kept["rounds"][0]) if len(kept["rounds"]) else None
+        return SetSizes(kept["sizes"], kept["probabilities"], rounds is None, rounds)
 
     def _with(self, items: frozenset[str]) -> ItemTable:
         """Return the table with the person's row reduced to some items; nobody else's changes."""
@@ -128,11 +141,19 @@ class ItemExaminer:
         now = finding.assessment
 
         def lack(count: int) -> float:
-            return goal.short(self._quick(self._with(own.items - set(rarest[:count])), now))
+            return goal.short(self._again(own.items - set(rarest[:count]), now))
 
         count = fewest(int(goal.loss * len(rarest)), lack, goal.short(finding.assessment))
         if count is not None:
             yield _drop(rarest[:count], len(rarest))
+
+    def _again(self, items: frozenset[str], now: Assessment) -> Assessment:
+        """Ask one of the questions again, about some of the items."""
+        table = self._with(items)
+        if now.unit != "people":
+            return found_assessment(table, GUESSER, self._sizes(table), self.effort)
+        who = next(one for one in self.adversaries if one.words == now.assumptions.adversary)
+        return self._fitting(table, who, explain=False)
 
 
 def _drop(items: list[str], of: int) -> Proposal:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.advisor.answer import Judged, NotAssessed, ThemeName
 from incrowd.advisor.examiner import Findings, Goal, Proposal
-from incrowd.advisor.others import Others, distances_to, widened
+from incrowd.advisor.others import SomeOthers, distances_to, widened
 from incrowd.advisor.search import alternating, fewer_posts, fewer_words, post_order
 from incrowd.advisor.stored import remembered
 from incrowd.distances import within_both
@@ -37,9 +37,9 @@ class Pair:
     """Somebody starts in one community and looks for the person in another."""
 
     options: LinkabilityOptions
-    candidates: Others
+    candidates: SomeOthers
     """Everybody else in the target community with enough posts."""
-    rivals: Others
+    rivals: SomeOthers
     """Everybody else who is in both, as they are in the source community."""
     rival_distances: NDArray[np.float64]
     """How far their two profiles are apart."""
@@ -67,7 +67,7 @@ class LinkExaminer:
         posts = own.communities
         enough = [name for name in written.communities if posts[name] >= options.min_posts]
         pairs = tuple(
-            _pair(crowd, written, source, target, options) for source, target in permutations(enough, 2)
+            _pair(crowd, own, written, source, target, options) for source, target in permutations(enough, 2)
         )
         few = tuple(_too_few(name, options.min_posts) for name in written.communities if name not in enough)
         return cls(written, pairs, options.min_posts, crowd.data_hash, few)
@@ -130,7 +130,7 @@ class LinkExaminer:
                 continue
             source, target = self._profiles(other, name, own, name)
             others = self.written.communities[name]
-            candidates = _cut(others.others, others.posts[others.strangers] >= self.min_posts)
+            candidates = _candidates(others, self.min_posts)
             distance, near = self._matching(source, target, candidates)
             assessed = pair_assessment(
                 LinkabilityOptions(source=f"{name} (other name)", target=name, min_posts=self.min_posts),
@@ -146,14 +146,12 @@ class LinkExaminer:
         return found
 
     def _profiles(self, a: Own, there: str, b: Own, here: str) -> tuple[sp.csr_matrix, sp.csr_matrix]:
-        source, target = self.written.profile(a, there), self.written.profile(b, here)
-        if source is None or target is None:
-            raise AssertionError("checked by the caller")
+        source, target = self.written.row(a, there), self.written.row(b, here)
         width = max(source.shape[1], target.shape[1])
         return widened(source, width), widened(target, width)
 
     def _matching(
-        self, source: sp.csr_matrix, target: sp.csr_matrix, candidates: Others
+        self, source: sp.csr_matrix, target: sp.csr_matrix, candidates: SomeOthers
     ) -> tuple[float, NDArray[np.bool_]]:
         distance = float(distances_to(source, target, self.written.compute)[0])
         return distance, candidates.within(source, distance)
@@ -193,7 +191,9 @@ class LinkExaminer:
         return next((p for p in self.pairs if (p.options.source, p.options.target) == wanted), None)
 
 
-def _pair(crowd: Crowd, written: Written, source: str, target: str, options: AdvisorOptions) -> Pair:
+def _pair(
+    crowd: Crowd, own: Own, written: Written, source: str, target: str, options: AdvisorOptions
+) -> Pair:
     chosen = LinkabilityOptions(
         source=source, target=target, min_posts=options.min_posts, text=options.text, memory=options.memory
     )
@@ -207,12 +207,13 @@ def _pair(crowd: Crowd, written: Written, source: str, target: str, options: Adv
 
     everybody = remembered(crowd, {"what": "matching sets", **chosen.parameters()}, measure)
     mine = x[pairs[:, 0]] == here.own
-    rivals = Others(here.shares[x[pairs[~mine, 0]]], written.vocabulary, written.compute, here.others.used)
+    places = x[pairs[~mine, 0]]
+    rivals = here.others.some(places - (places > here.own))
     distances = everybody["distances"][~mine].astype(np.float64)
-    with_me = rivals.within(there.shares[[there.own]], distances)
+    with_me = rivals.within(written.row(own, target), distances)
     return Pair(
         chosen,
-        _cut(there.others, there.posts[there.strangers] >= options.min_posts),
+        _candidates(there, options.min_posts),
         rivals,
         distances,
         np.asarray(everybody["matching"][~mine] - with_me, np.int64),
@@ -229,8 +230,9 @@ def _common(sources: NDArray[np.generic], targets: NDArray[np.generic]) -> NDArr
     return np.column_stack([a, b]).astype(np.int64).reshape(-1, 2)
 
 
-def _cut(others: Others, keep: NDArray[np.bool_]) -> Others:
-    return Others(others.matrix[keep], others.vocabulary, others.compute, others.used)
+def _candidates(community: Community, least: int) -> SomeOthers:
+    """Return everybody else with enough posts."""
+    return community.others.some(np.flatnonzero(community.posts[community.strangers] >= least))
 
 
 def _too_few(community: str, least: int) -> NotAssessed:

@@ -11,7 +11,7 @@ that the measures themselves use: the answer is theirs, to the last person.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 DOUBTFUL = 1e-6
 FEW = 8
+MOST_RECENT = 12
+"""Profiles whose distances are kept: those of a person as they are, and as they are just tried out."""
 
 Floats = NDArray[np.float64]
 
@@ -41,9 +43,14 @@ class Others:
     compute: Compute
     used: NDArray[np.int64]
     """Columns of the words the person uses, sorted."""
+    _recent: dict[int, tuple[NDArray[np.generic], Floats]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
+
+    def some(self, rows: NDArray[np.int64]) -> SomeOthers:
+        """Return some of them; whoever is compared with several parts is compared once."""
+        return SomeOthers(self, rows)
 
     @cached_property
     def _cut(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
@@ -55,36 +62,32 @@ class Others:
 
     def distances(self, profile: sp.csr_matrix) -> Floats:
         """Return the distance of each other to a profile, up to rounding."""
+        known = self._recent.get(id(profile.data))
+        if known is None:
+            # The shares are kept along, so that no others can come to lie at their place.
+            known = self._recent[id(profile.data)] = profile.data, self._distances(profile)
+            while len(self._recent) > MOST_RECENT:
+                self._recent.pop(next(iter(self._recent)))
+        return known[1]
+
+    def _distances(self, profile: sp.csr_matrix) -> Floats:
         p = np.zeros(len(self.used))
         place = np.searchsorted(self.used, profile.indices)
         inside = place < len(self.used)
         inside[inside] = self.used[place[inside]] == profile.indices[inside]
         p[place[inside]] = profile.data[inside]
         row, column, q, q_log_q = self._cut
+        p_log_p = p * np.log2(np.where(p > 0, p, 1.0))
         shared = p[column]
-        kept = np.flatnonzero(shared)
-        p, q = shared[kept], q[kept]
-        terms = (p + q) * np.log2(p + q) - p * np.log2(p) - q_log_q[kept]
-        alike = np.bincount(row[kept], weights=terms, minlength=len(self)) / 2
+        both = shared + q
+        terms = both * np.log2(both) - p_log_p[column] - q_log_q
+        terms *= shared > 0
+        alike = np.bincount(row, weights=terms, minlength=len(self)) / 2
         return np.asarray(np.sqrt(np.maximum(1.0 - alike, 0.0)))
 
     def within(self, profile: sp.csr_matrix, limit: float | Floats) -> NDArray[np.bool_]:
         """Say who is at most `limit` away (one number, or one for each), as the measures would."""
-        distances = self.distances(profile)
-        limits = np.broadcast_to(np.asarray(limit, np.float64), distances.shape)
-        inside = distances <= limits
-        # Near 0 the square root blows rounding up, so the doubt is judged by the squares, too.
-        near = np.abs(distances**2 - limits**2) <= DOUBTFUL * np.maximum(limits, DOUBTFUL)
-        doubtful = np.flatnonzero(near)
-        if doubtful.size:
-            exact = self._exact(profile, doubtful)
-            inside[doubtful] = rounded(exact) <= rounded(limits[doubtful])
-        return np.asarray(inside)
-
-    def _exact(self, profile: sp.csr_matrix, rows: NDArray[np.int64]) -> Floats:
-        others = self.matrix[rows]
-        width = max(others.shape[1], profile.shape[1])
-        return distances_to(widened(profile, width), widened(others, width), self.compute)
+        return self.some(np.arange(len(self))).within(profile, limit)
 
     def row(self, counts: Any, columns: NDArray[np.int64]) -> sp.csr_matrix:
         """Return the shares of a profile given by word counts at some columns; columns may lie beyond ours."""
@@ -96,6 +99,35 @@ class Others:
         data, at = counts[kept][order] / counts.sum(), columns[kept][order]
         width = max(self.matrix.shape[1], int(at.max(initial=-1)) + 1)
         return sp.csr_matrix((data, at, [0, len(at)]), shape=(1, width))
+
+
+@dataclass(frozen=True, eq=False)
+class SomeOthers:
+    """Some of the others."""
+
+    of: Others
+    rows: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def within(self, profile: sp.csr_matrix, limit: float | Floats) -> NDArray[np.bool_]:
+        """Say who is at most `limit` away (one number, or one for each), as the measures would."""
+        distances = self.of.distances(profile)[self.rows]
+        limits = np.broadcast_to(np.asarray(limit, np.float64), distances.shape)
+        inside = distances <= limits
+        # Near 0 the square root blows rounding up, so the doubt is judged by the squares, too.
+        near = np.abs(distances**2 - limits**2) <= DOUBTFUL * np.maximum(limits, DOUBTFUL)
+        doubtful = np.flatnonzero(near)
+        if doubtful.size:
+            exact = self._exact(profile, doubtful)
+            inside[doubtful] = rounded(exact) <= rounded(limits[doubtful])
+        return np.asarray(inside)
+
+    def _exact(self, profile: sp.csr_matrix, rows: NDArray[np.int64]) -> Floats:
+        others = self.of.matrix[self.rows[rows]]
+        width = max(others.shape[1], profile.shape[1])
+        return distances_to(widened(profile, width), widened(others, width), self.of.compute)
 
 
 def distances_to(profile: sp.csr_matrix, others: sp.csr_matrix, compute: Compute) -> Floats:

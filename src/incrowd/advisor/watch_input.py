@@ -155,8 +155,7 @@ class CrowdFolder:
         """
         import polars as pl
 
-        from incrowd.crowd.manifest import load
-        from incrowd.crowd.parts import PARTS_FOLDER
+        from incrowd.crowd.manifest import PARTS_FOLDER, load
 
         if load(self.crowd.path).data_hash == self.crowd.data_hash:
             return None

@@ -86,6 +86,13 @@ class Written:
             self._profiles[key] = row
         return self._profiles[key]
 
+    def row(self, own: Own, community: str) -> sp.csr_matrix:
+        """Return the person's shares where they are known to have words."""
+        profile = self.profile(own, community)
+        if profile is None:
+            raise AssertionError("checked by the caller")
+        return profile
+
 
 def written(
     crowd: Crowd, own: Own, options: AdvisorOptions, progress: Progress | None = None

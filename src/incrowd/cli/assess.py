@@ -100,6 +100,8 @@ def assess(
 
 def write_report(report: PersonReport, html: Path | None, label: Path | None = None) -> None:
     """Write the page and the picture that were asked for."""
+    if html is None and label is None:
+        return
     from incrowd.report.advice import person_label, person_report_page
     from incrowd.report.page import write
 

@@ -22,13 +22,12 @@ import duckdb
 from incrowd.crowd import database
 from incrowd.crowd.budget import Budget
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.manifest import Manifest, SourceRecord, load, save
+from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, Manifest, SourceRecord, load, save
 from incrowd.crowd.merge import Merger
-from incrowd.crowd.parts import PARTS_FOLDER
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.schema import KINDS
 from incrowd.crowd.sources import Source
-from incrowd.crowd.staging import DONE_NAME, STAGING_FOLDER, Staged, Stager
+from incrowd.crowd.staging import DONE_NAME, Staged, Stager
 from incrowd.errors import CrowdError, InputError
 
 SPILL_NAME = "spill"

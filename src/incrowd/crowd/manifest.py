@@ -14,6 +14,8 @@ from incrowd.crowd.kinds import KINDS
 from incrowd.errors import CrowdDamaged, CrowdError
 
 MANIFEST_NAME = "manifest.json"
+PARTS_FOLDER = "parts"
+STAGING_FOLDER = "staging"
 FORMAT = "incrowd crowd"
 SCHEMA_VERSION = 1
 TABLES = (*KINDS, "quarantine")

@@ -24,11 +24,11 @@ import pyarrow as pa
 from incrowd.crowd.arrange import PLACE_BITS, Numbers, Places, arrange
 from incrowd.crowd.database import parquet_sql, stream
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.manifest import Part, Table
-from incrowd.crowd.parts import PARTS_FOLDER, parquet_sink, write_parts
+from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, Part, Table
+from incrowd.crowd.parts import parquet_sink, write_parts
 from incrowd.crowd.rowhash import HASHES, halves, hashed_schema, identity_sql
 from incrowd.crowd.schema import COLUMNS, Kind, Reason
-from incrowd.crowd.staging import STAGING_FOLDER, Staged
+from incrowd.crowd.staging import Staged
 
 MOST_RUNS = 8
 """A table of this many sorted runs is rewritten as one by the next import."""

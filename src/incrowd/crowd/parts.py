@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.manifest import Part
+from incrowd.crowd.manifest import PARTS_FOLDER, Part
 
-PARTS_FOLDER = "parts"
 ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 8 * 2**20
 PART_BYTES = 2**30

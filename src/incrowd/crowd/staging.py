@@ -27,7 +27,6 @@ from incrowd.crowd.schema import Kind
 from incrowd.crowd.sources import Source, described
 from incrowd.crowd.validate import Checked, check
 
-STAGING_FOLDER = "staging"
 ROWS_NAME = "rows.parquet"
 REJECTS_NAME = "rejects.parquet"
 DONE_NAME = "done.json"

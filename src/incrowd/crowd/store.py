@@ -12,24 +12,23 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import duckdb
 import polars as pl
 
-from incrowd.crowd import database, manifest, pseudonyms
+from incrowd.crowd import manifest, pseudonyms
 from incrowd.crowd.budget import Budget
 from incrowd.crowd.disk import PRIVATE_FOLDER, Disk
-from incrowd.crowd.frames import frame_source
-from incrowd.crowd.ingest import Import, ImportReport, Progress
 from incrowd.crowd.lock import LOCK_NAME, import_lock
-from incrowd.crowd.parts import PARTS_FOLDER
-from incrowd.crowd.readers.base import ReadOptions
+from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
-from incrowd.crowd.sources import Paths, Source, open_files
-from incrowd.crowd.staging import STAGING_FOLDER
 from incrowd.errors import CrowdDamaged, CrowdError, NotInCrowd
 
 if TYPE_CHECKING:
+    # What imports and databases need is loaded by those who import or query: reading a crowd is quicker to start.
+    import duckdb
+
     from incrowd.crowd.info import CrowdInfo
+    from incrowd.crowd.ingest import ImportReport, Progress
+    from incrowd.crowd.sources import Paths, Source
 
 CACHE_FOLDER = "cache"
 FOLDERS = (PARTS_FOLDER, STAGING_FOLDER, CACHE_FOLDER)
@@ -87,6 +86,8 @@ class Crowd:
         `columns` maps our names to the frame's, e.g. ``{"user": "author"}``. Without a `path` the crowd lives
         in a temporary folder as long as the returned object.
         """
+        from incrowd.crowd.frames import frame_source
+
         source = frame_source(frame, kind, columns)
         disk = Disk(durable=path is not None)
         folder = Path(path) if path is not None else Path(tempfile.mkdtemp(prefix="incrowd-"))
@@ -126,6 +127,9 @@ class Crowd:
         progress: Progress | None = None,
     ) -> ImportReport:
         """Import files, all or nothing; what the crowd has already is not added again."""
+        from incrowd.crowd.readers.base import ReadOptions
+        from incrowd.crowd.sources import open_files
+
         options = ReadOptions(
             kind=kind, columns=columns or {}, community=community, user=user, keep_complete=keep_complete
         )
@@ -140,12 +144,16 @@ class Crowd:
         memory: int = DEFAULT_MEMORY,
     ) -> ImportReport:
         """Import a data frame; see :meth:`from_frame`."""
+        from incrowd.crowd.frames import frame_source
+
         source = frame_source(frame, kind, columns)
         return self._import(lambda: [source], memory, wait=False, progress=None)
 
     def _import(
         self, find: Callable[[], Sequence[Source]], memory: int, wait: bool, progress: Progress | None
     ) -> ImportReport:
+        from incrowd.crowd.ingest import Import
+
         with import_lock(self.path, wait=wait):
             # Another process may have imported since this object was opened.
             self._manifest = manifest.load(self.path)
@@ -258,6 +266,8 @@ class Crowd:
 
     def connect(self, memory: int = DEFAULT_MEMORY) -> duckdb.DuckDBPyConnection:
         """Return a DuckDB connection with views `posts`, `items`, `attributes` and `quarantine`."""
+        from incrowd.crowd import database
+
         connection = database.connect(memory, self.cache / "spill")
         for table in _TABLES:
             connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {self.source_sql(table)}")
@@ -291,10 +301,12 @@ class Crowd:
 
     def source_sql(self, table: str, extra: tuple[str, ...] = ()) -> str:
         """Return SQL for a table's rows, with `extra` columns of the store's own."""
+        from incrowd.crowd.database import parquet_sql
+
         paths, columns = self._part_paths(table), _TABLES[table]
         if paths:
             names = ", ".join(f'"{name}"' for name in (*columns, *extra))
-            return f"(SELECT {names} FROM {database.parquet_sql(paths)})"
+            return f"(SELECT {names} FROM {parquet_sql(paths)})"
         empty = [f'NULL::{_SQL_TYPES[dtype]} AS "{name}"' for name, dtype in columns.items()]
         return f"(SELECT {', '.join([*empty, *(f'0 AS {name}' for name in extra)])} LIMIT 0)"
 

@@ -26,6 +26,8 @@ BLOCK_BYTES = 2**24
 """Working memory of one thread."""
 WORTH_PACKING = 16
 """From so many people on, joining columns first saves time."""
+FEW_CELLS = 4_000_000
+"""People times rows times columns up to which plain NumPy is quick enough."""
 Block = Callable[[slice], None]
 
 
@@ -94,7 +96,8 @@ class CrowdBelief:
         places = sorted(set(evidence.informative) - set(targets))
         # What an attribute that is smoothed away says is the same for every row.
         plain = [place for place in places if self.smoothing[place] < 1]
-        if len(evidence) >= WORTH_PACKING and self._few(targets):
+        many = len(evidence) >= WORTH_PACKING and len(evidence) * self.codes.size > FEW_CELLS
+        if many and self._few(targets):
             found = self._tallied(plain, targets, evidence)
         else:
             found = self._weighed(plain, targets, evidence)
@@ -132,11 +135,10 @@ class CrowdBelief:
 
     def _weighed(self, plain: Sequence[int], targets: Sequence[int], evidence: Evidence) -> list[Floats]:
         """Add rows up target by target: for many targets, or few people."""
-        from incrowd.measures.belief.crowd_kernel import weigh
-
         look, together, alone = self._packing(plain, targets, len(evidence))
         found = [np.empty((len(evidence), self.space.sizes[place])) for place in targets]
         own = self._own_rows(evidence)
+        weigh = _weigher(len(evidence) * look.codes.size)
 
         def block(part: slice) -> None:
             factors = look.factors(self._parts(evidence.people(part)))
@@ -237,6 +239,15 @@ class CrowdBelief:
         weights = self.weights.copy()
         weights[own] = 0.0
         return weights
+
+
+def _weigher(cells: int) -> Callable[..., None]:
+    """Return the compiled loop, or for small jobs its twin that needs no second to start; the same to the last bit."""
+    if cells <= FEW_CELLS:
+        from incrowd.measures.belief.crowd_few import weigh
+    else:
+        from incrowd.measures.belief.crowd_kernel import weigh
+    return weigh
 
 
 def _merged(columns: list[Ints], space: Space, weights: Floats) -> tuple[NDArray[np.uint32], Floats]:

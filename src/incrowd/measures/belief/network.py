@@ -12,8 +12,6 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from incrowd.measures.belief.elimination import PEOPLE, Factor, eliminate
 from incrowd.measures.belief.engine import normalised
@@ -190,6 +188,9 @@ def _gain(counts: Floats) -> float:
 
 def _best_tree(table: AttributeTable) -> list[int | None]:
     """Return each attribute's parent in the tree that predicts left-out people best; None for roots."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
+
     many = len(table.space.attributes)
     gain = np.zeros((many, many))
     for one in range(many):

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from incrowd.measures.microdata import explain
-from incrowd.measures.microdata.adversaries import others_against, rarest_first
-from incrowd.measures.microdata.anonymity_set import Marks, expected_others
+from incrowd.measures.microdata.adversaries import others_against
+from incrowd.measures.microdata.anonymity_set import Marks
 from incrowd.measures.microdata.definition import Floats, known_sizes
-from incrowd.measures.microdata.evaluation import score_table
+from incrowd.measures.microdata.few import few_others, few_rarest_first
 from incrowd.measures.microdata.overlaps import Progress, work
-from incrowd.measures.microdata.set_sizes import Effort, Estimate, SetSizeFinder
+from incrowd.measures.microdata.set_sizes import Effort, Estimate, SetSizeFinder, SetSizes
 from incrowd.measures.microdata.spec import (
     ADVERSARIES,
     Adversary,
@@ -60,7 +60,7 @@ def assess_person(
     row = table.row_of(crowd.user(user))
     asked = _asked(adversaries, table)
     everybody = crowd_of_everybody(table, cache=crowd.cache, memory=memory, progress=progress)
-    return assess_row(table, row, asked, everybody=everybody, effort=effort, memory=memory)
+    return assess_row(table, row, asked, everybody=everybody, effort=effort)
 
 
 def assess_row(
@@ -70,15 +70,15 @@ def assess_row(
     *,
     everybody: Floats | None = None,
     effort: Effort | None = None,
-    memory: int = 2**30,
 ) -> tuple[Assessment, ...]:
     """Assess one row. `everybody`: all people's others under the paper's adversary, for the rank."""
     require_people(table)
-    found = [
-        _expected(table, row, one, everybody if one == ADVERSARIES["paper"] else None, memory)
-        for one in adversaries
-    ]
-    return (*found, _scored(table, row), _found(table, row, ADVERSARIES["paper"], effort or Effort()))
+    expected = [expected_assessment(table, row, one, everybody) for one in adversaries]
+    who, effort = ADVERSARIES["paper"], effort or Effort()
+    sizes = SetSizeFinder(table.matrix, who.knowledge, effort).find(
+        table.profile(row), member=row, number=row
+    )
+    return (*expected, _scored(table, row), found_assessment(table, who, sizes, effort))
 
 
 def _asked(names: Iterable[str] | None, table: ItemTable) -> list[Adversary]:
@@ -87,16 +87,21 @@ def _asked(names: Iterable[str] | None, table: ItemTable) -> list[Adversary]:
     return [one for one in ADVERSARIES.values() if table.has(one.matching)]
 
 
-def _expected(
-    table: ItemTable, row: int, who: Adversary, everybody: Floats | None, memory: int
+def expected_assessment(
+    table: ItemTable, row: int, who: Adversary, everybody: Floats | None = None
 ) -> Assessment:
+    """Return how many people fit on average what somebody knows of one row's items.
+
+    `everybody`: all people's others under the paper's adversary, for the rank.
+    """
+    everybody = everybody if who == ADVERSARIES["paper"] else None
     items, people = table.profile(row), table.matrix.shape[0]
     rarest = items[np.argsort(table.popularity[items], kind="stable")]
     drops = [count for count in DROP if count <= len(items) // 2]
     sizes, weights = known_sizes(len(items), who.knowledge)
     asked = [who.knowledge, *(_knowing(int(size), who.knowledge.wrong) for size in sizes)]
     # One pass over the crowd answers for the profile, for every amount known, and for every what-if.
-    others = others_of(table, row, [items, *(rarest[count:] for count in drops)], who, asked, memory=memory)
+    others = others_of(table, row, [items, *(rarest[count:] for count in drops)], who, asked)
     value = 1 + float(others[0, 0])
     return Assessment(
         measure=MEASURE,
@@ -137,8 +142,6 @@ def others_of(
     variants: Sequence[NDArray[np.int32]],
     who: Adversary,
     knowledge: Sequence[Knowledge] | None = None,
-    *,
-    memory: int = 2**30,
 ) -> Floats:
     """Return the exact number of others who would fit if the person had these items only.
 
@@ -151,17 +154,18 @@ def others_of(
     ones = np.ones(len(columns), dtype=np.int8)
     profiles = sparse.csr_matrix((ones, columns, starts), shape=(len(variants), table.matrix.shape[1]))
     if who.rarest_first:
-        return np.array([rarest_first(profiles, table.matrix, one) for one in asked])
+        return few_rarest_first(profiles, table.matrix, asked)
     marks, within = table.marks(who.matching)
     if marks is None:
-        return expected_others(profiles, table.matrix, asked, memory=memory)
+        return few_others(profiles, table.matrix, asked)
     own = table.matrix.indptr[row] + np.searchsorted(table.profile(row), columns)
-    known = Marks(marks[:, own], marks, within)
-    return expected_others(profiles, table.matrix, asked, marks=known, memory=memory)
+    return few_others(profiles, table.matrix, asked, Marks(marks[:, own], marks, within))
 
 
 def _scored(table: ItemTable, row: int) -> Assessment:
     """The paper's score of a member, with exact counts: the group, its size, the rank."""
+    from incrowd.measures.microdata.evaluation import score_table
+
     spec, people = ScoreSpec(), table.matrix.shape[0]
     scored = score_table(table, spec)
     value, groups = float(scored.scores[row]), scored.groups
@@ -191,11 +195,9 @@ def _scored(table: ItemTable, row: int) -> Assessment:
     )
 
 
-def _found(table: ItemTable, row: int, who: Adversary, effort: Effort) -> Assessment:
+def found_assessment(table: ItemTable, who: Adversary, sizes: SetSizes, effort: Effort) -> Assessment:
+    """Return how often one guess among those who fit would be right."""
     people = table.matrix.shape[0]
-    sizes = SetSizeFinder(table.matrix, who.knowledge, effort).find(
-        table.profile(row), member=row, number=row
-    )
     found, alone = sizes.found, sizes.alone
     assumptions = _assumptions(table, who, seed=None if sizes.exact else effort.seed, rounds=sizes.rounds)
     return Assessment(

@@ -59,6 +59,18 @@ class ItemTable:
         start, stop = self.matrix.indptr[row : row + 2]
         return np.asarray(self.matrix.indices[start:stop], dtype=np.int32)
 
+    def only_items(self, columns: NDArray[np.int32]) -> ItemTable:
+        """Return the same people with some of the items: enough for questions about somebody who has no others."""
+        keep = np.zeros(self.matrix.shape[1], bool)
+        keep[columns] = True
+        number = np.cumsum(keep, dtype=np.int32) - 1
+        kept = keep[self.matrix.indices]
+        starts = np.concatenate([[0], np.cumsum(kept)])[self.matrix.indptr]
+        parts = (self.matrix.data[kept], number[self.matrix.indices[kept]], starts)
+        matrix = sparse.csr_matrix(parts, shape=(self.matrix.shape[0], int(keep.sum())))
+        items = self.items.gather(np.flatnonzero(keep).tolist())
+        return ItemTable(matrix, self.users, items, self.ratings[kept], self.days[kept], self.data_hash)
+
     def marks(self, matching: Matching) -> tuple[NDArray[np.float32] | None, tuple[float, ...]]:
         """Return what has to agree besides the item, and how closely; None if nothing has to."""
         wanted = [(self.ratings, matching.rating_within), (self.days, matching.days_within)]
