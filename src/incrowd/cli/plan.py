@@ -46,7 +46,7 @@ def _understood(words: list[str]) -> tuple[str, dict[str, Any]]:
     """Let the command itself read its words, so that a mistake shows now and not in an hour."""
     from typer.main import get_command
 
-    from incrowd.cli.app import app
+    from incrowd.cli import app
     from incrowd.errors import InputError
 
     found: Any = get_command(app)

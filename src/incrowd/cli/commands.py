@@ -4,37 +4,56 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from incrowd.cli.anonymity import anonymity
-from incrowd.cli.assess import assess
-from incrowd.cli.belief import app as belief
 from incrowd.cli.console import complain
-from incrowd.cli.count import count
-from incrowd.cli.crowd_report import crowd_report
-from incrowd.cli.demo import demo
-from incrowd.cli.draft import draft
-from incrowd.cli.exposure import app as exposure
-from incrowd.cli.gateway import app as gateway
-from incrowd.cli.info import info
-from incrowd.cli.ingest import ingest
-from incrowd.cli.linkability import linkability
-from incrowd.cli.microdata import app as microdata
-from incrowd.cli.plan import plan
-from incrowd.cli.release import app as release
-from incrowd.cli.serve import serve
-from incrowd.cli.study import app as study
-from incrowd.cli.watch import watch
 
-app = typer.Typer(
-    name="incrowd",
-    help="How well do you hide in the crowd? Everything runs on this machine; nothing is sent anywhere.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMMANDS = (
+    "demo",
+    "ingest",
+    "info",
+    "plan",
+    "count",
+    "anonymity",
+    "linkability",
+    "assess",
+    "draft",
+    "watch",
+    "crowd-report",
+    "microdata",
+    "belief",
+    "release",
+    "gateway",
+    "exposure",
+    "study",
+    "serve",
 )
+"""In the order of the help; each is a file of this folder."""
+SETTINGS: dict[str, dict[str, Any]] = {"plan": {"allow_extra_args": True, "ignore_unknown_options": True}}
+
+
+def build(names: Sequence[str] = COMMANDS) -> typer.Typer:
+    """Put some of the commands together; reading the options of all of them takes longer than most answers."""
+    app = typer.Typer(
+        name="incrowd",
+        help="How well do you hide in the crowd? Everything runs on this machine; nothing is sent anywhere.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for name in names:
+        file = name.replace("-", "_")
+        module = import_module(f"incrowd.cli.{file}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(context_settings=SETTINGS.get(name))(getattr(module, file))
+    return app
 
 
 def _version(wanted: bool) -> None:
@@ -45,7 +64,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -54,30 +72,11 @@ def _root(
     """Measure how well a person hides in a crowd, and what would help."""
 
 
-app.command()(demo)
-app.command()(ingest)
-app.command()(info)
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(plan)
-app.command()(count)
-app.command()(anonymity)
-app.command()(linkability)
-app.command()(assess)
-app.command()(draft)
-app.command()(watch)
-app.command()(crowd_report)
-app.add_typer(microdata, name="microdata")
-app.add_typer(belief, name="belief")
-app.add_typer(release, name="release")
-app.add_typer(gateway, name="gateway")
-app.add_typer(exposure, name="exposure")
-app.add_typer(study, name="study")
-app.command()(serve)
-
-
 def main() -> None:
     """Run the command line; a user's mistake becomes a message, never a traceback."""
+    asked = sys.argv[1:2]
     try:
-        app()
+        build(asked if asked and asked[0] in COMMANDS else COMMANDS)()
     except KeyboardInterrupt:
         complain("interrupted; nothing half-written was kept")
         sys.exit(130)
