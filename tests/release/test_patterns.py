@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from tests.release.cases import answers, random_answer
 
 from incrowd.errors import BudgetExceeded, InputError
-from incrowd.measures.release import Budget, HolderIndex, Method, PatternCounts, measure_q
+from incrowd.measures.release import Budget, HolderIndex, Method, PatternCounts, measure_q, reductions
+from incrowd.measures.release.clock import Deadline
 from incrowd.measures.release.measurement import decimal
-from incrowd.measures.release.modular import combine, primes, primes_for
-from incrowd.measures.release.reductions import absorb, connected, holders_contained, parts
+from incrowd.measures.release.modular import combine, primes_for
+from incrowd.measures.release.reductions import absorb, connected, parts, redundant
 
 
 def as_counts(patterns):
@@ -138,13 +139,18 @@ def test_parts_share_no_user_and_are_connected(answer):
     assert all(connected(part).max() == 0 for part in found)
 
 
-def test_containment_table_by_hand():
-    patterns = PatternCounts.from_holders({"a": [1, 2], "b": [1, 2, 3], "c": [3]})
-    assert holders_contained(patterns).tolist() == [
-        [True, True, False],
-        [False, True, False],
-        [False, True, True],
-    ]
+def test_absorbed_values_by_hand():
+    patterns = PatternCounts.from_holders({"a": [1, 2], "b": [1, 2, 3], "c": [3], "d": [1, 2]})
+    assert redundant(patterns).tolist() == [False, True, False, True]
+
+
+def test_many_values_are_absorbed_a_few_at_a_time(monkeypatch, rng):
+    users = {value: [rng.randrange(30) for _ in range(1 + value % 4)] for value in range(150)}
+    patterns = PatternCounts.from_holders(users)
+    at_once = redundant(patterns)
+    monkeypatch.setattr(reductions, "SIDE_BY_SIDE", 1)
+    assert 20 < at_once.sum() < 140
+    assert redundant(patterns).tolist() == at_once.tolist()
 
 
 def test_relabelling_users_and_values_changes_nothing(rng):
@@ -173,7 +179,10 @@ def test_integers_longer_than_python_prints_are_written_out():
 def test_remainders_modulo_primes_give_the_integer_back(rng):
     for bits in (1, 26, 27, 28, 200, 1000):
         number = rng.getrandbits(bits)
-        moduli = primes_for(2**bits)
+        moduli = primes_for(bits)
         residues = np.array([[number % p] for p in moduli], dtype=np.uint64)
-        assert combine(residues, moduli) == [number]
-    assert all(p < 2**27 and all(p % d for d in range(3, 11600, 2)) for p in primes(5))
+        assert combine(residues, moduli, Deadline(60)) == [number]
+        assert combine(residues, moduli, Deadline(0)) is None
+    many = primes_for(400_000)
+    assert len(set(many)) == len(many) > 400_000 // 27
+    assert all(p < 2**27 and all(p % d for d in range(2, 11600)) for p in many[:5] + many[-5:])

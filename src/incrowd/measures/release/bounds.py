@@ -9,12 +9,16 @@ is at least `p_min`, the older certificate, and no withholding of values can low
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.measures.release.clock import Deadline
 from incrowd.measures.release.patterns import PatternCounts
+
+COMPARISONS, LOADED_COMPARISONS = 10**6, 20_000
+"""Patterns squared times values up to which the readable version is quick enough; fewer if the compiler is loaded."""
 
 
 def least_common(patterns: PatternCounts) -> int:
@@ -51,7 +55,8 @@ def local_bound(patterns: PatternCounts, deadline: Deadline | None = None) -> in
     if single > 0:
         # Somebody lists only the value with the smallest p_i, and their local count is p_i.
         return single
-    if len(patterns.weights) <= 256:
+    limit = LOADED_COMPARISONS if "numba" in sys.modules else COMPARISONS
+    if len(patterns.weights) ** 2 * len(patterns.values) <= limit:
         counts = local_counts(patterns)
         return int(counts[counts >= 0].min())
     from incrowd.measures.release.local import compile_local, smallest_local_count

@@ -11,12 +11,22 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
+FINISH_SECONDS = 0.02
+"""Kept back from a budget to stop in time and put the result together; at most a quarter of it."""
+
 
 class Deadline:
     """The moment by which the solver has to stop."""
 
     def __init__(self, seconds: float) -> None:
         self._end = monotonic() + seconds
+        self.set_aside = 0.0
+        """Seconds that did not count."""
+
+    @classmethod
+    def within(cls, budget: float) -> Deadline:
+        """Return a moment early enough for the result to be ready when the budget ends."""
+        return cls(budget - min(budget / 4, FINISH_SECONDS))
 
     @property
     def left(self) -> float:
@@ -33,17 +43,19 @@ class Deadline:
         """Leave out what happens inside: compiling code on its first use is not the question's fault."""
         before = monotonic()
         yield
-        self._end += monotonic() - before
+        taken = monotonic() - before
+        self._end += taken
+        self.set_aside += taken
 
     @contextmanager
-    def watch(self, expected: float, share: float = 1.0) -> Iterator[NDArray[np.int64]]:
-        """Yield a flag that is raised when `share` of the time left has passed.
+    def watch(self, expected: float, share: float = 1.0, early: float = 0.0) -> Iterator[NDArray[np.int64]]:
+        """Yield a flag that is raised when `share` of the time left has passed, or so many seconds before.
 
         Kernels run without Python's lock, so the timer's thread gets its turn. A kernel expected to need a
-        small part of the time gets no timer.
+        small part of the time gets no timer. `early` is the longest that a kernel goes without a look.
         """
         stop = np.zeros(1, dtype=np.int64)
-        allowed = self.left * share
+        allowed = max(0.0, self.left * share - early)
         if expected < allowed / 50 or allowed == inf:
             yield stop
             return

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 
 import numpy as np
@@ -34,8 +34,12 @@ PRODUCT_PATTERNS, PRODUCT_COMPARISONS = 24, 50_000
 """Limits of multiplying out in plain Python: a few milliseconds, less than loading the compiler takes."""
 LOADED_COMPARISONS = 1_000
 """The same limit once the compiler is loaded anyway."""
-PLAN_SECONDS = 0.6e-6
-"""What planning a sweep takes a cell of the table, patterns by values; a rough figure."""
+CALL_SECONDS = 20e-6
+"""What a step of the sweep takes besides, for each prime."""
+PASS_SECONDS = 20e-9
+"""What going once over the sweep's table takes a cell, without a look at the clock."""
+NODES_A_SECOND = 2e6
+"""Nodes of a diagram to make room for, so that this takes a fifth of the time that is left at most."""
 SHORT_STEPS = 20_000
 """Of a search that is tried before anything slow: a few milliseconds."""
 WIDEST = 16
@@ -59,6 +63,8 @@ class Part:
     """A connected part of a response, with what the solvers need to know of it."""
 
     patterns: PatternCounts
+    _plan: list[Plan | None] = field(default_factory=list)
+    """The order of the sweep, once it has been looked for."""
 
     @cached_property
     def masks(self) -> list[int]:
@@ -71,34 +77,30 @@ class Part:
         return len(self.patterns.values)
 
     @cached_property
-    def bound(self) -> int:
-        """At least as large as the number of minimal groups: a choice of one holder a value, or of at most
-        one user a pattern, determines the group.
+    def bits(self) -> int:
+        """Enough for the number of minimal groups: a choice of one holder a value, or of at most one user a
+        pattern, determines the group.
         """
-        supports: list[int] = self.patterns.supports.tolist()
-        weights: list[int] = self.patterns.weights.tolist()
-        return min(math.prod(supports), math.prod(weight + 1 for weight in weights))
+        by_value = np.log2(self.patterns.supports).sum()
+        by_pattern = np.log2(self.patterns.weights + 1.0).sum()
+        return int(min(by_value, by_pattern) * (1 + 1e-9)) + 2  # rounding of the logarithms has room
 
     @cached_property
     def lanes(self) -> int:
         """How many primes the compiled solvers count modulo, in whole batches."""
-        return 4 * (self.bound.bit_length() // 104 + 1)
+        return 4 * (self.bits // 104 + 1)
 
-    @cached_property
-    def plan(self) -> Plan | None:
-        """An order for the frontier sweep and the diagram; None if too many values would be open."""
-        starts = 6 if len(self.masks) <= 100 else 2
-        return plan(self.masks, self.values, WIDEST, starts)
-
-    @cached_property
-    def plan_seconds(self) -> float:
-        """What finding the order is expected to take, if it is not known yet."""
-        return PLAN_SECONDS * self.patterns.cells
+    @property
+    def joining_seconds(self) -> float:
+        """What making integers of the counts modulo primes is expected to take."""
+        return (len(self.masks) + 50) * self.lanes * (80e-9 + 2e-9 * self.lanes)
 
     def planned(self, deadline: Deadline) -> Plan | None:
-        """Return the order for a sweep if there is one and time to look for it."""
-        known = "plan" in self.__dict__
-        return self.plan if known or self.plan_seconds < deadline.left / 2 else None
+        """Return an order for the sweep and the diagram; None if too many values would be open, or no time."""
+        if not self._plan:
+            starts, half = 6 if len(self.masks) <= 100 else 2, deadline.left / 2
+            self._plan.append(plan(self.masks, self.values, WIDEST, starts, lambda: deadline.left < half))
+        return self._plan[0]
 
     @property
     def sum_seconds(self) -> float:
@@ -106,10 +108,9 @@ class Part:
         k = self.values
         return 3.0**k * (k * k / 6 + 12) * self.lanes * SECONDS_PER_STEP if k <= 20 else math.inf
 
-    @property
-    def sweep_seconds(self) -> float:
+    def sweep_seconds(self, plan: Plan) -> float:
         """What the frontier sweep is expected to take."""
-        return 4 * self.plan.cost * self.lanes * SECONDS_PER_STEP if self.plan else math.inf
+        return self.lanes * (4 * plan.cost * SECONDS_PER_STEP + len(plan.steps) * CALL_SECONDS)
 
 
 def count_groups(part: Part, deadline: Deadline, memory: int, *, persist: bool = True) -> Count | None:
@@ -128,7 +129,8 @@ def _worth_trying(part: Part, deadline: Deadline, persist: bool) -> Iterator[str
     yield "products"
     if part.sum_seconds > min(QUICK_SECONDS, deadline.left):
         yield "short enumeration"
-        if part.planned(deadline) and part.sweep_seconds < min(part.sum_seconds, deadline.left):
+        plan = part.planned(deadline)
+        if plan and part.sweep_seconds(plan) < min(part.sum_seconds, deadline.left):
             yield "sweep"
     if part.sum_seconds < deadline.left:
         yield "sum"
@@ -176,17 +178,18 @@ def _sum(part: Part, deadline: Deadline, memory: int) -> Count | None:
         return None
     with deadline.watch(part.sum_seconds) as stop:
         count = partial(count_by_sum, part.masks, part.patterns.weights, part.values, stop=stop)
-        return _from_residues(part, "sum", count)
+        return _from_residues(part, "sum", count, deadline)
 
 
 def _sweep(part: Part, deadline: Deadline, memory: int) -> Count | None:
     from incrowd.measures.release.frontier import CELL_BYTES, count_by_sweep
 
-    if part.plan is None or part.plan.cells * CELL_BYTES > memory:
+    plan = part.planned(deadline)
+    if plan is None or plan.cells * CELL_BYTES > memory:
         return None
-    with deadline.watch(part.sweep_seconds) as stop:
-        count = partial(count_by_sweep, part.plan, part.masks, part.patterns.weights, stop=stop)
-        return _from_residues(part, "sweep", count)
+    with deadline.watch(part.sweep_seconds(plan), early=3.0**plan.width * PASS_SECONDS) as stop:
+        count = partial(count_by_sweep, plan, part.masks, part.patterns.weights, stop=stop)
+        return _from_residues(part, "sweep", count, deadline)
 
 
 def _enumeration(part: Part, deadline: Deadline, memory: int, steps: int = 2**62) -> Count | None:
@@ -196,7 +199,7 @@ def _enumeration(part: Part, deadline: Deadline, memory: int, steps: int = 2**62
     with deadline.watch(steps * 1e-6, share=0.5) as stop:
         rows = (patterns.masks, patterns.table, patterns.weights)
         count = partial(count_by_enumeration, *rows, stop=stop, steps=steps)
-        return _from_residues(part, "enumeration", count)
+        return _from_residues(part, "enumeration", count, deadline)
 
 
 def _short_enumeration(part: Part, deadline: Deadline, memory: int) -> Count | None:
@@ -211,11 +214,10 @@ def _diagram(part: Part, deadline: Deadline, memory: int) -> Count | None:
     rows = np.array([step.pattern for step in plan.steps] if plan else range(len(part.masks)))
     table, weights = part.patterns.table[rows], part.patterns.weights[rows]
     for nodes in (2**14, 2**18, 2**22, 2**25):
-        # Making room for a node takes time too, about a tenth of a microsecond.
-        allowed = int(min(nodes, memory // BYTES_PER_NODE, deadline.left * 1e7 + 100))
+        allowed = int(min(nodes, memory // BYTES_PER_NODE, deadline.left * NODES_A_SECOND + 100))
         with deadline.watch(math.inf) as stop:
             count = partial(count_by_diagram, table, weights, stop=stop, nodes=allowed)
-            found = _from_residues(part, "diagram", count)
+            found = _from_residues(part, "diagram", count, deadline)
         if found is not None:
             each = np.empty(len(rows), dtype=object)
             each[rows] = found.each
@@ -236,13 +238,15 @@ SOLVERS: dict[str, Callable[[Part, Deadline, int], Count | None]] = {
 
 
 def _from_residues(
-    part: Part, solver: str, count: Callable[[NDArray[np.uint64]], Residues | None]
+    part: Part, solver: str, count: Callable[[NDArray[np.uint64]], Residues | None], deadline: Deadline
 ) -> Count | None:
     from incrowd.measures.release.modular import combine, lanes, primes_for
 
-    moduli = primes_for(part.bound)
+    if part.joining_seconds > deadline.left:
+        return None
+    moduli = primes_for(part.bits)
     residues = count(lanes(moduli))
     if residues is None:
         return None
-    totals, each = residues
-    return Count(groups=combine(totals, moduli)[0], each=tuple(combine(each, moduli)), solver=solver)
+    integers = combine(np.hstack(residues), moduli, deadline)
+    return Count(groups=integers[0], each=tuple(integers[1:]), solver=solver) if integers else None

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from incrowd.measures.release.modular import Lanes, reduce_word
+from incrowd.measures.release.modular import Lanes, montgomery, reduce_word
 from incrowd.measures.release.patterns import Masks, pack
 
 
@@ -30,8 +30,7 @@ def count_by_enumeration(
     """
     patterns, values = table.shape
     depth = min(patterns, values) + 1
-    p = primes[:, 0].astype(object)
-    factors = (weights.astype(object)[:, None] * 2**32 % p).astype(np.uint64)
+    factors = montgomery(weights, primes)
     uncovered = np.zeros((depth, masks.shape[1]), np.uint64)
     uncovered[0] = pack(np.ones((1, values), np.bool_))[0]
     holders = pack(table.T)
@@ -50,7 +49,7 @@ def _search(masks, holders, factors, primes, uncovered, candidates, sums, shares
     lanes = primes.shape[0]
     to_try = np.zeros_like(candidates)
     chosen = np.zeros(depths, np.int64)
-    own = np.zeros((depths, depths, words), np.uint64)  # own[d, i]: values that only the i-th chosen covers
+    once = np.zeros((depths, words), np.uint64)  # values that exactly one of those chosen so far lists
     product = np.zeros((depths, lanes), np.uint64)  # product of the weights chosen so far
     for lane in range(lanes):
         product[0, lane] = 1
@@ -58,7 +57,7 @@ def _search(masks, holders, factors, primes, uncovered, candidates, sums, shares
     entering = True
     while d >= 0:
         steps += 1
-        if steps & 255 == 0 and (stop[0] or steps > most_steps):
+        if stop[0] or steps > most_steps:
             return False
         if entering:
             value = _hardest(uncovered[d], holders, candidates[d])
@@ -82,11 +81,12 @@ def _search(masks, holders, factors, primes, uncovered, candidates, sums, shares
             if d >= 0:
                 _return(d, chosen[d], sums, shares, product, factors, primes)
             continue
-        if not _keeps_own(own, d, masks[pattern]):
-            continue
         for word in range(words):
-            own[d + 1, d, word] = masks[pattern, word] & uncovered[d, word]
+            new = masks[pattern, word] & uncovered[d, word]
+            once[d + 1, word] = once[d, word] & ~masks[pattern, word] | new
             uncovered[d + 1, word] = uncovered[d, word] & ~masks[pattern, word]
+        if not _all_keep_own(masks, chosen, d, once[d + 1]):
+            continue
         for lane in range(lanes):
             word = product[d, lane] * factors[pattern, lane]
             product[d + 1, lane] = reduce_word(word, primes[lane, 0], primes[lane, 1])
@@ -115,14 +115,15 @@ def _return(d, pattern, sums, shares, product, factors, primes):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def _keeps_own(own, d, mask):  # type: ignore[no-untyped-def]
-    """Write what stays of everybody's own values; False if somebody would lose their last one."""
+def _all_keep_own(masks, chosen, d, once):  # type: ignore[no-untyped-def]
+    """Say whether everybody chosen before still has a value that only they list."""
     for i in range(d):
-        left = np.uint64(0)
-        for word in range(len(mask)):
-            own[d + 1, i, word] = own[d, i, word] & ~mask[word]
-            left |= own[d + 1, i, word]
-        if left == 0:
+        kept = False
+        for word in range(len(once)):
+            if masks[chosen[i], word] & once[word]:
+                kept = True
+                break
+        if not kept:
             return False
     return True
 

@@ -17,12 +17,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from incrowd.measures.release.modular import Lanes, reduce_word
+from incrowd.measures.release.modular import Lanes, montgomery, reduce_word
 from incrowd.measures.release.order import Plan, bits
 
 UNHIT, MARKED, HIT = 0, 1, 2
 LANES = 4
 CELL_BYTES = 4 * LANES
+FEW_MOVES = 3**6
+"""Of a step, up to which they are kept for the next batch of primes."""
 Table = NDArray[np.uint32]
 
 
@@ -32,10 +34,11 @@ def count_by_sweep(
     """Count modulo each prime: all minimal groups, and those that hold one given user of each pattern."""
     totals = np.zeros((len(primes), 1), dtype=np.uint64)
     each = np.zeros((len(primes), len(masks)), dtype=np.uint64)
+    moves: dict[int, _Moves] = {}
     for first in range(0, len(primes), LANES):
         # A short last batch repeats its prime; the result of the repeats is not read.
         batch = primes[np.minimum(np.arange(first, first + LANES), len(primes) - 1)]
-        sweep = _Sweep.start(plan, masks, weights, batch, stop)
+        sweep = _Sweep.start(plan, masks, weights, batch, stop, moves)
         total = sweep.forward()
         if total is None:
             return None
@@ -58,19 +61,26 @@ class _Sweep:
     primes: Lanes
     stop: NDArray[np.int64]
     table: Table
+    moves: dict[int, _Moves]
+    """Of steps with few moves, for all batches."""
     open: list[int]
     """The open values; the place in this list is the base-3 digit of the table's index."""
     saved: list[tuple[list[int], Table]]
 
     @classmethod
     def start(
-        cls, plan: Plan, masks: list[int], weights: NDArray[np.int64], primes: Lanes, stop: NDArray[np.int64]
+        cls,
+        plan: Plan,
+        masks: list[int],
+        weights: NDArray[np.int64],
+        primes: Lanes,
+        stop: NDArray[np.int64],
+        moves: dict[int, _Moves],
     ) -> _Sweep:
-        p = primes[:, 0].astype(object)
-        factors = (-weights.astype(object)[:, None] * 2**32 % p).astype(np.uint64)
+        factors = primes[:, 0] - montgomery(weights, primes)
         table = np.zeros((3**plan.width, LANES), dtype=np.uint32)
         table[0] = 1
-        return cls(plan, masks, factors, primes, stop, table, [], [])
+        return cls(plan, masks, factors, primes, stop, table, moves, [], [])
 
     def forward(self) -> NDArray[np.uint64] | None:
         for step in self.plan.steps:
@@ -113,21 +123,30 @@ class _Sweep:
             _reopen(back, 3**place, 3**size)
 
     def _moves(self, pattern: int) -> _Moves:
+        moves = self.moves.get(pattern) or self._make_moves(pattern)
+        if len(moves.sources) <= FEW_MOVES:
+            self.moves[pattern] = moves
+        return moves
+
+    def _make_moves(self, pattern: int) -> _Moves:
         places = sorted(self.open.index(value) for value in bits(self.masks[pattern]))
-        moves = [(0, 0, 0)]
+        sources, targets, marks = np.zeros((3, 1), dtype=np.int64)
         for place in places:
             stride = 3**place
-            moves = [
-                (source + a * stride, target + b * stride, marks + (b == MARKED))
-                for source, target, marks in moves
-                for a, b in ((UNHIT, MARKED), (UNHIT, HIT), (HIT, HIT))
-            ]
-        allowed = np.array([move for move in moves if move[2]], dtype=np.int64)
+            sources, targets, marks = (
+                np.concatenate([start + step for step in steps])
+                for start, steps in (
+                    (sources, (UNHIT * stride, UNHIT * stride, HIT * stride)),
+                    (targets, (MARKED * stride, HIT * stride, HIT * stride)),
+                    (marks, (1, 0, 0)),
+                )
+            )
+        allowed = marks > 0
         others = [3**i for i in range(places[0] + 1, len(self.open)) if i not in places]
         return _Moves(
-            allowed[:, 0].copy(),
-            allowed[:, 1].copy(),
-            allowed[:, 2] % 2,
+            sources[allowed],
+            targets[allowed],
+            marks[allowed] % 2,
             np.array(others, dtype=np.int64),
             3 ** places[0],
         )

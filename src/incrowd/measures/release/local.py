@@ -30,7 +30,7 @@ def _smallest(masks, weights, values, floor, stop):  # type: ignore[no-untyped-d
     counts = np.zeros(values, np.int64)
     smallest = np.int64(1) << 62
     for row in range(len(masks)):
-        if row & 63 == 0 and stop[0]:
+        if stop[0]:
             return floor
         counts[:] = 0
         for other in range(len(masks)):

@@ -7,47 +7,49 @@ as long as the product of the primes passes twice the bound on the result.
 
 from __future__ import annotations
 
+import math
 from functools import cache
+from operator import mul
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from incrowd.measures.release.clock import Deadline
+
 Lanes = NDArray[np.uint64]
 PRIME_BITS = 27
 """Below 2^32 / 32, so that 32 products fit under one Montgomery reduction (see `reduce_word`)."""
+SIEVED = 2**17
+"""Numbers below 2^27 that are looked through for primes at first: 7,000 of them, for 180,000 bits."""
+
+
+def primes_for(bits: int) -> tuple[int, ...]:
+    """Return enough primes to tell all integers of so many bits apart, the largest first."""
+    count = bits // (PRIME_BITS - 1) + 1
+    room = SIEVED
+    while len(found := _primes_below(room)) < count:
+        room *= 4
+    return found[:count]
 
 
 @cache
-def primes(count: int) -> tuple[int, ...]:
-    """Return the largest primes below 2^27, largest first."""
-    found: list[int] = []
-    candidate = 2**PRIME_BITS - 1
-    while len(found) < count:
-        if _is_prime(candidate):
-            found.append(candidate)
-        candidate -= 2
-    return tuple(found)
+def _primes_below(room: int) -> tuple[int, ...]:
+    """Return the primes among the last `room` numbers below 2^27, the largest first."""
+    top = 2**PRIME_BITS
+    first = max(top - room, 2)
+    composite = np.zeros(top - first, dtype=np.bool_)
+    for p in range(2, math.isqrt(top) + 1):  # multiples of composites are crossed out twice: no harm
+        if p % 2 or p == 2:
+            composite[max(-first % p, p * p - first) :: p] = True
+    return tuple((first + np.flatnonzero(~composite)[::-1]).tolist())
 
 
-def primes_for(bound: int) -> tuple[int, ...]:
-    """Return enough primes to tell every integer from 0 to `bound` apart."""
-    return primes(bound.bit_length() // (PRIME_BITS - 1) + 1)
-
-
-def _is_prime(number: int) -> bool:
-    # Miller-Rabin; the bases 2, 3, 5 and 7 decide every number below 3,215,031,751.
-    odd, twos = number - 1, 0
-    while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
-    for base in (2, 3, 5, 7):
-        power = pow(base, odd, number)
-        if power not in (1, number - 1) and all(
-            (power := power * power % number) != number - 1 for _ in range(twos - 1)
-        ):
-            return False
-    return True
+def montgomery(weights: NDArray[np.int64], primes: Lanes) -> Lanes:
+    """Return w * 2^32 mod p for each weight (rows) and prime: the form that `reduce_word` multiplies."""
+    p = primes[:, 0]
+    return np.asarray((weights.astype(np.uint64)[:, None] % p << np.uint64(32)) % p)
 
 
 def lanes(moduli: tuple[int, ...]) -> Lanes:
@@ -56,14 +58,16 @@ def lanes(moduli: tuple[int, ...]) -> Lanes:
     return np.array(rows, dtype=np.uint64).reshape(len(rows), 4)
 
 
-def combine(residues: NDArray[Any], moduli: tuple[int, ...]) -> list[int]:
-    """Chinese remainder theorem, for each column of `residues` (one row a prime)."""
-    whole = 1
-    for p in moduli:
-        whole *= p
+def combine(residues: NDArray[Any], moduli: tuple[int, ...], deadline: Deadline) -> list[int] | None:
+    """Chinese remainder theorem, for each column of `residues` (one row a prime); None once time is up."""
+    whole = math.prod(moduli)
     factors = [whole // p * pow(whole // p, -1, p) for p in moduli]
-    columns = residues.T.tolist()
-    return [sum(r * f for r, f in zip(column, factors, strict=True)) % whole for column in columns]
+    integers = []
+    for column in residues.T:
+        if deadline.passed:
+            return None
+        integers.append(sum(map(mul, column.tolist(), factors)) % whole)
+    return integers
 
 
 @njit(inline="always")

@@ -9,7 +9,7 @@ that leaves the fewest values open.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 
@@ -35,17 +35,26 @@ class Plan:
     """Table cells in memory: the table, its derivatives, and what the way back needs."""
 
 
-def plan(masks: list[int], values: int, widest: float = math.inf, starts: int = 6) -> Plan | None:
+def plan(
+    masks: list[int],
+    values: int,
+    widest: float = math.inf,
+    starts: int = 6,
+    late: Callable[[], bool] = lambda: False,
+) -> Plan | None:
     """Return the cheapest of a few greedy sweeps over patterns given as bit masks.
 
-    None if all of them keep more than `widest` values open at a time; that is found out early.
+    None if all of them keep more than `widest` values open at a time, which is found out early, or if it got
+    late before one was found.
     """
     neighbours = [0] * values
     for mask in masks:
+        if late():
+            return None
         for value in bits(mask):
             neighbours[value] |= mask
     by_degree = sorted(range(values), key=lambda value: (neighbours[value].bit_count(), value))
-    sweeps = (_closing_order(neighbours, first, widest) for first in by_degree[:starts])
+    sweeps = (_closing_order(neighbours, first, widest, late) for first in by_degree[:starts])
     return min(
         (_lay_out(masks, order) for order in sweeps if order), key=lambda found: found.cost, default=None
     )
@@ -59,12 +68,14 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-def _closing_order(neighbours: list[int], first: int, widest: float) -> list[int] | None:
+def _closing_order(
+    neighbours: list[int], first: int, widest: float, late: Callable[[], bool]
+) -> list[int] | None:
     left = (1 << len(neighbours)) - 1
     order, opened, value = [], 0, first
     while True:
         order.append(value)
-        if (opened | neighbours[value]).bit_count() > widest:
+        if (opened | neighbours[value]).bit_count() > widest or late():
             return None
         left &= ~(1 << value)
         if not left:
@@ -93,12 +104,13 @@ def _lay_out(masks: list[int], order: list[int]) -> Plan:
 
 
 def _sequence(masks: list[int], order: list[int]) -> list[int]:
-    waiting = list(range(len(masks)))
+    place_of = {value: place for place, value in enumerate(order)}
+    first_closed: list[list[int]] = [[] for _ in order]
+    for pattern, mask in enumerate(masks):
+        first_closed[min(place_of[value] for value in bits(mask))].append(pattern)
     sequence: list[int] = []
     opened = 0
-    for value in order:
-        now = [pattern for pattern in waiting if masks[pattern] >> value & 1]
-        waiting = [pattern for pattern in waiting if not masks[pattern] >> value & 1]
+    for now in first_closed:
         # Patterns that open few values go first: small tables as long as possible.
         now.sort(key=lambda pattern: ((masks[pattern] & ~opened).bit_count(), masks[pattern]))
         sequence += now

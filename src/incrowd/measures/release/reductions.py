@@ -10,7 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.measures.release.patterns import PatternCounts, pack, unpack
+from incrowd.measures.release.patterns import WORD, PatternCounts, pack, unpack
+
+SIDE_BY_SIDE = 2**22
+"""Words of masks that are laid side by side to compare holders: 32 MiB."""
 
 
 def absorb(patterns: PatternCounts) -> PatternCounts:
@@ -21,42 +24,48 @@ def absorb(patterns: PatternCounts) -> PatternCounts:
 
 def redundant(patterns: PatternCounts) -> NDArray[np.bool_]:
     """Mark the absorbed values; of values with the same holders the first stays."""
-    contained = holders_contained(patterns)
-    size = patterns.table.sum(axis=0)
-    earlier = np.tri(len(size), k=-1, dtype=np.bool_).T  # [i, j]: i comes before j
-    absorbs = contained & ((size[:, None] < size) | earlier)
-    return np.asarray(absorbs.any(axis=0))
-
-
-def holders_contained(patterns: PatternCounts) -> NDArray[np.bool_]:
-    """Table [i, j]: every holder of value i also lists value j."""
-    values, rows = np.nonzero(patterns.table.T)
-    starts = np.searchsorted(values, np.arange(len(patterns.values)))
-    in_all = np.bitwise_and.reduceat(patterns.masks[rows], starts, axis=0)
-    return unpack(in_all, len(patterns.values))
+    masks, values = patterns.masks, len(patterns.values)
+    holders = np.packbits(patterns.table, axis=0).T
+    first_with = {row.tobytes(): value for value, row in reversed(list(enumerate(holders)))}
+    firsts = np.array(sorted(first_with.values()))
+    # Bit j of row i: every holder of the i-th value also lists value j. A few values at a time: the rows of
+    # all their holders lie side by side.
+    absorbed = np.zeros(masks.shape[1], dtype=np.uint64)
+    at_once = max(1, SIDE_BY_SIDE // masks.size)
+    for start in range(0, len(firsts), at_once):
+        some = firsts[start : start + at_once]
+        places, rows = np.nonzero(patterns.table[:, some].T)
+        starts = np.searchsorted(places, np.arange(len(some)))
+        in_all = np.bitwise_and.reduceat(masks[rows], starts, axis=0)
+        in_all[np.arange(len(some)), some // WORD] &= ~(np.uint64(1) << (some % WORD).astype(np.uint64))
+        absorbed |= np.bitwise_or.reduce(in_all, axis=0)
+    return np.asarray(unpack(absorbed[None], values)[0])
 
 
 def parts(patterns: PatternCounts) -> list[PatternCounts]:
     """Split into connected parts: no user lists values of two of them."""
-    return [part for _, part in parts_with_places(patterns)]
+    return [part for _, part in parts_with_places(patterns, connected(patterns))] if patterns.values else []
 
 
-def parts_with_places(patterns: PatternCounts) -> list[tuple[NDArray[np.int64], PatternCounts]]:
-    """Split into connected parts, each with the positions of its values."""
-    if not patterns.values:
-        return []
-    part_of, table = connected(patterns), patterns.table
-    row_part = part_of[table.argmax(axis=1)]
-    by_part = np.argsort(row_part, kind="stable")
-    ends = np.searchsorted(row_part[by_part], np.arange(part_of.max() + 1), side="right")
+def parts_with_places(
+    patterns: PatternCounts, part_of: NDArray[np.int64]
+) -> list[tuple[NDArray[np.int64], PatternCounts]]:
+    """Split into connected parts, as `connected` numbers them, each with the positions of its values."""
+    table = patterns.table
     found = []
-    for number, rows in enumerate(np.split(by_part, ends[:-1])):
-        places = np.flatnonzero(part_of == number)
+    for rows, places in zip(_members(part_of[table.argmax(axis=1)]), _members(part_of), strict=True):
         # All values of a row are in its part, so the rows stay different from each other.
         masks = pack(table[rows][:, places])
         labels = tuple(patterns.values[place] for place in places.tolist())
         found.append((places, PatternCounts(labels, masks, patterns.weights[rows])))
     return found
+
+
+def _members(part_of: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return for each part the places that belong to it, in rising order."""
+    by_part = np.argsort(part_of, kind="stable")
+    ends = np.searchsorted(part_of[by_part], np.arange(part_of.max() + 1), side="right")
+    return np.split(by_part, ends[:-1])
 
 
 def connected(patterns: PatternCounts) -> NDArray[np.int64]:

@@ -56,14 +56,19 @@ class Search:
             self._in_time()
         return Certificate(threshold=self.threshold, parts=tuple(proved))
 
-    def over_users(self, index: HolderIndex, eligible: Places) -> Certificate:
-        """Thin thousands of values at once, a row a user; the proof is users with one value each."""
-        values = np.repeat(np.arange(len(eligible)), index.supports[eligible])
-        rows = np.concatenate([index.holders(place) for place in eligible.tolist()]).astype(np.int64)
-        order = np.lexsort([values, rows])
-        labels = [index.values[place] for place in eligible.tolist()]
-        weights = np.ones(index.users, dtype=np.int64)
-        kept = self._thin(rows[order], values[order], weights, self._rank(labels), index.supports[eligible])
+    def over_users(self, source: HolderIndex | PatternCounts, eligible: Places) -> Certificate:
+        """Thin thousands of values at once, a row a user (or pattern); the proof is users with one value each."""
+        if isinstance(source, HolderIndex):
+            values = np.repeat(np.arange(len(eligible)), source.supports[eligible])
+            rows = np.concatenate([source.holders(place) for place in eligible.tolist()]).astype(np.int64)
+            order = np.lexsort([values, rows])
+            rows, values, weights = rows[order], values[order], np.ones(source.users, dtype=np.int64)
+        else:
+            rows, values = np.nonzero(source.table[:, eligible])
+            weights = source.weights
+        self._in_time()
+        labels = [source.values[place] for place in eligible.tolist()]
+        kept = self._thin(rows, values, weights, self._rank(labels), source.supports[eligible])
         self._in_time()
         names = tuple(labels[place] for place in kept.tolist())
         proof = PartCertificate(values=names, at_least=Fraction(self.threshold), exact=False)
@@ -169,6 +174,7 @@ class Search:
 
     def _passes(self, patterns: PatternCounts) -> bool:
         """Reach the threshold, also without any single value."""
+        self._in_time()
         if bounds.local_bound(patterns, self.deadline) >= self.threshold:
             return True
         if bounds.least_common(absorb(patterns)) < self.threshold:

@@ -18,13 +18,13 @@ from incrowd.measures.release.clock import Deadline
 from incrowd.measures.release.count import SOLVERS, Count, Part, compile_solver, count_groups
 from incrowd.measures.release.measurement import Method, PartMeasurement, QMeasurement
 from incrowd.measures.release.patterns import HolderIndex, Holders, PatternCounts, pack
-from incrowd.measures.release.reductions import parts_with_places, redundant
+from incrowd.measures.release.reductions import connected, parts_with_places, redundant
 from incrowd.measures.release.spec import Budget
 
-FINISH_SECONDS = 0.02
-"""Kept back from the time budget to stop in time and put the result together; at most a quarter of it."""
 PARTING_SECONDS = 80e-9
 """What absorbing and parting takes a cell of the table, patterns by values; a rough figure."""
+PART_SECONDS = 100e-6
+"""What looking at one connected part takes at least."""
 DECIDED_VALUES = 128
 """With more values than this, groups are not counted once q is known without."""
 
@@ -44,7 +44,7 @@ def measure_q(
         Value -> the users who list it; or these users already grouped (`PatternCounts`) or indexed.
     budget
         Time and memory for exact counting. Where it ends the result is an interval, never a guess.
-        Compiling a solver on its first use in a process is not counted; see `warm_up`.
+        Loading the solvers, once a process, comes on top; `warm_up` does that beforehand.
     threshold
         Stop as soon as q is proved to be at least this; the method is then "certified".
     posteriors
@@ -57,7 +57,7 @@ def measure_q(
     (5, 3, '5/3', 'exact')
     """
     started = monotonic()
-    deadline = Deadline(budget.seconds - min(budget.seconds / 4, FINISH_SECONDS))
+    deadline = Deadline.within(budget.seconds)
     source = (
         holders if isinstance(holders, PatternCounts | HolderIndex) else HolderIndex.from_holders(holders)
     )
@@ -66,7 +66,7 @@ def measure_q(
     if not patterns.values:
         pieces = []
     elif not posteriors and _not_worth_parting(patterns, deadline):
-        pieces = [_Piece.whole(patterns)]
+        pieces = [_Piece.whole(patterns, np.arange(len(patterns.values)))]
     else:
         pieces = _counted(_pieces(patterns, deadline), deadline, budget.memory, threshold)
     method, n, q, interval = _conclude(pieces, threshold)
@@ -83,7 +83,7 @@ def measure_q(
         values=len(patterns.values),
         parts=tuple(piece.measurement() for piece in pieces),
         posteriors=named,
-        seconds=monotonic() - started,
+        seconds=monotonic() - started - deadline.set_aside,
         budget=budget,
     )
 
@@ -120,11 +120,10 @@ class _Piece:
     count: Count | None = None
 
     @classmethod
-    def whole(cls, patterns: PatternCounts) -> _Piece:
+    def whole(cls, patterns: PatternCounts, places: NDArray[np.int64]) -> _Piece:
         """Everything as one part, with the bounds that take no time."""
-        everything = np.arange(len(patterns.values))
         low, high = max(1, bounds.p_min(patterns)), bounds.least_common(patterns)
-        return cls(places=everything, part=Part(patterns), at_least=Fraction(low), at_most=Fraction(high))
+        return cls(places=places, part=Part(patterns), at_least=Fraction(low), at_most=Fraction(high))
 
     @classmethod
     def bounded(cls, places: NDArray[np.int64], patterns: PatternCounts, deadline: Deadline) -> _Piece:
@@ -166,7 +165,11 @@ def _check_size(patterns: PatternCounts, budget: Budget) -> None:
 def _pieces(patterns: PatternCounts, deadline: Deadline) -> list[_Piece]:
     kept = np.flatnonzero(~redundant(patterns))
     smaller = patterns.select(kept)
-    return [_Piece.bounded(kept[places], part, deadline) for places, part in parts_with_places(smaller)]
+    part_of = connected(smaller)
+    if PART_SECONDS * (part_of.max() + 1) > deadline.left:
+        return [_Piece.whole(smaller, kept)]
+    pieces = parts_with_places(smaller, part_of)
+    return [_Piece.bounded(kept[places], part, deadline) for places, part in pieces]
 
 
 def _counted(pieces: list[_Piece], deadline: Deadline, memory: int, threshold: int | None) -> list[_Piece]:

@@ -27,6 +27,8 @@ MASKED_VALUES = 1024
 """Up to this many values users are grouped by pattern first; beyond, each user is a row."""
 GROUPING_SECONDS = 20e-9
 """What grouping users by pattern takes a cell of the table, users by values; a rough figure."""
+READING_SECONDS = 15e-9
+"""What going once over a table of patterns takes a cell."""
 COUNTING_SHARE = 0.03
 """Part of the time budget that exact counts may be expected to take while larger parts are thinned."""
 
@@ -125,16 +127,17 @@ def _too_large_to_group(cells: int, budget: Budget) -> bool:
 def _certified(
     source: PatternCounts | HolderIndex, threshold: int, options: SuppressOptions
 ) -> Certificate | None:
-    deadline = Deadline(options.budget.seconds)
+    deadline = Deadline.within(options.budget.seconds)
     if options.class_size is not None and options.class_size < threshold:
         return None
     # q is at most the number of holders of any released value.
     eligible = np.flatnonzero(source.supports >= threshold)
     allowance = [options.budget.seconds * COUNTING_SHARE]
     search = Search(threshold=threshold, options=options, deadline=deadline, allowance=allowance)
-    if isinstance(source, HolderIndex) and (
-        len(eligible) > MASKED_VALUES or _too_large_to_group(source.users * len(eligible), options.budget)
-    ):
+    rows = source.users if isinstance(source, HolderIndex) else len(source.weights)
+    if isinstance(source, PatternCounts) and rows * len(eligible) * READING_SECONDS > options.budget.seconds:
+        raise BudgetExceeded("suppression: the table of patterns is too large for the time given")
+    if len(eligible) > MASKED_VALUES or _too_large_to_group(rows * len(eligible), options.budget):
         return search.over_users(source, eligible)
     if isinstance(source, HolderIndex):
         patterns = source.patterns([source.values[i] for i in eligible])

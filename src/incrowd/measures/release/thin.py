@@ -44,18 +44,23 @@ def lists_from_pairs(rows: Ints, values: Ints, weights: Ints, count: int) -> Lis
     )
 
 
-def thin(lists: Lists, threshold: int, rank: Ints, rounds: int, effort: int, stop: Ints) -> NDArray[np.bool_]:
+def thin(
+    lists: Lists, threshold: int, rank: Ints, rounds: int, effort: int, stop: Ints, blur: Ints | None = None
+) -> NDArray[np.bool_]:
     """Return which values to release: the best outcome of several greedy rounds.
 
     `rank` breaks ties (lower is withheld later). `effort` caps the rows visited by exchanges, so that the
     outcome depends on the data alone and never on the clock. Nothing is released once `stop` is raised.
+    `blur` is added to what each value lacks when values are compared, never to the threshold: with secret
+    amounts, which one of two was withheld does not tell exact counts.
     """
     best = np.zeros(len(rank), dtype=np.bool_)
+    blur = np.zeros(len(rank), dtype=np.int64) if blur is None else blur
     by_rank = np.argsort(rank).astype(np.int64)
     few = len(rank) <= PAIRS_UP_TO
     for own in OWN_WEIGHTS[: max(rounds, 1)]:
         released = np.ones(len(rank), dtype=np.bool_)
-        _thin_once(lists, threshold, own, by_rank, released, few, effort // max(rounds, 1), stop)
+        _thin_once(lists, threshold, own, by_rank, blur, released, few, effort // max(rounds, 1), stop)
         if released.sum() > best.sum():
             best = released
     return best if not stop[0] else np.zeros_like(best)
@@ -69,17 +74,21 @@ def compile_thin() -> None:
 
 
 @njit(cache=True, nogil=True)
-def _thin_once(lists, t, own, by_rank, released, few, effort, stop):  # type: ignore[no-untyped-def]
+def _thin_once(lists, t, own, by_rank, blur, released, few, effort, stop):  # type: ignore[no-untyped-def]
     values = len(by_rank)
     listed = np.zeros(len(lists.weights), np.int64)  # released values in each row
     single = np.zeros(values, np.int64)  # p_i: users who list value i alone
+    pairs = np.zeros((values, values) if few else (0, 0), np.int64)  # users who list two values alone
+    no_pairs = np.zeros((0, 0), np.int64)
     for row in range(len(listed)):
-        listed[row] = lists.row_start[row + 1] - lists.row_start[row]
+        first = lists.row_start[row]
+        listed[row] = lists.row_start[row + 1] - first
         if listed[row] == 1:
-            single[lists.row_values[lists.row_start[row]]] += lists.weights[row]
+            single[lists.row_values[first]] += lists.weights[row]
+        elif listed[row] == 2:
+            _pair(pairs, lists.row_values[first], lists.row_values[first + 1], lists.weights[row])
     score = np.zeros(values, np.float64)
-    pairs = np.zeros((values, values) if few else (0, 0), np.int64)
-    while not stop[0] and _score(lists, t, own, released, listed, single, pairs, score):
+    while not stop[0] and _score(lists, t, own, blur, released, listed, single, pairs, score):
         batch = 1 if few else max(1, released.sum() // 100)
         for _ in range(batch):
             worst = -1
@@ -88,34 +97,36 @@ def _thin_once(lists, t, own, by_rank, released, few, effort, stop):  # type: ig
                 if released[value] and (worst < 0 or score[value] > score[worst]):
                     worst = value
             if worst >= 0:
-                _put_away(lists, worst, released, listed, single)
+                _put_away(lists, worst, released, listed, single, pairs)
     for value in by_rank:
         _take_back(lists, t, value, released, listed, single)
-    _exchange(lists, t, by_rank, released, listed, single, effort, stop)
+    _exchange(lists, t, by_rank, released, listed, single, no_pairs, effort, stop)
+
+
+@njit(inline="always")
+def _pair(pairs, a, b, users):  # type: ignore[no-untyped-def]
+    if len(pairs):
+        pairs[a, b] += users
+        pairs[b, a] += users
 
 
 @njit(cache=True, nogil=True)
-def _score(lists, t, own, released, listed, single, pairs, score):  # type: ignore[no-untyped-def]
+def _score(lists, t, own, blur, released, listed, single, pairs, score):  # type: ignore[no-untyped-def]
     """Score each value by the shortfall its withholding would end; False if nothing is short."""
     short = False
     for value in range(len(score)):
-        lack = max(t - single[value], 0) if released[value] else 0
-        score[value] = own * lack
-        short = short or lack > 0
+        score[value] = own * max(t + blur[value] - single[value], 0) if released[value] else 0
+        short = short or (released[value] and single[value] < t)
     if not short:
         return False
-    pairs[:] = 0
-    for row in range(len(listed)):
-        if listed[row] == 2:
-            a, b = _others(lists, row, -1, released)
-            if len(pairs):
-                pairs[a, b] += lists.weights[row]
-                pairs[b, a] += lists.weights[row]
-            else:
+    if not len(pairs):
+        for row in range(len(listed)):
+            if listed[row] == 2:
+                a, b = _others(lists, row, -1, released)
                 score[a] += lists.weights[row] if single[b] < t else 0
                 score[b] += lists.weights[row] if single[a] < t else 0
     for helped in range(len(pairs)):
-        lack = t - single[helped]
+        lack = t + blur[helped] - single[helped]
         if released[helped] and lack > 0:
             for value in range(len(score)):
                 score[value] += min(pairs[helped, value], lack)
@@ -138,7 +149,7 @@ def _others(lists, row, value, released):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _put_away(lists, value, released, listed, single):  # type: ignore[no-untyped-def]
+def _put_away(lists, value, released, listed, single, pairs):  # type: ignore[no-untyped-def]
     """Withhold a value: rows it shared with one other become that one's singles."""
     released[value] = False
     for i in range(lists.value_start[value], lists.value_start[value + 1]):
@@ -147,6 +158,10 @@ def _put_away(lists, value, released, listed, single):  # type: ignore[no-untype
         if listed[row] == 1:
             a, _ = _others(lists, row, value, released)
             single[a] += lists.weights[row]
+            _pair(pairs, a, value, -lists.weights[row])
+        elif listed[row] == 2 and len(pairs):
+            a, b = _others(lists, row, value, released)
+            _pair(pairs, a, b, lists.weights[row])
 
 
 @njit(cache=True, nogil=True)
@@ -182,7 +197,7 @@ def _take_back(lists, t, value, released, listed, single):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _exchange(lists, t, by_rank, released, listed, single, effort, stop):  # type: ignore[no-untyped-def]
+def _exchange(lists, t, by_rank, released, listed, single, no_pairs, effort, stop):  # type: ignore[no-untyped-def]
     """Withhold one value if at least two others then fit; end when none pays or the effort is spent."""
     added = np.zeros(len(by_rank), np.int64)
     improved = True
@@ -193,7 +208,7 @@ def _exchange(lists, t, by_rank, released, listed, single, effort, stop):  # typ
                 continue
             if effort < 0 or stop[0]:
                 return
-            _put_away(lists, out, released, listed, single)
+            _put_away(lists, out, released, listed, single, no_pairs)
             count = 0
             for value in by_rank:
                 effort -= lists.value_start[value + 1] - lists.value_start[value]
@@ -204,5 +219,5 @@ def _exchange(lists, t, by_rank, released, listed, single, effort, stop):  # typ
                 improved = True
                 continue
             for i in range(count):
-                _put_away(lists, added[i], released, listed, single)
+                _put_away(lists, added[i], released, listed, single, no_pairs)
             _take_back(lists, t, out, released, listed, single)

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from incrowd.measures.release.modular import Lanes, reduce_word
+from incrowd.measures.release.modular import Lanes, montgomery, reduce_word
 
 NOTHING, UNIT = 0, 1
 """The family without a set, and the family of the empty set."""
@@ -42,11 +42,12 @@ def count_by_diagram(
     root = diagram.apply(HITTING, clauses, NOTHING) if clauses >= 0 else -1
     if root < 0:
         return None
-    p = primes[:, 0].astype(object)
-    factors = (weights.astype(object)[:, None] * 2**32 % p).astype(np.uint64)
+    factors = montgomery(weights, primes)
     totals = np.zeros((len(primes), 1), dtype=np.uint64)
     shares = np.zeros((len(primes), len(weights)), dtype=np.uint64)
     for lane in range(len(primes)):
+        if stop[0]:
+            return None
         constants, factor = primes[lane], factors[:, lane].copy()
         totals[lane] = _count(
             root, diagram.variable, diagram.low, diagram.high, factor, constants, shares[lane]
@@ -78,15 +79,22 @@ class Diagram:
         nodes = (self.variable, self.low, self.high, self.places, self.used)
         family = NOTHING
         for members in sets:
-            node = UNIT
-            for variable in members[::-1].tolist():
-                node = int(_node(variable, NOTHING, node, *nodes))
-                if node < 0:
-                    return -1
-            family = self.apply(UNION, family, node)
-            if family < 0:
+            one = int(_set(members, *nodes))
+            family = self.apply(UNION, family, one) if one >= 0 else -1
+            if family < 0 or self.stop[0]:
                 return -1
         return family
+
+
+@njit(cache=True, nogil=True)
+def _set(members, variable, low, high, places, used):  # type: ignore[no-untyped-def]
+    """Return the family of one set; -1 if the nodes ran out."""
+    node = UNIT
+    for i in range(len(members) - 1, -1, -1):
+        node = _node(members[i], NOTHING, node, variable, low, high, places, used)
+        if node < 0:
+            break
+    return node
 
 
 @njit(cache=True, nogil=True)
@@ -133,7 +141,7 @@ def _apply(operation, f, g, variable, low, high, places, memory, used, stack, st
         task = stack[depth]
         if task[3] == 0:
             used[1] += 1
-            if used[1] & 1023 == 0 and stop[0]:
+            if stop[0]:
                 return -1
             result = _known(task, low, memory)
             if result >= 0:
