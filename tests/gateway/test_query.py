@@ -320,3 +320,16 @@ def test_literals_never_touch_the_sql() -> None:
         "(f_city = %s) AND (f_age IN (%s, %s)) AND (f_lat BETWEEN %s AND %s AND (f_lon >= %s OR f_lon <= %s))"
     )
     assert condition.parameters == ("Denver", 1, 2, 0.0, 1.0, 170.0, -170.0)
+
+
+@pytest.mark.parametrize("document", [{}, [], None, "SELECT", {"where": {}}])
+def test_something_that_is_no_question_is_told_both_forms_and_what_may_be_asked(document: Any) -> None:
+    with pytest.raises(InputError, match=r'"attribute".*"text": "SELECT.*\'movies\''):
+        query_from_json(document, LIMITS)
+
+
+def test_what_a_condition_lacks_is_said() -> None:
+    with pytest.raises(InputError, match="lacks 'op', 'value'; it takes 'column', 'op', 'value'"):
+        query_from_json({"attribute": "movies", "where": {"column": "city"}}, LIMITS)
+    with pytest.raises(InputError, match="and nothing else; got more"):
+        query_from_json({"attribute": "movies", "limit": 3}, LIMITS)

@@ -97,7 +97,7 @@ def what_may_be_asked(policy: Policy) -> dict[str, Any]:
     return {
         "attributes": list(asking.attributes),
         "filters": dict(asking.filters),
-        "not_allowed": not asking.allow_not,
+        "allow_not": asking.allow_not,
         "limits": {
             "body_bytes": policy.limits.body_bytes,
             "depth": asking.depth,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from incrowd.gateway.check import KINDS
 from incrowd.gateway.predicate import OPERATORS
 
 DESCRIPTION = (
@@ -93,7 +94,31 @@ QUERY_RESPONSES: dict[int | str, dict[str, Any]] = {
     413: _as("The question is too large.", ERROR),
     503: _as("Too many questions at once; come back in a second.", ERROR),
 }
+LIMITS = {
+    "body_bytes": "Size of a request.",
+    "depth": "How deep conditions may be nested.",
+    "nodes": "How many parts a condition may have.",
+    "choices": "Entries of one list of values.",
+    "text_length": "Characters of one text literal.",
+    "query_text": "Characters of a query in text form.",
+}
+SCHEMA = _object(
+    {
+        "attributes": {"type": "array", "items": {"type": "string"}, "description": "What can be asked for."},
+        "filters": {
+            "type": "object",
+            "additionalProperties": {"enum": list(KINDS)},
+            "description": "What conditions can be about: name and kind of each filter.",
+        },
+        "allow_not": {"type": "boolean", "description": "Whether conditions may use 'not' and '!='."},
+        "limits": _object({name: {"type": "integer", "description": what} for name, what in LIMITS.items()}),
+        "snapshot_period_hours": {
+            "type": "number",
+            "description": "Answers see the data as they were at most this long ago.",
+        },
+    }
+)
 SCHEMA_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: _as("Attributes, filters with their kinds, and limits.", {"type": "object"}),
+    200: _as("Attributes, filters with their kinds, and limits.", SCHEMA),
     401: UNAUTHORISED,
 }

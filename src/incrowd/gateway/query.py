@@ -87,6 +87,11 @@ def query_from_json(document: object, limits: Limits) -> Query:
     >>> query_from_json({"attribute": "movies", "where": young}, limits).where.parts[0]
     Compare(column='age', op='<=', value=24)
     """
+    if not isinstance(document, Mapping) or "attribute" not in document:
+        raise InputError(
+            'query: expected {"attribute": ..., "where": ...} or {"text": "SELECT ..."}, got neither; '
+            f"attributes that may be asked for: {_listed(limits.attributes)}"
+        )
     fields = _fields(document, "query", {"attribute"}, {"where"})
     if not isinstance(fields["attribute"], str):
         raise InputError(f"query: attribute must be one of {_listed(limits.attributes)}")
@@ -146,8 +151,11 @@ def _fields(
     allowed = required | optional
     if not isinstance(node, Mapping):
         raise InputError(f"query: {what} must be an object with {_listed(sorted(allowed))}")
-    if not required <= set(node) <= allowed:
-        raise InputError(f"query: {what} takes exactly {_listed(sorted(allowed))}, and nothing else")
+    missing = sorted(required - set(node))
+    if missing:
+        raise InputError(f"query: {what} lacks {_listed(missing)}; it takes {_listed(sorted(allowed))}")
+    if not set(node) <= allowed:
+        raise InputError(f"query: {what} takes {_listed(sorted(allowed))}, and nothing else; got more")
     return dict(node)
 
 
