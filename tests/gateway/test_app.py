@@ -18,6 +18,7 @@ from incrowd.gateway.app import admin_app, gateway_app
 from incrowd.gateway.audit import Audit, read_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
+from incrowd.gateway.desk import DeskHere
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.policy import load_policy
 from incrowd.gateway.reply import SMALLEST, ReplyClock
@@ -39,7 +40,7 @@ class Place:
         )
         self.keys = {name: store.add(f"client-{name}", name) for name in ("lab", "press", "poor", "stranger")}
         self.service = Service(
-            gateway=Gateway(connect(self.url), policy, self.state),
+            desk=DeskHere(Gateway(connect(self.url), policy, self.state)),
             keys=store,
             policy=policy,
             audit=Audit(self.state, secret.key("audit")),
@@ -165,7 +166,7 @@ def test_an_error_inside_looks_like_an_empty_answer_and_is_logged_without_words(
     place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     empty = place.query(question("Atlantis"))
-    place.service.gateway.database.close()
+    place.service.desk.gateway.database.close()
     with caplog.at_level(logging.ERROR, "incrowd.gateway"):
         broken = place.query(question("Denver", 18, 50))
     assert (broken.status, broken.headers, len(broken.body)) == (empty.status, empty.headers, len(empty.body))
@@ -279,11 +280,11 @@ def test_this_machine_needs_no_proxy(host: str) -> None:
 
 def test_a_decision_that_takes_too_long_leaves_an_empty_reply_and_is_written_down(place: Place) -> None:
     place.service.clock = ReplyClock(deadline=0.01, multiples=2)
-    place.service.gateway.ledger._lock.acquire()  # the disk hangs
+    place.service.desk.gateway.ledger._lock.acquire()  # the disk hangs
     try:
         got = asyncio.run(until_late(place))
     finally:
-        place.service.gateway.ledger._lock.release()
+        place.service.desk.gateway.ledger._lock.release()
     assert (got.status, got.json["values"]) == (200, [])
     assert len(got.body) == SMALLEST
     assert [(one["outcome"], one["rule"]) for one in read_audit(place.state)][:1] == [("error", "late")]
@@ -291,7 +292,7 @@ def test_a_decision_that_takes_too_long_leaves_an_empty_reply_and_is_written_dow
 
 async def until_late(place: Place) -> Got:
     got: Got = await call(place.app, "POST", "/v1/query", question(), place.keys["lab"])
-    place.service.gateway.ledger._lock.release()
+    place.service.desk.gateway.ledger._lock.release()
     await asyncio.wait(place.service._working)
-    place.service.gateway.ledger._lock.acquire()
+    place.service.desk.gateway.ledger._lock.acquire()
     return got

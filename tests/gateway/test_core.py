@@ -387,13 +387,33 @@ class Slow:
 def test_what_takes_too_long_is_denied_counted_and_may_be_asked_again(
     two_cities: str, tmp_path: Path
 ) -> None:
-    with gateway(two_cities, tmp_path / "state", solver=Slow()) as made:
+    once = policy(release={"joint": "once"})
+    with gateway(two_cities, tmp_path / "state", policy=once, solver=Slow()) as made:
         for _ in range(2):
             outcome = made.decide(ANN, question(DENVER))
             assert (outcome.answer.values, outcome.rule, outcome.repeated) == ((), "over-time", False)
         assert made.ledger.spent("acme", 0) == 2
-    with gateway(two_cities, tmp_path / "state") as made:
+    with gateway(two_cities, tmp_path / "state", policy=once) as made:
         assert ask(made) == {"Titanic", "Alien"}
+
+
+def test_where_each_person_is_in_one_answer_only_it_holds_what_q_allows(tmp_path: Path) -> None:
+    """Tags that come in pairs: judged with later answers, one of each pair stays, so that people list one alone."""
+    users = [person(f"u{number}", age=20 + number % 2) for number in range(120)]
+    likes = {f"u{number}": [f"tag {number // 40}", f"twin {number // 40}"] for number in range(120)}
+    url = fill_duckdb(tmp_path / "pairs.db", users, {"movies": likes})
+    with gateway(url, tmp_path / "joint") as made:
+        assert len(ask(made, "")) == 3
+    once = policy(release={"joint": "once"})
+    with gateway(url, tmp_path / "once", policy=once) as made:
+        assert ask(made, "age = 20") == {f"{kind} {k}" for kind in ("tag", "twin") for k in range(3)}
+        assert ask(made, "age = 20 AND city = 'Denver'") == ask(made, "age = 20")  # the same people
+        assert ask(made, "") == set()
+        assert made.explain(question(""), ANN).rule == "taken"
+        assert ask(made, "", EVE)  # another organisation has a ledger of its own
+        made.refresh()
+        assert ask(made, "age < 50") == set()
+        assert ask(made, "age = 21") == ask(made, "", EVE)
 
 
 def test_many_at_once_get_one_answer_and_one_entry(two_cities: str, tmp_path: Path) -> None:

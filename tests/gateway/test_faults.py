@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from tests.gateway.serving import VICTIM, Got, Running, make_world, question, running
@@ -95,13 +96,35 @@ def test_sigterm_finishes_what_was_begun_and_ends_well(world: tuple[str, Path, s
     assert len(list(read_audit(folder / "state"))) == 1 + len(told)
 
 
+def children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def solver_lost(service: Running) -> None:
-    """The child that searches is killed: the service goes on."""
-    children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
-    for nursery in children:
-        for child in Path(f"/proc/{nursery}/task/{nursery}/children").read_text().split():
-            os.kill(int(child), signal.SIGKILL)
+    """The children that search are killed: the service goes on."""
+    (clerk,) = children(service.process.pid)
+    (nursery,) = children(clerk)
+    for child in children(nursery):
+        os.kill(child, signal.SIGKILL)
     assert service.request("GET", "/health", admin=True).status == 200
+
+
+def test_the_process_that_decides_is_replaced_and_nothing_it_told_is_forgotten(
+    world: tuple[str, Path, str],
+) -> None:
+    url, folder, key = world
+    with running(url, folder) as service:
+        told = service.post(question(), key)
+        assert told.json["values"]
+        os.kill(children(service.process.pid)[0], signal.SIGKILL)
+        assert service.post(question(), key) == told  # remembered on this side
+        meanwhile = service.post(question("Boulder"), key)
+        assert (meanwhile.status, len(meanwhile.body)) == (told.status, len(told.body))
+        until = monotonic() + 60
+        while service.request("GET", "/ready").status != 200 and monotonic() < until:
+            threading.Event().wait(0.1)
+        assert service.post(question(), key) == told
+        assert service.post(question("Boulder"), key).json["values"]
 
 
 def run(folder: Path, url: str, *options: str) -> subprocess.CompletedProcess[str]:

@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from incrowd.errors import IncrowdError, MissingExtra
+from incrowd.gateway.log import log_error
 from incrowd.gateway.metrics import CONTENT_TYPE
 from incrowd.gateway.openapi import DESCRIPTION, QUERY_BODY, QUERY_RESPONSES, SCHEMA_RESPONSES
 from incrowd.gateway.reply import HEADERS
-from incrowd.gateway.service import Reply, Service, error_reply, log_error
+from incrowd.gateway.service import Reply, Service, error_reply
 
 try:
     from fastapi import Depends, FastAPI, Request

@@ -25,6 +25,7 @@ from incrowd.gateway.databases import Database
 from incrowd.gateway.decide import (
     JOINT,
     OVER_TIME,
+    TAKEN,
     TOO_CLOSE,
     Defences,
     InThisProcess,
@@ -32,6 +33,7 @@ from incrowd.gateway.decide import (
     Rules,
     Suppressor,
     explanation,
+    restricted,
 )
 from incrowd.gateway.earlier import Earlier
 from incrowd.gateway.groups import Group
@@ -44,6 +46,7 @@ from incrowd.gateway.query import Query, checked_query
 from incrowd.gateway.secret import open_secret
 from incrowd.gateway.snapshot import Snapshot
 from incrowd.gateway.snapshots import Snapshots
+from incrowd.measures.release import measure_q
 
 __all__ = ["Answer", "Client", "Defences", "Explanation", "Gateway", "Outcome", "Suppressor", "ValueDecision"]
 
@@ -60,6 +63,16 @@ class Outcome:
     answer: Answer
     rule: str = ""
     repeated: bool = False
+    snapshot: int = 0
+
+    @property
+    def kept(self) -> bool:
+        """True if the same question will get the same answer as long as the snapshot is in use."""
+        return self.rule not in (OVER_BUDGET, UNKNOWN_CLIENT, OVER_TIME)
+
+    def as_repeat(self) -> Outcome:
+        """Return what the provider sees when it is asked again."""
+        return Outcome(self.answer, repeated=True, snapshot=self.snapshot)
 
 
 class Gateway:
@@ -88,9 +101,7 @@ class Gateway:
         defences: Defences = Defences(),  # noqa: B008  a frozen value
         clock: Callable[[], float] = time,
     ) -> None:
-        from incrowd.gateway.companions_kernel import compile_companions
-
-        compile_companions()
+        compile_kernels()
         self.policy, self.database, self._clock, self._defences = policy, database, clock, defences
         budget = policy.limits.cache_mib * 2**20
         self._bodies: Cache[bytes] = Cache(budget // 8, len)
@@ -137,12 +148,12 @@ class Gateway:
         scope = self._scope(client)
         stored = self._stored(scope, self.snapshot.number, query)
         if stored is not None:
-            return Outcome(Answer.from_body(stored), repeated=True)
+            return stored
         with self._lock_of(scope):
             snapshot = self.snapshot  # looked up under the lock: a ledger only ever moves on to newer ones
             stored = self._stored(scope, snapshot.number, query)
             if stored is not None:
-                return Outcome(Answer.from_body(stored), repeated=True)
+                return stored
             if self._spent(client):
                 return Outcome(NO_ANSWER, OVER_BUDGET)
             return self._decide_anew(client, scope, snapshot, query)
@@ -151,8 +162,7 @@ class Gateway:
         """Return what this question was answered before, without waiting for others; None if it is new."""
         if client.organisation not in self.policy.organisations:
             return Outcome(NO_ANSWER, UNKNOWN_CLIENT)
-        stored = self._stored(self._scope(client), self.snapshot.number, query)
-        return None if stored is None else Outcome(Answer.from_body(stored), repeated=True)
+        return self._stored(self._scope(client), self.snapshot.number, query)
 
     def explain(self, query: Query, client: Client | None = None) -> Explanation:
         """Tell the provider how a question would be answered, and why; nothing is recorded.
@@ -171,7 +181,10 @@ class Gateway:
         if before is not None:
             rule = before.rule
             codes = tuple(index.code_of[value] for value in before.values if value in index.code_of)
-        return explanation(snapshot, index, len(group), proposal, rule, codes, repeated=before is not None)
+        measured = measure_q(restricted(index, group, codes), budget=self._rules.budget)
+        return explanation(
+            snapshot, index, len(group), proposal, rule, codes, measured, repeated=before is not None
+        )
 
     def sizes(self, filter: str) -> NDArray[np.int64]:
         """Tell the provider how many people share each value of a filter."""
@@ -243,11 +256,13 @@ class Gateway:
             for entry, _ in earlier.nearly_same(attribute, group, self._rules.enough, self._snapshots.changed)
         ):
             return TOO_CLOSE, ()
-        if not (self._defences.joint and self._defences.q):
+        if self._rules.once and self._defences.joint and earlier.overlaps(group):
+            return TAKEN, ()
+        if not self._rules.together:
             return "", proposal.codes
-        clauses = Clauses(group, attribute, proposal.codes)
-        before = self._rules.before(earlier.snapshot, attribute, group)
-        codes = earlier.joint(attribute).allowed(clauses, proposal.threshold, before)
+        joint, before = earlier.joint(attribute), self._rules.before(earlier.snapshot, attribute, group)
+        likely = self._rules.most_alone(earlier.snapshot, attribute, group, proposal, joint.about)
+        codes = joint.allowed(Clauses(group, attribute, likely), proposal.threshold, before)
         return ("" if codes else JOINT), codes
 
     def _entry(
@@ -286,7 +301,7 @@ class Gateway:
             self._bodies.put((entry.scope, entry.snapshot, entry.key), entry.body)
         earlier.add(entry)
         self._ledgers.put((entry.scope, entry.snapshot), earlier)
-        return Outcome(Answer.from_body(entry.body), entry.rule, repeated)
+        return Outcome(Answer.from_body(entry.body), entry.rule, repeated, entry.snapshot)
 
     def _in_order(
         self, attribute: str, snapshot: Snapshot, codes: tuple[int, ...], proposal: Proposal
@@ -298,7 +313,7 @@ class Gateway:
 
     # Looking up
 
-    def _stored(self, scope: str, number: int, query: Query) -> bytes | None:
+    def _stored(self, scope: str, number: int, query: Query) -> Outcome | None:
         if not self._defences.repeats:
             return None
         key = (scope, number, query.key)
@@ -307,7 +322,7 @@ class Gateway:
             body = self.ledger.body(*key)
             if body is not None:
                 self._bodies.put(key, body)
-        return body
+        return None if body is None else Outcome(Answer.from_body(body), repeated=True, snapshot=number)
 
     def _spent(self, client: Client) -> bool:
         if not self._defences.budget:
@@ -360,6 +375,17 @@ class Gateway:
     def _lock_of(self, scope: str) -> RLock:
         with self._lock:
             return self._locks.setdefault(scope, RLock())
+
+
+def compile_kernels() -> None:
+    """Compile what decisions are made of beforehand, so that none is late because of it."""
+    from incrowd.gateway.companions_kernel import compile_companions
+    from incrowd.gateway.listing_kernel import compile_listing
+    from incrowd.gateway.lone import compile_lone
+
+    compile_companions()
+    compile_listing()
+    compile_lone()
 
 
 def _proposal_size(proposal: Proposal) -> int:

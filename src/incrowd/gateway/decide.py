@@ -3,8 +3,8 @@
 1. The class has enough people.
 2. It does not differ from an earlier answered class by a few people.
 3. Values that too few people of the class list stay.
-4. What is left is thinned until nobody is tied to it with a probability above 1/q (measures.release).
-5. Together with everything told before it still holds (`joint.py`).
+4. What is left is thinned until nobody is tied to it, together with everything told before, with a probability
+   above 1/q (`joint.py`); or, where each person is in one answer only, by this answer alone (measures.release).
 
 Thresholds are q, plus room for people somebody knows, plus a secret amount. NOTES.md has the reasons.
 """
@@ -12,7 +12,7 @@ Thresholds are q, plus room for people somebody knows, plus a secret amount. NOT
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +28,7 @@ from incrowd.measures.release import (
     Budget,
     HolderIndex,
     PatternCounts,
+    QMeasurement,
     Suppression,
     SuppressOptions,
     suppress,
@@ -40,6 +41,7 @@ OVER_TIME = "over-time"
 RARE = "rare"
 TIED = "tied"
 JOINT = "joint"
+TAKEN = "taken"
 TOO_MANY = "too-many"
 RULES = {
     TOO_SMALL: "the query selects too few people",
@@ -49,6 +51,7 @@ RULES = {
     RARE: "too few people of the class list the value",
     TIED: "with it somebody could be tied to the answer with too high a probability",
     JOINT: "too few people list it alone for it to stay safe together with other answers, earlier or later",
+    TAKEN: "people of the class are in an earlier answer, and the policy answers about each of them once",
     TOO_MANY: "the answer has as many values as allowed",
 }
 
@@ -111,8 +114,6 @@ class Proposal:
     """Value -> the rule that withholds it."""
     supports: NDArray[np.int64]
     """For each value of the attribute how many of the class list it."""
-    q: float | None = None
-    method: str = "nothing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +137,16 @@ class Rules:
         """The most a secret amount can be: new answers start so far above what earlier ones must keep."""
         return self.policy.release.noise if self.defences.noise else 0
 
+    @property
+    def once(self) -> bool:
+        """True if each person is in one answer only, so that there is nothing to judge together."""
+        return self.policy.release.joint == "once"
+
+    @property
+    def together(self) -> bool:
+        """True if an answer is judged with all that was told before."""
+        return self.defences.joint and self.defences.q and not self.once
+
     def enough(self, entry: Entry) -> int:
         """How many people have to change before an answer may; an exact number could be tested with own accounts."""
         return self.policy.release.q + self._draw("changes", entry.origin, entry.key)
@@ -155,14 +166,22 @@ class Rules:
         codes, withheld = self._common(snapshot, attribute, group, supports, self.base + amount)
         if not codes:
             return _nothing(NOTHING_FITS, supports, threshold, withheld)
-        if not self.defences.q:
-            return Proposal(codes=codes, threshold=threshold, rule="", withheld=withheld, supports=supports)
-        return self._thinned(
-            index,
-            group,
-            codes,
-            Proposal(codes=codes, threshold=threshold, rule="", withheld=withheld, supports=supports),
-        )
+        proposal = Proposal(codes=codes, threshold=threshold, rule="", withheld=withheld, supports=supports)
+        return proposal if self.together or not self.defences.q else self._thinned(index, group, proposal)
+
+    def most_alone(
+        self, snapshot: Snapshot, attribute: str, group: Group, proposal: Proposal, about: NDArray[np.int64]
+    ) -> tuple[int, ...]:
+        """Thin out an answer for the joint rule; `about` says what each person was told about before."""
+        from incrowd.gateway.lone import most_alone
+
+        index, codes = snapshot.attributes[attribute], proposal.codes
+        names = [index.values[code] for code in codes]
+        place = {name: k for k, name in enumerate(self.noise.order("ties", names))}
+        rank = np.array([place[name] for name in names], dtype=np.int64)
+        secret = [self._draw("choice", snapshot.number, attribute, name, group.digest) for name in names]
+        blur = np.array(secret, dtype=np.int64)
+        return most_alone(index, group, codes, about, proposal.threshold, rank, blur)
 
     def _too_small(self, snapshot: Snapshot, group: Group) -> bool:
         least = self.policy.release.min_class + self._draw("class", snapshot.number, group.digest)
@@ -225,29 +244,28 @@ class Rules:
     def _draw(self, about: str, *parts: bytes | str | int) -> int:
         return self.noise.draw(about, *parts) if self.defences.noise else 0
 
-    def _thinned(
-        self, index: AttributeIndex, group: Group, codes: tuple[int, ...], so_far: Proposal
-    ) -> Proposal:
+    @property
+    def budget(self) -> Budget:
+        """What one search or count may use."""
         limits = self.policy.limits
+        return Budget(seconds=limits.solver_seconds, memory=limits.solver_memory_mib * 2**20)
+
+    def _thinned(self, index: AttributeIndex, group: Group, so_far: Proposal) -> Proposal:
+        """Thin out an answer by q of this answer alone."""
         options = SuppressOptions(
-            key=self.key,
-            blind=self.defences.noise,
-            class_size=len(group),
-            budget=Budget(seconds=limits.solver_seconds, memory=limits.solver_memory_mib * 2**20),
+            key=self.key, blind=self.defences.noise, class_size=len(group), budget=self.budget
         )
-        found = self.solver.suppress(restricted(index, group, codes), so_far.threshold, options)
+        holders = restricted(index, group, so_far.codes)
+        found = self.solver.suppress(holders, so_far.threshold, options)
         if found is None:
-            return _nothing(OVER_TIME, so_far.supports, so_far.threshold, so_far.withheld)
+            return replace(so_far, codes=(), rule=OVER_TIME)
         released = {int(str(code)) for code in found.released}
-        tied = {code: TIED for code in codes if code not in released}
-        return Proposal(
-            codes=tuple(code for code in codes if code in released),
-            threshold=so_far.threshold,
+        tied = {code: TIED for code in so_far.codes if code not in released}
+        return replace(
+            so_far,
+            codes=tuple(code for code in so_far.codes if code in released),
             rule="" if released else NOTHING_FITS,
             withheld={**so_far.withheld, **tied},
-            supports=so_far.supports,
-            q=None if found.q is None else float(found.q),
-            method=str(found.method),
         )
 
 
@@ -268,10 +286,12 @@ def explanation(
     proposal: Proposal,
     rule: str,
     codes: tuple[int, ...],
+    measured: QMeasurement,
     *,
     repeated: bool,
 ) -> Explanation:
     """Put together what the provider may see of a decision."""
+    least = measured.at_least
     listed = [
         code for code in np.argsort(-proposal.supports, kind="stable").tolist() if proposal.supports[code]
     ]
@@ -291,8 +311,8 @@ def explanation(
         repeated=repeated,
         rule=rule,
         threshold=proposal.threshold,
-        q=proposal.q if codes else None,
-        method=proposal.method if codes else "nothing",
+        q=None if least is None else float(least),
+        method=str(measured.method),
         values=tuple(values),
     )
 

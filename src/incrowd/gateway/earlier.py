@@ -80,6 +80,11 @@ class Earlier:
         more, less = how_many(words & ~classes), how_many(classes & ~words)
         return bool((((more > 0) & (more < q)) | ((less > 0) & (less < q))).any())
 
+    def overlaps(self, group: Group) -> bool:
+        """Say whether somebody of this class is in an answer, on whatever attribute and of whatever snapshot."""
+        words = group.words(self.snapshot.size)
+        return any((_people(one) & words).any() for one in self.answers.values())
+
     def nearly_same(
         self, attribute: str, group: Group, enough: Callable[[Entry], int], changed: Changed
     ) -> list[tuple[Entry, int]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -30,7 +29,6 @@ from incrowd.gateway.policy_check import weaknesses
 from incrowd.gateway.question import read_question, typed_question
 from incrowd.gateway.report import Support, support_of
 from incrowd.gateway.secret import open_secret
-from incrowd.gateway.solver import Solver, SolverOptions
 from incrowd.measures.release import warm_up
 
 if TYPE_CHECKING:
@@ -43,28 +41,22 @@ OPERATOR_SECONDS = 300.0
 
 def open_service(url: str, policy: Policy, state: Path) -> Service:
     """Open everything a gateway needs to answer; the first time this takes a snapshot."""
+    from incrowd.gateway.desk import DeskApart
     from incrowd.gateway.service import Service
 
     secret = open_secret(state)
-    solver = Solver(SolverOptions(memory=policy.limits.solver_memory_mib * 2**20))
-    try:
-        gateway = Gateway(connect(url), policy, state, solver=solver)
-    except BaseException:
-        solver.close()
-        raise
+    desk = DeskApart(url, policy, state)  # first: it makes sure that nobody else works on this state
     audit = Audit(state, secret.key("audit"))
-    return Service(
-        gateway=gateway, keys=KeyStore(state), policy=policy, audit=audit, secret=secret, solver=solver
-    )
+    return Service(desk=desk, keys=KeyStore(state), policy=policy, audit=audit, secret=secret)
 
 
 def run(url: str, policy: Policy, state: Path, address: Address) -> None:
     """Serve until told to stop."""
-    from incrowd.gateway.serve import log_to_stderr, serve
+    from incrowd.gateway.log import log_to_stderr
+    from incrowd.gateway.serve import serve
 
     os.umask(0o077)  # files that libraries make beside ours are for their owner alone, too
     log_to_stderr()
-    sys.setswitchinterval(0.001)  # replies that are due get Python's lock soon, whatever is being decided
     service = open_service(url, policy, state)
     _warn_of_strangers(service)
     marker = state / RUNNING_NAME
@@ -80,7 +72,7 @@ def run(url: str, policy: Policy, state: Path, address: Address) -> None:
 
 
 def _warn_of_strangers(service: Service) -> None:
-    from incrowd.gateway.service import logger
+    from incrowd.gateway.log import logger
 
     known = service.policy.organisations
     strangers = sum(key.organisation not in known for key in service.keys.all())

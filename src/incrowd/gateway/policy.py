@@ -62,7 +62,10 @@ class ReleasePolicy:
     allow_not: bool = False
     """Whether queries may say NOT and !=, the usual way to cut one person out of a class."""
     joint: str = "all"
-    """Which earlier answers are judged together with a new one: "all", or those on the same "attribute"."""
+    """Which earlier answers are judged together with a new one: "all", or those on the same "attribute".
+
+    "once": each person is in one answer only. It gives most from small databases, one question long.
+    """
     max_values: int = 200
     """Most values in one answer; common ones stay, secret amounts decide between about equally common ones."""
 

@@ -124,8 +124,8 @@ def _check_ranges(policy: Policy) -> None:
                 raise InputError(f"policy, {section}.{name}: expected {low} to {high}, got {value}")
     if policy.release.min_class < policy.release.q:
         raise InputError("policy, release.min_class: expected at least release.q")
-    if policy.release.joint not in ("all", "attribute"):
-        raise InputError('policy, release.joint: expected "all" or "attribute"')
+    if policy.release.joint not in ("all", "attribute", "once"):
+        raise InputError('policy, release.joint: expected "all", "attribute" or "once"')
     if policy.budget.scope not in ("organisation", "everyone"):
         raise InputError('policy, budget.scope: expected "organisation" or "everyone"')
     if policy.accounts.min_age_days > 0 and not policy.database.created and not policy.allow_weak:

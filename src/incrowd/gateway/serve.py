@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import json
-import logging
 import signal
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from incrowd.errors import InputError, MissingExtra
 from incrowd.gateway.app import Asgi, admin_app, gateway_app
-from incrowd.gateway.service import Service, logger
+from incrowd.gateway.log import logger
+from incrowd.gateway.service import Service
 
 try:
     import uvicorn
@@ -163,20 +160,3 @@ def _server(app: Asgi) -> uvicorn.Server:
             h11_max_incomplete_event_size=HEADER_BYTES,
         )
     )
-
-
-class _JsonLines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        return json.dumps({"time": time, "level": record.levelname.lower(), "event": record.getMessage()})
-
-
-def log_to_stderr() -> None:
-    """Write one JSON object a line about the service itself; of uvicorn only that something happened."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonLines())
-    logger.handlers[:] = [handler]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    logging.getLogger("uvicorn").handlers[:] = [logging.NullHandler()]
-    logging.getLogger("uvicorn").propagate = False

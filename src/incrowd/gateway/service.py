@@ -8,15 +8,11 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-import logging
-import os
-import traceback
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
-from pathlib import Path
 from secrets import token_hex
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -25,6 +21,7 @@ from weakref import WeakValueDictionary
 from incrowd.errors import InputError
 from incrowd.gateway.answer import Answer, Client
 from incrowd.gateway.limits import Admission, Busy, TooLarge, TooSlow, read_body
+from incrowd.gateway.log import log_error, logger
 from incrowd.gateway.metrics import Metrics
 from incrowd.gateway.query import Query
 from incrowd.gateway.question import question_from, read_question
@@ -32,11 +29,11 @@ from incrowd.gateway.reply import HEADERS, ReplyClock, padded
 
 if TYPE_CHECKING:
     from incrowd.gateway.audit import Audit
-    from incrowd.gateway.core import Gateway, Outcome
+    from incrowd.gateway.core import Outcome
+    from incrowd.gateway.desk import Desk
     from incrowd.gateway.keys import KeyStore
     from incrowd.gateway.policy import Policy
     from incrowd.gateway.secret import Secret
-    from incrowd.gateway.solver import Solver
 
 BODY_SECONDS = 5.0
 LATE = "late"
@@ -47,7 +44,6 @@ QUICK_THREADS = 4
 """For reading questions and looking up answers, so that repeats do not queue behind new questions."""
 WAITING = 8
 """For each new question that is worked on, so many may wait or be worked on."""
-logger = logging.getLogger("incrowd.gateway")
 
 
 @dataclass(frozen=True)
@@ -78,14 +74,13 @@ class Service:
     def __init__(
         self,
         *,
-        gateway: Gateway,
+        desk: Desk,
         keys: KeyStore,
         policy: Policy,
         audit: Audit,
         secret: Secret,
-        solver: Solver | None = None,
     ) -> None:
-        self.gateway, self.keys, self.policy, self.audit, self.solver = gateway, keys, policy, audit, solver
+        self.desk, self.keys, self.policy, self.audit = desk, keys, policy, audit
         limits = policy.limits
         self.clock = ReplyClock.within(
             limits.reply_seconds, limits.database_seconds + 10 * limits.solver_seconds
@@ -96,9 +91,6 @@ class Service:
         self.metrics.gauge("incrowd_gateway_ready", "1 while questions can be answered.", self._readiness)
         self.closing = False
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="read")
-        # Deciding is work for processors and for Python's lock: more threads would only make replies late.
-        threads = min(limits.concurrency, max(2, os.cpu_count() or 2))
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="decide")
         self._working: set[asyncio.Task[Decision]] = set()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._padding, self._naming = secret.key("padding"), secret.key("audit query")
@@ -111,8 +103,8 @@ class Service:
             return "shutting down"
         if self.audit.broken:
             return "the audit log cannot be written"
-        if self.solver is not None and not self.solver.alive:
-            return "the solver is not running"
+        if not self.desk.alive:
+            return "what decides questions is not running"
         return ""
 
     async def query(self, authorization: str, chunks: AsyncIterator[bytes]) -> Reply:
@@ -145,13 +137,11 @@ class Service:
         wanted = json.loads(body)
         query, organisation = question_from(wanted["query"], self.policy), wanted["organisation"]
         client = None if organisation is None else Client("operator", organisation)
-        return self.gateway.explain(query, client).to_dict()
+        return self.desk.explain(query, client).result().to_dict()
 
     def support(self, body: bytes) -> dict[str, Any]:
         """Say what the current snapshot can give; for the operator alone."""
-        from incrowd.gateway.report import support_of
-
-        return support_of(self.gateway, self.policy, self._order).to_dict()
+        return self.desk.support(self._order).result().to_dict()
 
     async def close(self) -> None:
         """Finish what is being decided, as far as it takes no longer than a few seconds, then stop."""
@@ -161,19 +151,18 @@ class Service:
             for task in late:
                 task.cancel()
         self._quick.shutdown(cancel_futures=True)
-        self._pool.shutdown(cancel_futures=True)
+        await asyncio.to_thread(self.desk.close)
         self.audit.close()
-        self.gateway.close()
-        if self.solver is not None:
-            self.solver.close()
 
     async def keep_fresh(self) -> None:
         """Take a new snapshot whenever the policy's period has passed; if that fails, the old one stays."""
+        known = 0
         while True:
             try:
-                if await asyncio.to_thread(lambda: self.gateway.due):
-                    number = await asyncio.to_thread(self.gateway.refresh)
+                number = await asyncio.wrap_future(self.desk.refresh())
+                if number != known:
                     logger.info("snapshot %d is in use", number)
+                known = number
             except Exception as error:
                 log_error(error)
             await asyncio.sleep(FRESH_SECONDS)
@@ -214,7 +203,7 @@ class Service:
         if isinstance(decision, Query):
             with self.door.enter(client.organisation):
                 async with self._turn(client):
-                    decision = await loop.run_in_executor(self._pool, self._work, client, decision)
+                    decision = await self._work(client, decision)
         try:
             record = self._record(client, decision, monotonic() - arrived)
             await asyncio.wrap_future(self.audit.append(record))
@@ -250,15 +239,15 @@ class Service:
             log_error(error)
             return Decision(None, Answer(), "malformed", "query: it could not be read")
         try:
-            found = self.gateway.repeated(client, query)
+            found = self.desk.repeated(client, query)
         except Exception as error:
             log_error(error)
             return Decision(query, Answer(), "error")
         return query if found is None else _decision(query, found)
 
-    def _work(self, client: Client, query: Query) -> Decision:
+    async def _work(self, client: Client, query: Query) -> Decision:
         try:
-            return _decision(query, self.gateway.decide(client, query))
+            return _decision(query, await asyncio.wrap_future(self.desk.decide(client, query)))
         except Exception as error:
             log_error(error)
             return Decision(query, Answer(), "error")
@@ -293,10 +282,3 @@ def error_reply(status: int, message: str) -> Reply:
     if status == 503:
         headers["retry-after"] = "1"
     return Reply(status, json.dumps({"error": message}, ensure_ascii=False).encode(), headers)
-
-
-def log_error(error: BaseException) -> None:
-    """Log what went wrong and where, without the message: it may quote data."""
-    frames = traceback.extract_tb(error.__traceback__)[-4:]
-    places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
-    logger.error("unforeseen %s at %s", type(error).__name__, places)

@@ -47,21 +47,17 @@ class AttributeIndex:
         """Return the people who list a value, in rising order."""
         return self.index.holders(code)
 
-    def listed(self, members: Numbers, only: NDArray[np.bool_] | None = None) -> tuple[Numbers, Codes]:
-        """Return pairs (person, value number) of these people, by person; `only` flags the values wanted."""
-        first = self.starts[members]
-        lengths = self.starts[members + 1] - first
-        before = np.cumsum(lengths) - lengths
-        places = np.repeat(first - before, lengths) + np.arange(lengths.sum())
-        people, codes = np.repeat(members, lengths), self.codes[places]
-        if only is None:
-            return people, codes
-        wanted = only[codes]
-        return people[wanted], codes[wanted]
+    def listed(self, members: Numbers, wanted: NDArray[np.bool_]) -> tuple[Numbers, Codes]:
+        """Return pairs (person, value number) of these people and the values flagged as wanted, by person."""
+        from incrowd.gateway.listing_kernel import collect_listed
+
+        return collect_listed(self.starts, self.codes, members, wanted)
 
     def supports(self, members: Numbers) -> NDArray[np.int64]:
         """For each value how many of these people list it."""
-        return np.bincount(self.listed(members)[1], minlength=len(self.values))
+        from incrowd.gateway.listing_kernel import count_listed
+
+        return count_listed(self.starts, self.codes, members, len(self.values))
 
     def flags(self, codes: Iterable[int]) -> NDArray[np.bool_]:
         """Flag some values."""

@@ -29,6 +29,7 @@ from incrowd.gateway.app import gateway_app
 from incrowd.gateway.audit import Audit
 from incrowd.gateway.core import Defences
 from incrowd.gateway.databases.base import Numbers
+from incrowd.gateway.desk import DeskHere
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.query import Compare, Predicate
 from incrowd.gateway.secret import open_secret
@@ -60,7 +61,9 @@ def served(
         secret, keys = open_secret(state), KeyStore(state)
         key = keys.add("spy", "acme")
         audit = Audit(state, secret.key("audit"))
-        service = Service(gateway=gateway, keys=keys, policy=gateway.policy, audit=audit, secret=secret)
+        service = Service(
+            desk=DeskHere(gateway), keys=keys, policy=gateway.policy, audit=audit, secret=secret
+        )
         try:
             yield Served(service, key)
         finally:
@@ -147,7 +150,7 @@ def test_answered_denied_and_failed_have_one_shape(folder: Path) -> None:
         assert replies[1].json["values"] == []
         shapes |= {(got.status, got.headers, len(got.body)) for got in replies}
     with served(answered_world, folder, 2) as service:
-        service.service.gateway.ledger.close()  # the ledger cannot be written any more
+        service.service.desk.gateway.ledger.close()  # the ledger cannot be written any more
         broken = service.ask()
         assert broken.json["values"] == []
         shapes.add((broken.status, broken.headers, len(broken.body)))
@@ -164,7 +167,7 @@ class Talkative(InMemory):
 def test_an_error_is_logged_without_what_it_quotes(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     world = town({SECRET: list(range(60))}, 60)
     with served(world, folder, 1) as service:
-        gateway = service.service.gateway
+        gateway = service.service.desk.gateway
         talkative = Talkative(world)
         with pytest.raises(RuntimeError, match="Ann Smith"):
             talkative.members(1, IN_TOWN)
