@@ -1,7 +1,7 @@
 """How long `incrowd assess` takes on 10,000 identities and 1M posts, and whether advice keeps its promises.
 
     python -m benchmarks advisor
-    python benchmarks/advisor.py [--people 200] [--posts 1000000] [--crowd FOLDER] [--skip speed|honesty]
+    python benchmarks/advisor.py [--people 200] [--posts 1000000] [--crowd DIR] [--work DIR] [--skip speed|honesty]
 
 Speed: `incrowd assess` in a process of its own, for somebody in three communities: with an empty cache (the bar is
 90 s on two cores), again (5 s), and for somebody else. The crowd is made first; that is not timed.
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ from incrowd.text import TextOptions
 
 STATES = {"lasting": 0.02, "passing": 0.02, "professional": 0.01}
 Key = tuple[str, str, str, str]
+CLOSE = 1e-9
+"""A promise that came out closer than this, relatively, is kept."""
 
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
@@ -48,6 +51,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--people", type=int, default=200, help="people whose advice is carried out")
     parser.add_argument("--posts", type=int, default=1_000_000)
     parser.add_argument("--crowd", type=Path, help="a crowd for the timing, kept; made if it is not there")
+    parser.add_argument("--work", type=Path, help="keeps the honesty run, so that it can go on where it was")
     parser.add_argument("--skip", choices=["speed", "honesty"])
     chosen = parser.parse_args(arguments if arguments is not None else sys.argv[1:])
     report: dict[str, Any] = {}
@@ -55,7 +59,8 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as scratch:
             report["speed"] = speed(chosen.crowd or Path(scratch) / "crowd", chosen.posts)
     if chosen.skip != "honesty":
-        report["honesty"] = honesty(chosen.people)
+        with tempfile.TemporaryDirectory() as scratch:
+            report["honesty"] = honesty(chosen.people, chosen.work or Path(scratch))
     return report
 
 
@@ -109,23 +114,53 @@ def _cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def honesty(people: int) -> dict[str, Any]:
-    """Carry advice out and compare."""
-    crowd = synthetic.demo_person(users=max(people, 60), seed=11).crowd()
-    counted = {"people": 0, "with_advice": 0, "promises": 0, "exact_promises": 0, "broken": 0}
+def honesty(people: int, work: Path) -> dict[str, Any]:
+    """Carry advice out and compare; whoever is finished in the work folder is not done again."""
+    work.mkdir(parents=True, exist_ok=True)
+    folder, finished = work / f"crowd-{people}", work / f"finished-{people}.jsonl"
+    crowd = Crowd(folder) if folder.exists() else demo_crowd(people, folder)
     users = sorted(crowd.posts().select("user").unique().collect()["user"].to_list())[:people]
-    for number, user in enumerate(users):
-        report = assess(crowd, user, options=AdvisorOptions(adversaries=turn(number), thorough=False))
-        counted["people"] += 1
-        case = one_of(report, number)
-        if case is not None:
-            counted["with_advice"] += 1
-            promised, changes = case
-            for name, count in carried_out(crowd, user, promised, changes).items():
-                counted[name] += count
-        if number % 20 == 19:
-            print(f"   {counted}", file=sys.stderr, flush=True)
-    return counted
+    done = finished.read_text().splitlines() if finished.exists() else []
+    with finished.open("a") as file:
+        for number in range(len(done), len(users)):
+            done.append(json.dumps(one_person(crowd, users[number], number)))
+            print(done[-1], file=file, flush=True)
+            if number % 20 == 19:
+                print(f"   {summary(done)}", file=sys.stderr, flush=True)
+    return summary(done)
+
+
+def demo_crowd(people: int, folder: Path) -> Crowd:
+    """Make the small crowd whose members are advised."""
+    draft = folder.with_name("unfinished")
+    shutil.rmtree(draft, ignore_errors=True)
+    synthetic.demo_person(users=max(people, 60), seed=11).crowd(draft)
+    draft.rename(folder)
+    return Crowd(folder)
+
+
+def one_person(crowd: Crowd, user: str, number: int) -> dict[str, Any]:
+    """Advise a person, carry one piece of the advice out, and count promises, exact ones, and broken ones."""
+    report = assess(crowd, user, options=AdvisorOptions(adversaries=turn(number), thorough=False))
+    case = one_of(report, number)
+    if case is None:
+        return {"kind": "no advice"}
+    kind, promised, changes = case
+    return {"kind": kind, **carried_out(crowd, user, promised, changes)}
+
+
+def summary(lines: list[str]) -> dict[str, Any]:
+    """Add the records of all people up."""
+    records = [json.loads(line) for line in lines]
+    advised = [one for one in records if one["kind"] != "no advice"]
+    totals = {name: sum(one[name] for one in advised) for name in ("promises", "exact", "broken")}
+    gap = max((one["gap"] for one in advised), default=0.0)
+    kinds = dict(sorted(Counter(one["kind"] for one in records).items()))
+    measures = sum((Counter(one["measures"]) for one in advised), Counter[str]())
+    return {
+        "people": len(records), "with_advice": len(advised), **totals, "largest_gap": gap,
+        "carried_out": kinds, "exact_promises_by_measure": dict(sorted(measures.items())),
+    }  # fmt: skip
 
 
 def turn(number: int) -> tuple[str, ...]:
@@ -134,24 +169,35 @@ def turn(number: int) -> tuple[str, ...]:
     return () if number % 10 == 9 else kinds[number % 3]
 
 
-def one_of(report: PersonReport, number: int) -> tuple[list[Effect], Changes] | None:
+def one_of(report: PersonReport, number: int) -> tuple[str, list[Effect], Changes] | None:
     """Return one action or the plan, a different one for different people."""
-    cases = [([action.effect, *action.also], action.changes) for action in report.actions]
+    cases = [(kind(one.changes), [one.effect, *one.also], one.changes) for one in report.actions]
     if report.plan is not None and report.plan.changes:
-        cases.append((list(report.plan.effects), report.plan.changes))
+        cases.append(("plan", list(report.plan.effects), report.plan.changes))
     return cases[(number // 3) % len(cases)] if cases else None
 
 
-def carried_out(crowd: Crowd, user: str, promised: list[Effect], changes: Changes) -> dict[str, int]:
-    """Do it, measure from scratch, and count promises, exact ones, and broken ones."""
+def kind(changes: Changes) -> str:
+    """Return what is given up."""
+    return " and ".join(name.replace("_", " ") for name, part in changes.to_dict().items() if part)
+
+
+def carried_out(crowd: Crowd, user: str, promised: list[Effect], changes: Changes) -> dict[str, Any]:
+    """Do it, measure from scratch, and compare."""
     with tempfile.TemporaryDirectory() as scratch:
         changed = applied(crowd, user, changes, Path(scratch) / "crowd")
         after = assess(changed, user, options=concerned(changes))
     measured: dict[Key, float] = {one.key: one.assessment.value for one in after.judged}
     seen = [one for one in promised if checkable(one, changes)]
     exact = [one for one in seen if one.exact]
-    broken = [one for one in exact if not kept(one, measured)]
-    return {"promises": len(seen), "exact_promises": len(exact), "broken": len(broken)}
+    gaps = [gap(one, measured) for one in exact]
+    return {
+        "promises": len(seen),
+        "exact": len(exact),
+        "broken": sum(one > CLOSE for one in gaps),
+        "gap": max(gaps, default=0.0),
+        "measures": dict(Counter(one.measure for one in exact)),
+    }
 
 
 def checkable(effect: Effect, changes: Changes) -> bool:
@@ -160,11 +206,12 @@ def checkable(effect: Effect, changes: Changes) -> bool:
     return "other name" not in effect.subject and secret not in changes.withhold_attributes
 
 
-def kept(effect: Effect, measured: dict[Key, float]) -> bool:
-    """Say whether a promise came true."""
+def gap(effect: Effect, measured: dict[Key, float]) -> float:
+    """Return how far a promise is from what came true, relative to it; infinite if one of them is undefined."""
     got = measured.get((effect.measure, effect.subject, effect.adversary, effect.unit), math.nan)
-    gone = math.isnan(got) and math.isnan(effect.after)
-    return gone or math.isclose(got, effect.after, rel_tol=1e-9)
+    if math.isnan(got) or math.isnan(effect.after):
+        return 0.0 if math.isnan(got) and math.isnan(effect.after) else math.inf
+    return abs(got - effect.after) / max(abs(effect.after), 1e-300) if got != effect.after else 0.0
 
 
 def concerned(changes: Changes) -> AdvisorOptions:
@@ -189,9 +236,13 @@ def applied(crowd: Crowd, user: str, changes: Changes, path: Path) -> Crowd:
     others = crowd.posts().filter(~mine).collect()
     dropped = mine & pl.col("item").is_in(list(changes.drop_items))
     withheld = mine & pl.col("attribute").is_in(list(changes.withhold_attributes))
-    changed.add_frame(pl.concat([others, posts.select(others.columns)]), "posts")
-    changed.add_frame(crowd.items().filter(~dropped).collect(), "items")
-    changed.add_frame(crowd.attributes().filter(~withheld).collect(), "attributes")
+    # Tables in which nothing changes are not asked about again.
+    if changes.gone_posts or changes.edit_words:
+        changed.add_frame(pl.concat([others, posts.select(others.columns)]), "posts")
+    if changes.drop_items:
+        changed.add_frame(crowd.items().filter(~dropped).collect(), "items")
+    if changes.withhold_attributes:
+        changed.add_frame(crowd.attributes().filter(~withheld).collect(), "attributes")
     return changed
 
 

@@ -27,7 +27,8 @@ BLOCK_BYTES = 2**24
 WORTH_PACKING = 16
 """From so many people on, joining columns first saves time."""
 FEW_CELLS = 4_000_000
-"""People times rows times columns up to which plain NumPy is quick enough."""
+FEW_PEOPLE = 32
+"""One person's secrets, one at a time: few people, rows and columns, for which plain NumPy is quick enough."""
 Block = Callable[[slice], None]
 
 
@@ -96,8 +97,8 @@ class CrowdBelief:
         places = sorted(set(evidence.informative) - set(targets))
         # What an attribute that is smoothed away says is the same for every row.
         plain = [place for place in places if self.smoothing[place] < 1]
-        many = len(evidence) >= WORTH_PACKING and len(evidence) * self.codes.size > FEW_CELLS
-        if many and self._few(targets):
+        packed = len(evidence) >= WORTH_PACKING and not self._quick(evidence)
+        if packed and self._few(targets):
             found = self._tallied(plain, targets, evidence)
         else:
             found = self._weighed(plain, targets, evidence)
@@ -105,6 +106,10 @@ class CrowdBelief:
         for place in set(places) - set(plain):
             possible &= (evidence.likelihood(place) @ self.shares[place])[:, None] > 0
         return [table * possible for table in found]
+
+    def _quick(self, evidence: Evidence) -> bool:
+        """Say whether plain NumPy is done before the compiled loops are loaded, which takes a second."""
+        return len(evidence) <= FEW_PEOPLE and len(evidence) * self.codes.size <= FEW_CELLS
 
     def _few(self, targets: Sequence[int]) -> bool:
         return float(np.prod([self.space.sizes[place] + 1.0 for place in targets])) <= CELLS
@@ -138,7 +143,7 @@ class CrowdBelief:
         look, together, alone = self._packing(plain, targets, len(evidence))
         found = [np.empty((len(evidence), self.space.sizes[place])) for place in targets]
         own = self._own_rows(evidence)
-        weigh = _weigher(len(evidence) * look.codes.size)
+        weigh = _weigher(self._quick(evidence))
 
         def block(part: slice) -> None:
             factors = look.factors(self._parts(evidence.people(part)))
@@ -241,9 +246,9 @@ class CrowdBelief:
         return weights
 
 
-def _weigher(cells: int) -> Callable[..., None]:
-    """Return the compiled loop, or for small jobs its twin that needs no second to start; the same to the last bit."""
-    if cells <= FEW_CELLS:
+def _weigher(quick: bool) -> Callable[..., None]:
+    """Return the compiled loop or its plain twin; they agree to the last bit."""
+    if quick:
         from incrowd.measures.belief.crowd_few import weigh
     else:
         from incrowd.measures.belief.crowd_kernel import weigh
