@@ -33,6 +33,7 @@ min_class = 10
 noise = 3
 [limits]
 reply_seconds = {reply}
+solver_seconds = 5
 [organisations.lab]
 queries = {queries}
 [organisations.press]

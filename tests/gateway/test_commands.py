@@ -48,7 +48,14 @@ def test_a_key_is_made_listed_and_removed(desk: Desk) -> None:
 def test_a_key_for_nobody_the_policy_names_is_refused(desk: Desk) -> None:
     wrong = desk.run("key", "add", "notebook", "--organisation", "lob")
     assert wrong.code == 2
-    assert "it names: lab, press, poor" in wrong.err
+    assert "the 3 organisations of the policy (lab, press, poor), got 'lob'" in wrong.err
+
+
+def test_why_for_nobody_the_policy_names_is_refused(desk: Desk) -> None:
+    wrong = desk.run("try", "SELECT movies FROM users", "--organisation", "lob", database=True)
+    assert wrong.code == 2
+    assert "the 3 organisations of the policy (lab, press, poor), got 'lob'" in wrong.err
+    assert "[organisations.NAME]" in wrong.err
 
 
 def test_a_policy_is_checked_against_the_database(desk: Desk) -> None:
@@ -56,6 +63,8 @@ def test_a_policy_is_checked_against_the_database(desk: Desk) -> None:
     found = json.loads(desk.run("check", "--json", database=True).out)
     assert found["people"] == 401
     assert found["keys without organisation"] == ["stray"]
+    assert found["weak"] == []
+    assert "limits.solver_seconds" in found["cautions"][0]
     policy = desk.folder / "policy.toml"
     policy.write_text(policy.read_text().replace('table = "likes"', 'table = "lakes"'))
     broken = desk.run("check", database=True)

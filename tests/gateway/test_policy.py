@@ -11,6 +11,7 @@ from tests.gateway.making import policy
 from incrowd.errors import InputError
 from incrowd.gateway.check import KINDS
 from incrowd.gateway.policy import AttributeSource, DatabasePolicy, Filter, Organisation, Policy, load_policy
+from incrowd.gateway.policy_check import cautions
 from incrowd.gateway.policy_file import SECTIONS, read_policy
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -122,6 +123,13 @@ def test_weak_settings_need_to_be_allowed(weak: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"weak|needs database\.created"):
         read_policy(strong(**weak))
     assert read_policy(strong(**weak, allow_weak=True)).allow_weak
+
+
+def test_replies_that_could_be_late_are_warned_of() -> None:
+    assert cautions(read_policy(strong())) == []
+    (said,) = cautions(read_policy(strong(limits={"solver_seconds": 0.2})))
+    assert "solver_seconds = 0.2" in said
+    assert "reply_seconds = 0.2" in said
 
 
 def test_a_missing_or_broken_file_is_an_error(tmp_path: Path) -> None:

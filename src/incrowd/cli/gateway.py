@@ -80,13 +80,10 @@ def add_key(
     as_json: AsJson = False,
 ) -> None:
     """Make an API key and print it once. A running gateway accepts it at once."""
-    from incrowd.errors import InputError
     from incrowd.gateway.keys import KeyStore
 
-    if policy is not None and organisation not in (known := _policy(policy).organisations):
-        raise InputError(
-            f"--organisation: expected one that {policy} names, got '{organisation}'; it names: {', '.join(known)}"
-        )
+    if policy is not None:
+        _policy(policy).known(organisation, "--organisation")
     token = KeyStore(state).add(name, organisation)
     if as_json:
         show_json({"name": name, "organisation": organisation, "key": token})

@@ -25,7 +25,7 @@ from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.policy import Policy
-from incrowd.gateway.policy_check import weaknesses
+from incrowd.gateway.policy_check import cautions, weaknesses
 from incrowd.gateway.question import read_question, typed_question
 from incrowd.gateway.report import Support, support_of
 from incrowd.gateway.secret import open_secret
@@ -58,7 +58,7 @@ def run(url: str, policy: Policy, state: Path, address: Address) -> None:
     os.umask(0o077)  # files that libraries make beside ours are for their owner alone, too
     log_to_stderr()
     service = open_service(url, policy, state)
-    _warn_of_strangers(service)
+    _warn(service)
     marker = state / RUNNING_NAME
 
     def started(port: int, admin_port: int) -> None:
@@ -71,8 +71,11 @@ def run(url: str, policy: Policy, state: Path, address: Address) -> None:
         marker.unlink(missing_ok=True)
 
 
-def _warn_of_strangers(service: Service) -> None:
+def _warn(service: Service) -> None:
     from incrowd.gateway.log import logger
+
+    for caution in cautions(service.policy):
+        logger.warning("%s", caution)
 
     known = service.policy.organisations
     strangers = sum(key.organisation not in known for key in service.keys.all())
@@ -89,6 +92,7 @@ def check_setup(policy: Policy, url: str | None, state: Path) -> dict[str, Any]:
         "organisations": list(policy.organisations),
         "q": policy.release.q,
         "weak": weaknesses(policy),
+        "cautions": cautions(policy),
         "keys": len(keys),
         "keys without organisation": sorted(
             key.name for key in keys if key.organisation not in policy.organisations
@@ -114,6 +118,8 @@ def _people(policy: Policy, url: str) -> int:
 
 def explain(url: str, policy: Policy, state: Path, text: str, organisation: str | None = None) -> Explanation:
     """Say how a question would be answered and why; nothing is recorded."""
+    if organisation is not None:
+        policy.known(organisation, "--organisation")
     body = typed_question(text)
     query = read_question(body, policy)
     answer = ask_running(state, "try", {"query": json.loads(body), "organisation": organisation})

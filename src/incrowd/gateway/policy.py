@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from incrowd.errors import InputError
 from incrowd.gateway.check import Limits
 
 
@@ -120,7 +121,7 @@ class LimitPolicy:
     """Requests that are worked on at once."""
     database_seconds: float = 2.0
     """Time of one query in the database."""
-    solver_seconds: float = 0.5
+    solver_seconds: float = 0.15
     """Time to find out which values may leave; beyond it nothing is released."""
     solver_memory_mib: int = 512
     """Memory of that search."""
@@ -177,6 +178,15 @@ class Policy:
         if named is None:
             return 0
         return self.budget.queries if named.queries is None else named.queries
+
+    def known(self, organisation: str, where: str) -> None:
+        """Refuse the name of an organisation that the policy does not have."""
+        if organisation not in self.organisations:
+            names = ", ".join(self.organisations)
+            raise InputError(
+                f"{where}: expected one of the {len(self.organisations)} organisations of the policy ({names}), "
+                f"got '{organisation}'; add [organisations.NAME] to the policy if it may ask"
+            )
 
     @property
     def least(self) -> int:

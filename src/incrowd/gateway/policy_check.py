@@ -17,6 +17,8 @@ SOURCE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(\.[A-Za-z_][A-Za-z0-9_$]
 RESERVED = frozenset(
     {"number", "users", "select", "from", "where", "and", "or", "not", "in", "between", "box"}
 )
+SOLVER_SHARE = 0.75
+"""Of the time until a reply leaves, what searching may take; the rest is for the database and the ledger."""
 ORGANISATION = re.compile(r"[\w.@+-]{1,80}")
 
 
@@ -62,6 +64,17 @@ def weaknesses(policy: Policy) -> list[str]:
         "more than 1000 queries in a window": max(map(policy.queries_of, policy.organisations)) > 1000,
     }
     return [sentence for sentence, holds in found.items() if holds]
+
+
+def cautions(policy: Policy) -> list[str]:
+    """Say which settings are allowed and may still tell strangers something, a sentence each."""
+    limits = policy.limits
+    if limits.solver_seconds <= SOLVER_SHARE * limits.reply_seconds:
+        return []
+    return [
+        f"limits.solver_seconds = {limits.solver_seconds:g} is more than three quarters of limits.reply_seconds = "
+        f"{limits.reply_seconds:g}: replies to hard questions can leave later, which tells that they were hard"
+    ]
 
 
 def _check_names(database: DatabasePolicy) -> None:
