@@ -1,15 +1,20 @@
 """How well does exposure find people on real text? Depression, by a proxy label; rates only.
 
-    python benchmarks/exposure_reddit.py [--data ../shared/data] [--models DIR] [--weeks 3]
+    python -m benchmarks.exposure_reddit [--data ../shared/data] [--models DIR]
 
 Spaces are learnt from a background corpus without authors (reddit_topic_corpus). On reddit_users people are
 ranked for depression from the posts they wrote outside mental-health communities, two fifths of them hidden.
 The proxy: somebody posted in r/depression or r/SuicideWatch. It is no diagnosis. The bound is a supervised
 model on the same posts (logistic regression on TF-IDF, cross-validated), which has seen other people's labels.
 
-Every setting was chosen on half of the people (the development half); figures are about the other half. A control
-says how much of a result needs no words at all: it counts in how many of the m periods somebody wrote anything.
+Nothing is chosen by the labels it is judged by. There are two protocols:
+1. other topics: of every space the size and the settings are those with the highest MAP over fifteen other topics,
+   each with a proxy of its own (who posted in its communities, found from the posts outside of them). They are then
+   judged once, on depression, over everybody.
+2. other people: twenty times, the settings are chosen on a random half of the people and judged on the other.
 
+A control says how much of a result needs no words at all: it counts in how many weeks somebody wrote anything. All
+is therefore judged again on people matched by that number, where the control is at chance.
 Prints one JSON document with figures of merit and bootstrap intervals; no text and no person is shown.
 """
 
@@ -19,7 +24,7 @@ import argparse
 import io
 import json
 import sys
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +32,15 @@ import numpy as np
 import polars as pl
 import zstandard
 
+from benchmarks._exposure_protocol import Setting, Task, best, judged, other_people, risks
 from incrowd.crowd import Crowd
 from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.comparison import baseline_risks
-from incrowd.measures.exposure.evaluation import Merit, merit
+from incrowd.measures.exposure.definition import periods
+from incrowd.measures.exposure.evaluation import average_precision
 from incrowd.measures.exposure.model_file import load_space, save_space
-from incrowd.measures.exposure.scoring import Scored, score
-from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions, method_name
+from incrowd.measures.exposure.space import Encoder
+from incrowd.measures.exposure.spec import ExposureOptions, method_name
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.exposure.training import (
     TrainOptions,
@@ -42,6 +49,7 @@ from incrowd.measures.exposure.training import (
     train_lda,
     train_word2vec,
 )
+from incrowd.text import TextOptions
 
 TOPIC = "depression"
 PROXY = ("depression", "suicidewatch")
@@ -49,25 +57,78 @@ MENTAL_HEALTH = (
     "depress|suicid|selfharm|anxiety|bipolar|bpd|borderline|ptsd|schizo|eatingdisorder|mentalillness|mentalhealth|"
     "therapy|antidepress|psychiat|sad|lonely|socialskills|adhd|ocd|traumatoolbox|kindvoice|offmychest|anhedonia"
 )
+OTHER_TOPICS = {
+    "anxiety": (
+        "anxiety socialanxiety healthanxiety anxietyhelp anxietydepression adhd_anxiety panicattack "
+        "anxietymemes panicdisorder"
+    ),
+    "bipolar": (
+        "bipolar bipolarreddit bipolar2 bipolar_irl bipolarsos bipolarart bipolarmemes "
+        "bipolardisorderreddit bipolar1"
+    ),
+    "eating-disorders": (
+        "edanonymous edanonymemes eatingdisorders fuckeatingdisorders bingeeatingdisorder "
+        "anorexianervosa edanonymousadults bulimia anorexiarecovery bingeeating"
+    ),
+    "self-harm": (
+        "selfharm madeofstyrofoam selfharmscars stopselfharm adultselfharm selfharm_memes selfharmpix "
+        "selfinjury"
+    ),
+    "drugs": (
+        "trees drugs lsd weed shrooms psychonaut leaves benzodiazepines kratom stims opiates dmt mdma "
+        "addiction cocaine meth heroin redditorsinrecovery psychedelics petioles researchchemicals"
+    ),
+    "alcohol": ("stopdrinking cripplingalcoholism alcoholism alcoholicsanonymous dryalcoholics alcoholic"),
+    "sexuality": (
+        "lgbt bisexual actuallesbians askgaybros asexuality gaybros gay_irl lgbteens gay lesbianactually "
+        "ainbow"
+    ),
+    "gender-identity": (
+        "traaaaaaannnnnnnnnns nonbinary asktransgender ftm egg_irl trans ftmmen mtf transpositive "
+        "genderqueer ask_transgender transgender"
+    ),
+    "religion": (
+        "atheism christianity exmormon exchristian catholicism religion buddhism exmuslim truechristian "
+        "islam debateanatheist judaism dankchristianmemes"
+    ),
+    "politics": (
+        "politics politicalhumor sandersforpresident worldpolitics conservative libertarian "
+        "politicalcompassmemes ourpresident ukpolitics politicaldiscussion yangforpresidenthq "
+        "wayofthebern the_mueller democraticsocialism"
+    ),
+    "unemployment": (
+        "jobs careerguidance cscareerquestions findapath recruitinghell unemployment unemployed "
+        "careeradvice resumes getemployed"
+    ),
+    "debts": (
+        "personalfinance povertyfinance personalfinancecanada ukpersonalfinance borrow studentloans ynab "
+        "credit daveramsey creditcards"
+    ),
+    "chronic-illness": (
+        "migraine fibromyalgia chronicpain ibs disability ehlersdanlos endo endometriosis cfs pots "
+        "chronicillness"
+    ),
+    "abuse": (
+        "raisedbynarcissists narcissisticabuse lifeafternarcissism abusiverelationships adultsurvivors "
+        "raisedbyborderlines abuse survivorsofabuse rape rapecounseling"
+    ),
+    "divorce": ("breakups deadbedrooms marriage divorce exnocontact survivinginfidelity breakup adultery"),
+}
+"""Every topic of the starter set for which a hundred people or more posted in communities of its own."""
 HIDDEN = 0.4
-FIGURES = ("r_precision_micro", "p_at_5", "map", "ndcg")
-LENGTHS = (1, 3, 5, 8, 12)
-"""Numbers of weeks tried for -T."""
-MANY_WEEKS = 6
 PENALTY = 1.0
-"""Of the supervised bound; the best of 1, 3 and 10 on the development half."""
-LEARN = {"lda": train_lda, "w2v": train_word2vec, "emb": learn_embeddings}
-ROUNDS = {"lda": 150, "w2v": 200, "emb": 1}
+"""Of the supervised bound: the best of 0.1, 0.3, 1 and 3 by its own cross-validated MAP, so as strong as it gets."""
+LEARN = {"LDA": train_lda, "W2V": train_word2vec, "EMB": learn_embeddings}
+SIZES = {"LDA": (100, 200, 500), "W2V": (100, 300), "EMB": (256,)}
+ROUNDS = {"LDA": 150, "W2V": 200, "EMB": 1}
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--dims", type=int, default=100)
-    parser.add_argument("--weeks", type=int, default=3, help="m of -T and -DT.")
-    parser.add_argument("--models", type=Path, help="Folder to keep learnt spaces in.")
-    parser.add_argument("--people", type=int, help="Take so many people at random [default: all].")
-    parser.add_argument("--resamples", type=int, default=200)
+    parser.add_argument(
+        "--models", type=Path, default=Path("build/exposure"), help="Folder to keep learnt spaces in."
+    )
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
@@ -78,55 +139,51 @@ def read(path: Path) -> pl.DataFrame:
     return pl.read_ndjson(io.BytesIO(plain))
 
 
-def spaces(options: argparse.Namespace) -> list[Any]:
-    """Learn the spaces, or read those that an earlier run has kept."""
-    posts: list[list[str]] = []
-    found = [BagOfWords(starter_topics())]
-    for name, learn in LEARN.items():
-        kept = options.models / f"{name}-{options.dims}-{options.seed}.npz" if options.models else None
-        if kept is not None and kept.exists():
-            found.append(load_space(kept))
-            continue
-        chosen = TrainOptions(dims=options.dims, rounds=ROUNDS[name], seed=options.seed)
-        posts = posts or documents([background(options.data)], chosen)
-        found.append(learn(posts, starter_topics(), chosen))
-        if kept is not None:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            save_space(found[-1], kept, {"seed": options.seed})
-    return found
-
-
 def background(data: Path) -> pl.Series:
     corpus = read(data / "reddit_topic_corpus" / "submissions.jsonl.zst")
     return corpus.select(pl.concat_str("title", "text", separator=" ", ignore_nulls=True)).to_series()
 
 
+def spaces(options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    """Learn the spaces, or read those that an earlier run has kept."""
+    yield "BOW", BagOfWords(starter_topics())
+    options.models.mkdir(parents=True, exist_ok=True)
+    posts: list[list[str]] = []
+    for name, size in ((name, size) for name, sizes in SIZES.items() for size in sizes):
+        kept = options.models / f"{name}-{size}-{options.seed}.npz"
+        if not kept.exists():
+            chosen = TrainOptions(dims=size, rounds=ROUNDS[name], seed=options.seed)
+            posts = posts or documents([background(options.data)], chosen)
+            save_space(LEARN[name](posts, starter_topics(), chosen), kept, {"seed": options.seed})
+        yield f"{name}-{size}", load_space(kept)
+
+
 def people(options: argparse.Namespace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the posts an adversary sees, and who is labelled."""
+    """Return the posts an adversary sees, sorted by person, and in which communities everybody posted at all."""
     posts = read(options.data / "reddit_users" / "posts.jsonl.zst").rename({"author": "user", "t": "time"})
-    if options.people is not None:
-        everybody = posts["user"].unique().sort()
-        posts = posts.filter(
-            pl.col("user").is_in(everybody.sample(options.people, seed=options.seed).implode())
-        )
-    place = pl.col("community").str.to_lowercase()
-    labelled = posts.group_by("user").agg(vote=place.is_in(PROXY).any().cast(pl.Float64))
-    seen = posts.filter(~place.str.contains(MENTAL_HEALTH))
+    posts = posts.with_columns(pl.col("community").str.to_lowercase(), pl.col("time").cast(pl.Int64))
+    seen = posts.filter(~pl.col("community").str.contains(MENTAL_HEALTH))
     kept = np.random.default_rng(options.seed).random(seen.height) >= HIDDEN
-    seen = seen.filter(pl.Series(kept)).select("user", "community", pl.col("time").cast(pl.Int64), "text")
-    return seen, labelled.join(seen.select("user").unique(), on="user", how="semi")
+    seen = seen.filter(pl.Series(kept)).sort("user", maintain_order=True)
+    return seen.select("user", "community", "time", "text"), posts.select("user", "community").unique()
 
 
-def interval(risks: Any, votes: Any, options: argparse.Namespace) -> dict[str, list[float]]:
-    rng = np.random.default_rng(options.seed)
-    drawn = []
-    for _ in range(options.resamples):
-        some = rng.integers(0, len(votes), len(votes))
-        drawn.append([getattr(merit({TOPIC: (risks[some], votes[some])}), name) for name in FIGURES])
-    low, high = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
-    return {
-        name: [round(float(a), 4), round(float(b), 4)] for name, a, b in zip(FIGURES, low, high, strict=True)
-    }
+def task(topic: str, communities: tuple[str, ...], seen: pl.DataFrame, posted: pl.DataFrame) -> Task:
+    """Return a topic as a task: its own communities are hidden, who posted there is labelled."""
+    rows = (~seen["community"].is_in(communities)).to_numpy()
+    writers = seen["user"].filter(pl.Series(rows))
+    users = writers.unique().sort()
+    labelled = posted.filter(pl.col("community").is_in(communities))["user"].unique()
+    return Task(
+        topic, rows, np.asarray(users.search_sorted(writers), np.int64), seen["time"].to_numpy()[rows],
+        users.is_in(labelled.implode()).to_numpy(),
+    )  # fmt: skip
+
+
+def similarities(space: Any, texts: pl.Series) -> Any:
+    parts = (texts[first : first + 50_000] for first in range(0, len(texts), 50_000))
+    encoder = Encoder(space, TextOptions())
+    return np.concatenate([space.similarities(encoder.encode(part)).astype(np.float32) for part in parts])
 
 
 def supervised(seen: pl.DataFrame, users: pl.Series, votes: Any, seed: int) -> Any:
@@ -142,73 +199,88 @@ def supervised(seen: pl.DataFrame, users: pl.Series, votes: Any, seed: int) -> A
     return cross_val_predict(model, features, votes > 0.5, cv=folds, method="predict_proba")[:, 1]
 
 
-def weeks_written(scored: Scored) -> Any:
+def weeks_written(one: Task) -> Any:
     """In how many weeks everybody wrote anything at all."""
-    return np.bincount(scored.peaks.person, minlength=len(scored.users)).astype(float)
+    weeks = np.unique(np.stack([one.person, periods(one.times)]), axis=1)[0]
+    return np.bincount(weeks, minlength=len(one.votes)).astype(float)
 
 
-def figures(risks: dict[str, Any], votes: Any, options: argparse.Namespace) -> dict[str, Any]:
-    merits: dict[str, Merit] = {name: merit({TOPIC: (values, votes)}) for name, values in risks.items()}
-    bound = merits["supervised"].map
-    return {
-        name: {figure: round(getattr(one, figure), 4) for figure in FIGURES}
-        | {
-            "interval": interval(risks[name], votes, options),
-            "share_of_supervised_map": round(one.map / bound, 3),
-        }
-        for name, one in merits.items()
-    }
-
-
-def maps(risks: dict[str, Any], votes: Any) -> dict[str, float]:
-    return {name: round(merit({TOPIC: (values, votes)}).map, 4) for name, values in risks.items()}
+def matched(weeks: Any, votes: Any, seed: int) -> Any:
+    """Choose as many labelled as other people of each number of weeks, at random, so that weeks tell nothing."""
+    rng = np.random.default_rng(seed)
+    chosen = np.zeros(len(votes), bool)
+    for count in np.unique(weeks):
+        sides = [np.flatnonzero((weeks == count) & (votes == side)) for side in (True, False)]
+        for side in sides:
+            chosen[rng.permutation(side)[: min(map(len, sides))]] = True
+    return chosen
 
 
 def main() -> None:
     options = parse()
     if not (options.data / "reddit_users").exists():
         sys.exit(f"{options.data}: the evaluation data is not there; nothing was measured")
-    learnt = spaces(options)
-    seen, labelled = people(options)
+    topics = starter_topics()
+    seen, posted = people(options)
+    aim = task(TOPIC, PROXY, seen, posted)
+    others = [task(name, tuple(places.split()), seen, posted) for name, places in OTHER_TOPICS.items()]
+    elsewhere: dict[Setting, list[float]] = {}
+    here: dict[Setting, Any] = {}
+    for name, space in spaces(options):
+        similar = similarities(space, seen["text"])
+        here |= risks(name, similar, aim, topics)
+        for other in others:
+            for setting, values in risks(name, similar, other, topics).items():
+                elsewhere.setdefault(setting, []).append(average_precision(values, other.votes))
+        print(name, "scored", file=sys.stderr, flush=True)
+    merit = {setting: float(np.mean(maps)) for setting, maps in elsewhere.items()}
+    print(json.dumps(report(options, seen, aim, others, merit, here), indent=1))
+
+
+def report(
+    options: argparse.Namespace, seen: pl.DataFrame, aim: Task, others: list[Task],
+    merit: dict[Setting, float], here: dict[Setting, Any],
+) -> dict[str, Any]:  # fmt: skip
+    votes, users = aim.votes, seen["user"].unique().sort()
+    bound, active = supervised(seen, users, votes, options.seed), weeks_written(aim)
+    chosen = best(merit)
     crowd = Crowd.from_frame(seen)
-    asked = ExposureOptions(memory=4 * 2**30, weeks=options.weeks)
-    place = learnt[0].topics.place(TOPIC)
-    risks = {
-        name: by_topic[TOPIC] for name, by_topic in baseline_risks(crowd, learnt[0].topics, asked).items()
-    }
-    scored = {space.name: score(crowd, space, asked) for space in learnt}
-    for name, one in scored.items():
-        for dimension in DIMENSIONS:
-            risks[method_name(name, dimension)] = one.risks(dimension)[:, place]
-    active, users = weeks_written(scored["BOW"]), scored["BOW"].users
-    votes = labelled.sort("user")["vote"].to_numpy()
-    assert labelled.sort("user")["user"].to_list() == users.to_list()
-    risks["control"] = np.minimum(active, options.weeks)
-    risks["supervised"] = supervised(seen, users, votes, options.seed)
-    sweep = {
-        f"{name} m={m}": one.peaks.risks(one.space.topics, "T", replace(asked, weeks=m))[:, place]
-        for name, one in scored.items()
-        for m in LENGTHS
-    } | {f"control m={m}": np.minimum(active, m) for m in LENGTHS}
-    development = np.random.default_rng(1).random(len(votes)) < 0.5
-
-    def of(some: Any, values: dict[str, Any]) -> dict[str, Any]:
-        return {name: one[some] for name, one in values.items()}
-
-    others, often = ~development, ~development & (active >= MANY_WEEKS)
-    print(json.dumps({
-        "people": len(votes), "labelled": int(votes.sum()), "posts": seen.height, "weeks": options.weeks,
-        "judged": int(others.sum()), "chance": round(float(votes[others].mean()), 4),
-        "methods": figures(of(others, risks), votes[others], options),
-        "map_of_T_over_m": maps(of(others, sweep), votes[others]),
-        "development": {"map": maps(of(development, risks), votes[development]),
-                        "map_of_T_over_m": maps(of(development, sweep), votes[development])},
-        "everybody": maps(risks, votes),
-        f"who_wrote_in_{MANY_WEEKS}_weeks": {
-            "people": int(often.sum()), "chance": round(float(votes[often].mean()), 4),
-            "map": maps(of(often, risks), votes[often]),
+    fixed = {
+        name: by_topic[TOPIC]
+        for name, by_topic in baseline_risks(crowd, starter_topics(), ExposureOptions(memory=2**32)).items()
+    } | {"weeks written in": active, "supervised": bound}
+    as_chosen = {space: here[setting] for space, setting in chosen.items()}
+    paper = {
+        method_name(s.space, s.dimension): values
+        for s, values in here.items()
+        if s.model == chosen[s.space].model and s.weeks in (None, 3) and s.days in (None, 7)
+        and s.breadth in (None, 0.3)
+    }  # fmt: skip
+    alike = matched(active, votes, options.seed)
+    return {
+        "people": len(votes), "labelled": int(votes.sum()), "posts": seen.height, "chance": _rate(votes),
+        "other_topics": {one.topic: [len(one.votes), int(one.votes.sum())] for one in others},
+        "chosen_on_other_topics": {
+            space: {"setting": str(s), "map_there": round(merit[s], 4)} for space, s in chosen.items()
         },
-    }, indent=1))  # fmt: skip
+        "chance_there": round(float(np.mean([one.votes.mean() for one in others])), 4),
+        "map_there_at_the_papers_settings": {
+            str(s): round(value, 4)
+            for s, value in merit.items()
+            if s.weeks in (None, 3) and s.days in (None, 7) and s.breadth in (None, 0.3)
+        },
+        "judged_once_on_depression": judged(as_chosen | fixed, votes, "BOW", "supervised", options.seed),
+        "at_the_papers_settings": judged(paper | fixed, votes, "BOW-T", "supervised", options.seed),
+        "other_people": other_people(here, bound, active, votes, options.seed),
+        "matched_by_weeks": {"people": int(alike.sum()), "chance": 0.5} | judged(
+            {name: values[alike] for name, values in (as_chosen | fixed).items()},
+            votes[alike], "BOW", "supervised", options.seed,
+        ),
+    }  # fmt: skip
+
+
+def _rate(votes: Any) -> float:
+    return round(float(votes.mean()), 4)
 
 
 if __name__ == "__main__":

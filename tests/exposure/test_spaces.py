@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from incrowd.crowd.synthetic.words import made_up_words
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.exposure import placing
 from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.embeddings import Embeddings
+from incrowd.measures.exposure.fitting import EVENING, evening
 from incrowd.measures.exposure.lda import LdaSpace, fold_in
 from incrowd.measures.exposure.model_file import load_space, model_origin, save_space
 from incrowd.measures.exposure.space import Encoder, Space, WordLists
@@ -24,6 +27,7 @@ from incrowd.measures.exposure.training import (
     name_dimension,
     train_lda,
     train_word2vec,
+    with_levels,
 )
 from incrowd.measures.exposure.word2vec import WordVectors, post_vector
 from incrowd.text import TextOptions
@@ -60,7 +64,10 @@ def spaces(background: pl.Series) -> dict[str, Space]:
         "LDA": train_lda(posts, TOPICS, options),
         "W2V": train_word2vec(posts, TOPICS, TrainOptions(dims=6, rounds=2_000, min_count=2)),
     }
-    return known | ({"EMB": learn_embeddings(posts, TOPICS, options)} if HAS_MODEL else {})
+    everyday = made_up_words(400).to_list()
+    rng = np.random.default_rng(5)
+    mixed = posts[::8] + [rng.choice(everyday, 6).tolist() for _ in range(600)]
+    return known | ({"EMB": learn_embeddings(mixed, TOPICS, options)} if HAS_MODEL else {})
 
 
 def encoded(space: Space, texts: pl.Series = TEXTS) -> WordLists:
@@ -149,7 +156,7 @@ def test_the_compiled_fold_in_equals_the_reference() -> None:
 def test_the_compiled_word2vec_cosine_equals_the_reference() -> None:
     rng = np.random.default_rng(2)
     names = ("debt", "loan", "casino", "bets", "comet", "moon", "x", "y")
-    space = WordVectors(TOPICS, names, rng.normal(size=(8, 5)).astype(np.float32))
+    space = WordVectors(TOPICS, names, rng.normal(size=(8, 5)).astype(np.float32), np.zeros(3, np.float32))
     words = np.array([0, 6, 7, 7, 2], np.int32)
     similar = space.similarities(WordLists(words, np.array([0, 5])))[0]
     for topic in range(3):
@@ -167,7 +174,9 @@ def word2vec_noise(dims: int, literal: bool, opposite: bool = False) -> float:
         if opposite:
             vectors[1:] = -vectors[0] + 0.2 * rng.normal(size=(30, dims))
         names = ("salient", *(f"n{i}" for i in range(30)))
-        space = WordVectors(TopicSet((Topic("t", "d", ("salient",)),)), names, vectors, literal)
+        space = WordVectors(
+            TopicSet((Topic("t", "d", ("salient",)),)), names, vectors, np.zeros(1, np.float32), literal
+        )
         scores.append(
             space.similarities(WordLists(np.arange(1, 31, dtype=np.int32), np.array([0, 30])))[0, 0]
         )
@@ -221,13 +230,15 @@ def test_a_topic_lies_where_posts_on_it_differ_from_posts_at_large() -> None:
 
 def test_embeddings_by_hand() -> None:
     vectors = np.array([[3, 4], [0, -4], [-1, 0]], np.float32)
-    space = Embeddings(
-        TopicSet((Topic("t", "d", ("a",)),)), ("a", "b", "c"), vectors, np.eye(1, 2, dtype=np.float32)
-    )
+    topics, aim = TopicSet((Topic("t", "d", ("a",)),)), np.eye(1, 2, dtype=np.float32)
+    space = Embeddings(topics, ("a", "b", "c"), vectors, aim, prior=0.0)
     posts = WordLists(np.array([0, 0, 1, 2], np.int32), np.array([0, 1, 3, 3, 4]))
     assert space.similarities(posts).ravel() == pytest.approx([0.6, 1.0, 0.0, 0.0])
     assert space.shares(np.array([0, 1, 2]), 0) == pytest.approx([1.5, 0.0, -0.5])
     assert space.shares(np.array([2]), 0).tolist() == [0]
+    # A prior of 12 beside a post of length 5: 3 of 13 lie along the topic.
+    assert replace(space, prior=12.0).similarities(posts)[0, 0] == pytest.approx(3 / 13)
+    assert replace(space, prior=12.0).shares(np.array([0]), 0) == pytest.approx([3 / 13])
 
 
 @pytest.mark.skipif(not HAS_MODEL, reason="needs the extra embeddings")
@@ -255,14 +266,51 @@ def test_embeddings_know_words_the_background_never_put_together() -> None:
     assert set(TOPICS.vocabulary) <= set(space.words)
 
 
+def test_posts_spread_alike_once_evened_out_and_a_direction_without_spread_stays_small() -> None:
+    rng = np.random.default_rng(3)
+    posts = rng.normal(size=(4_000, 3)) * [4.0, 1.0, 0.0] + [5.0, 0.0, 1.0]
+    even = posts @ evening([posts[:1_000], posts[1_000:]])
+    mean_spread = 17 / 3
+    expected = [16 / (16 + EVENING * mean_spread), 1 / (1 + EVENING * mean_spread), 0.0]
+    assert even.var(axis=0) == pytest.approx(expected, abs=0.03)
+    assert evening([posts]) == pytest.approx(evening([posts[:7], posts[7:]]), abs=1e-5)
+
+
+def test_only_what_lies_above_what_other_posts_reach_counts_in_word2vec() -> None:
+    names = ("debt", "loan", "casino", "bets", "comet", "moon")
+    vectors = np.eye(6, 4, dtype=np.float32)
+    vectors[1] = vectors[0]
+    plain = WordVectors(TOPICS, names, vectors, np.zeros(3, np.float32))
+    posts = [["debt", "loan"], ["casino"], ["debt", "casino"], ["loan"], ["moon"]]
+    raised = with_levels(plain, posts)
+    others = np.array([0.0, 1.0, 1.0, 0.0])  # every post but the first, which is on debts
+    assert raised.levels[0] == pytest.approx(min(others.mean() + others.std(), 0.99))
+    half = replace(plain, levels=np.full(3, 0.5, np.float32))
+    lists = placing.word_lists([["debt", "casino"], ["casino"]], names)
+    cosine = plain.similarities(lists)[:, 1]
+    assert half.similarities(lists)[:, 1] == pytest.approx(np.maximum(cosine - 0.5, 0) / 0.5)
+    everybody_on_it = with_levels(plain, [["debt", "loan"]] * 3)
+    assert everybody_on_it.levels[0] == 0
+
+
 def test_word_vectors_lose_what_all_words_share(spaces: dict[str, Space], background: pl.Series) -> None:
-    options = TrainOptions(dims=6, rounds=100, min_count=2, centred=False)
+    options = TrainOptions(dims=6, rounds=100, min_count=2, literal=True)
     printed = train_word2vec(documents([background], options), TOPICS, options)
     centred = spaces["W2V"]
     assert isinstance(centred, WordVectors)
     used = np.bincount(encoded(centred, background).words)
     assert np.abs(used @ centred.vectors).max() < 1e-2
     assert np.linalg.norm(printed.vectors.mean(axis=0)) > np.linalg.norm(centred.vectors.mean(axis=0))
+
+
+def test_word_vectors_as_printed_are_kept_as_printed(background: pl.Series, tmp_path: Path) -> None:
+    options = TrainOptions(dims=6, rounds=100, min_count=2, literal=True)
+    space = train_word2vec(documents([background], options), TOPICS, options)
+    save_space(space, tmp_path / "model.npz", {})
+    again = load_space(tmp_path / "model.npz")
+    assert isinstance(again, WordVectors)
+    assert again.literal is True
+    assert not again.levels.any()
 
 
 @pytest.mark.parametrize("name", ["LDA", "W2V", EMB])

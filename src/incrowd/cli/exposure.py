@@ -97,6 +97,10 @@ def train(
     placing: Annotated[
         str, typer.Option("--placing", help="Where a topic lies in LDA: posts, or dimension as in the paper.")
     ] = "posts",
+    literal: Annotated[
+        bool,
+        typer.Option("--literal", help="word2vec as in the paper; every post then looks like every topic."),
+    ] = False,
     community: Community = None,
     file: TopicFile = None,
     seed: Seed = 0,
@@ -113,7 +117,14 @@ def train(
     if space not in ("lda", "word2vec", "embeddings"):
         raise InputError(f"--space must be lda, word2vec or embeddings, got '{space}'")
     chosen, opened = _topics(file), Crowd(crowd)
-    options = training.TrainOptions(dims=dims, rounds=rounds, min_count=min_count, placing=placing, seed=seed)  # type: ignore[arg-type]  # the value checks itself
+    options = training.TrainOptions(
+        dims=dims,
+        rounds=rounds,
+        min_count=min_count,
+        placing=placing,  # type: ignore[arg-type]  # the value checks itself
+        literal=literal,
+        seed=seed,
+    )
     with progress_bar("reading posts") as progress:
         opened.posts(community)
         batches = post_batches(opened, ExposureOptions(community=community))
@@ -129,7 +140,7 @@ def train(
     dims = learnt.topic_vectors.shape[1]
     origin = {
         "data_hash": opened.data_hash, "posts": len(posts), "dims": dims, "rounds": rounds, "placing": placing,
-        "min_count": min_count, "text": options.text.hash, "seed": seed,
+        "literal": literal, "min_count": min_count, "text": options.text.hash, "seed": seed,
     }  # fmt: skip
     save_space(learnt, out, origin)
     result = {"space": learnt.name, "hash": learnt.hash, "words": len(learnt.words), "out": str(out)} | origin

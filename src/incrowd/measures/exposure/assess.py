@@ -13,7 +13,7 @@ from incrowd.measures.exposure.explain import NOTHING, OwnPosts, evidence, impre
 from incrowd.measures.exposure.publish import Quantiles
 from incrowd.measures.exposure.scoring import Scored
 from incrowd.measures.exposure.spec import ADVERSARIES, method_name
-from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat, say_count
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -131,7 +131,7 @@ def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advic
     )
     return tuple(
         Advice(
-            action=action.format(_posts(int(gone.sum()))),
+            action=action.format(say_count(int(gone.sum()), "post")),
             before=float(before),
             after=float(_rank(posts.risk(scored, place, keep=~gone), others)),
             loss=loss,
@@ -142,10 +142,6 @@ def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advic
 
 def _rank(risk: float, others: Floats) -> int:
     return 1 + int((others > risk).sum()) if not math.isnan(risk) else 1 + int((~np.isnan(others)).sum())
-
-
-def _posts(count: int) -> str:
-    return "1 post" if count == 1 else f"{count:,} posts"
 
 
 def _subject(scored: Scored, topic: str) -> str:

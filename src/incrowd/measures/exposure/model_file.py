@@ -16,14 +16,14 @@ from incrowd.measures.exposure.lda import LdaSpace
 from incrowd.measures.exposure.topics import Topic, TopicSet
 from incrowd.measures.exposure.word2vec import WordVectors
 
-FORMAT = 1
+FORMAT = 2
 TrainedSpace = LdaSpace | WordVectors | Embeddings
 KINDS: dict[str, tuple[type[TrainedSpace], tuple[str, ...]]] = {
     "LDA": (LdaSpace, ("word_starts", "dims", "weights", "prior", "topic_vectors")),
-    "W2V": (WordVectors, ("vectors",)),
-    "EMB": (Embeddings, ("vectors", "topic_vectors")),
+    "W2V": (WordVectors, ("vectors", "levels", "literal")),
+    "EMB": (Embeddings, ("vectors", "topic_vectors", "prior")),
 }
-"""The spaces that can be learnt, and the arrays each is made of, in order."""
+"""The spaces that can be learnt, and the arrays and numbers each is made of, in order."""
 
 
 def save_space(space: TrainedSpace, path: Path | str, origin: Mapping[str, Any]) -> None:
@@ -74,4 +74,6 @@ def _space(about: dict[str, Any], arrays: dict[str, Any]) -> TrainedSpace:
     topics = TopicSet(tuple(Topic(n, d, tuple(w), s) for n, d, w, s in about["topics"]))
     words = tuple(about["words"])
     kind, names = KINDS[about["space"]]
-    return kind(topics, words, *(arrays[name] for name in names))
+    return kind(
+        topics, words, *(arrays[name] if arrays[name].ndim else arrays[name].item() for name in names)
+    )

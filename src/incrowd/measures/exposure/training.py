@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InputError, MissingExtra
 from incrowd.measures.exposure.embeddings import Embeddings
+from incrowd.measures.exposure.fitting import centre, evening
 from incrowd.measures.exposure.lda import LdaSpace
 from incrowd.measures.exposure.placing import excess, known_words, posts_on_topics, unit, word_lists
-from incrowd.measures.exposure.space import Floats, WordLists
+from incrowd.measures.exposure.space import WordLists
 from incrowd.measures.exposure.topics import TopicSet
 from incrowd.measures.exposure.word2vec import WordVectors
 from incrowd.text.options import TextOptions
@@ -33,9 +34,12 @@ if TYPE_CHECKING:
 Progress = Callable[[float, float | None, str], None]
 ALPHA, ETA = 0.1, 0.01
 STEP = 10
-PRIOR_WORDS = 10.0
+PRIOR_WORDS = 30.0
 """How many words the prior of a fold-in counts for, over all dimensions alike: a short post says little."""
 POSTS_A_PART = 8_192
+HIGHEST_LEVEL = 0.99
+PRIOR_LENGTH = 2.0
+"""Embeddings: the length that every post has besides its words', in words of typical length."""
 Placing = Literal["posts", "dimension"]
 
 
@@ -52,9 +56,9 @@ class TrainOptions:
     placing: Placing = "posts"
     """Where a topic lies in LDA: at what the background's posts on it have in common, or, as in the paper, at
     one dimension, the one its words most likely come from."""
-    centred: bool = True
-    """word2vec: bring word vectors to length 1 and take off what all words share, without which every post looks
-    like every topic. False: as in the paper."""
+    literal: bool = False
+    """word2vec as in the paper: vectors as trained, words that point away from a topic turned towards it, and no
+    level that posts about anything else reach. Every post then looks like every topic."""
     text: TextOptions = field(default_factory=TextOptions)
     seed: int = 0
 
@@ -188,25 +192,26 @@ def train_word2vec(posts: list[list[str]], topics: TopicSet, options: TrainOptio
         hashfxn=_stable_hash,
     )
     words = tuple(model.wv.index_to_key)
-    vectors = np.asarray(model.wv.vectors, np.float32)
-    if options.centred:
-        vectors = centre(unit(vectors), np.array([model.wv.get_vecattr(word, "count") for word in words]))
-    return WordVectors(topics, words, vectors)
+    vectors, levels = np.asarray(model.wv.vectors, np.float32), np.zeros(len(topics), np.float32)
+    if options.literal:
+        return WordVectors(topics, words, vectors, levels, literal=True)
+    vectors = centre(unit(vectors), np.array([model.wv.get_vecattr(word, "count") for word in words]))
+    return with_levels(WordVectors(topics, words, vectors, levels), posts)
+
+
+def with_levels(space: WordVectors, posts: list[list[str]]) -> WordVectors:
+    """Set the levels that posts about anything else reach: their mean cosine and one standard deviation."""
+    lists = word_lists(posts, space.words)
+    on = posts_on_topics(lists, known_words(space.topics, space.words), len(space.words))
+    others = np.ma.masked_array(space.cosines(lists), on)
+    levels = np.ma.filled(others.mean(axis=0) + others.std(axis=0), 0.0)
+    return replace(space, levels=np.minimum(levels, HIGHEST_LEVEL).astype(np.float32))
 
 
 def _stable_hash(word: str) -> int:
     from zlib import crc32
 
     return crc32(word.encode())
-
-
-def centre(vectors: Floats, used: NDArray[Any]) -> NDArray[np.float32]:
-    """Take the mean off word vectors, each word counted as often as it is used.
-
-    >>> centre(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([3, 1])).tolist()
-    [[0.25, -0.25], [-0.75, 0.75]]
-    """
-    return np.asarray(vectors - (used @ vectors) / max(1, used.sum()), np.float32)
 
 
 def learn_embeddings(posts: list[list[str]], topics: TopicSet, options: TrainOptions) -> Embeddings:
@@ -220,10 +225,12 @@ def learn_embeddings(posts: list[list[str]], topics: TopicSet, options: TrainOpt
     enough = {word for word, times in used.items() if times >= options.min_count}
     words = tuple(sorted(enough.union(topics.vocabulary)))
     times = np.array([used[word] for word in words])
-    space = Embeddings(
-        topics, words, centre(word_vectors(words), times), np.zeros((len(topics), 0), np.float32)
-    )
     lists, columns = word_lists(posts, words), known_words(topics, words)
+    nowhere = np.zeros((len(topics), 0), np.float32)
+    space = Embeddings(topics, words, centre(word_vectors(words), times), nowhere, prior=0.0)
+    vectors = space.vectors @ evening(unit(space.sums(part)) for part in _parts(lists))
+    typical = np.sqrt(times @ np.einsum("wd,wd->w", vectors, vectors) / max(1, times.sum()))
+    space = replace(space, vectors=vectors, prior=float(PRIOR_LENGTH * typical))
     on = posts_on_topics(lists, columns, len(words))
     by_posts = excess((unit(space.sums(part)) for part in _parts(lists)), on)
     by_words = np.stack([space.vectors[some].sum(axis=0) for some in columns])

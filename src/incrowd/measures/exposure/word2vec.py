@@ -22,6 +22,8 @@ class WordVectors:
     topics: TopicSet
     words: tuple[str, ...]
     vectors: NDArray[np.float32]
+    levels: NDArray[np.float32]
+    """For each topic the cosine that posts about anything else reach; 0 as printed."""
     literal: bool = False
     """Let words that point away from a topic count too, turned towards it, as printed."""
     name = "W2V"
@@ -31,6 +33,7 @@ class WordVectors:
         """A digest of the topics and the vectors."""
         digest = blake2b("\n".join(self.words).encode(), digest_size=8, key=self.topics.hash.encode())
         digest.update(np.ascontiguousarray(self.vectors).tobytes() + bytes([self.literal]))
+        digest.update(np.ascontiguousarray(self.levels).tobytes())
         return digest.hexdigest()
 
     @cached_property
@@ -59,6 +62,10 @@ class WordVectors:
         return cosines if self.literal else np.maximum(cosines, 0)
 
     def similarities(self, posts: WordLists) -> Floats:
+        """Return how far each post's cosine with each topic lies above its level: 0 there or below, 1 at cosine 1."""
+        return np.asarray(np.maximum(self.cosines(posts) - self.levels, 0) / (1 - self.levels))
+
+    def cosines(self, posts: WordLists) -> Floats:
         """Return the cosine of each post with each topic."""
         return in_parts(posts, len(self.topics), POSTS_A_PART, self._cosines)
 
@@ -74,14 +81,17 @@ class WordVectors:
         return out
 
     def shares(self, words: Ints, topic: int) -> Floats:
-        """Return what each word adds to the cosine; a word said again adds nothing."""
+        """Return what each word adds to the similarity; a word said again adds nothing."""
         total = post_vector(self, words, topic)
         length = np.linalg.norm(total) * self._topic_lengths[topic]
         if not length > 0:
             return np.zeros(len(words))
         first = np.zeros(len(words), bool)
         first[np.unique(words, return_index=True)[1]] = True
-        return np.asarray(first * self.relevance[words, topic] * self._projections[words, topic] / length)
+        parts = first * self.relevance[words, topic] * self._projections[words, topic] / length
+        cosine, level = parts.sum(), self.levels[topic]
+        above = max(cosine - level, 0) / (1 - level)
+        return np.asarray(parts * (above / cosine)) if cosine > 0 else np.zeros(len(words))
 
 
 def post_vector(space: WordVectors, words: Ints, topic: int) -> Floats:
