@@ -134,10 +134,7 @@ class Assessment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types; an undefined number becomes None."""
-        plain = _plain(self)
-        plain["exact"] = self.exact
-        plain["sentence"] = self.sentence()
-        return dict(plain)
+        return fields_to_plain(self) | {"exact": self.exact, "sentence": self.sentence()}
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row, parts of the evidence left out."""
@@ -157,6 +154,15 @@ def say_number(value: float) -> str:
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:.4g}"
+
+
+def say_count(count: int, one: str, many: str = "") -> str:
+    """Write how many there are of something.
+
+    >>> say_count(1, "post"), say_count(2000, "post"), say_count(2, "person", "people")
+    ('1 post', '2,000 posts', '2 people')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def to_frame(assessments: Iterable[Assessment]) -> pl.DataFrame:
@@ -188,13 +194,19 @@ def to_frame(assessments: Iterable[Assessment]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema_overrides=schema if rows else None)
 
 
-def _plain(value: Any) -> Any:
+def fields_to_plain(value: Any) -> dict[str, Any]:
+    """Return a frozen value's fields as plain JSON-ready types."""
+    return {part.name: to_plain(getattr(value, part.name)) for part in fields(value)}
+
+
+def to_plain(value: Any) -> Any:
+    """Return plain JSON-ready types: an undefined number becomes None, a level its word."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return value.to_dict() if hasattr(value, "to_dict") else fields_to_plain(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): to_plain(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(part) for part in value]
+        return [to_plain(part) for part in value]
     if isinstance(value, StrEnum):
         return str(value)
     if hasattr(value, "item") and not isinstance(value, str):  # a NumPy scalar

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from incrowd.advisor.community_words import NOBODY, Profile, distance
 from incrowd.advisor.draft import draft
-from incrowd.advisor.draft_answer import Change, DraftCheck
+from incrowd.advisor.draft_answer import Change, DraftCheck, Suggestion
 from incrowd.advisor.spec import AdvisorOptions
 from incrowd.cli import main
 from incrowd.crowd import Crowd
@@ -160,6 +160,41 @@ def test_a_suggestion_leaves_out_what_it_says() -> None:
         assert not set(suggestion.left_out) & set(
             suggestion.text.lower().replace(",", "").replace(".", "").split()
         )
+
+
+def counted(subject: str, before: float, after: float) -> Change:
+    return Change(
+        measure="anonymity", subject=subject, adversary="a reader", unit="people",
+        before=before, after=after, of_before=90, of_after=90,
+    )  # fmt: skip
+
+
+def test_a_suggestion_shows_what_it_changes_and_what_it_leaves_worse() -> None:
+    whole = (counted("helped", 30, 10), counted("still worse", 30, 12), counted("no matter", 30, 30))
+    rest = (counted("helped", 30, 28), counted("still worse", 30, 12), counted("no matter", 30, 30))
+    suggestion = Suggestion(what="leave it out", left_out=("it",), text="", changes=rest, gain=0.1)
+    check = DraftCheck(
+        community="tea", changes=whole, words=(), suggestions=(suggestion,), not_compared=(), assumptions={}
+    )
+    assert [one.subject for one in check.shown_of(suggestion)] == ["helped", "still worse"]
+
+
+def test_a_crowd_of_one_reassures_nobody() -> None:
+    alone = [post for post in posts_of_everybody() if post[0] == "me"]
+    check = draft(crowd_of(alone), "me", "tea", "kettle zebra debt", options=OPTIONS, time=NOW)
+    assert all(math.isnan(change.after) for change in check.changes)
+    assert check.sentence().startswith("Cannot tell what this post in tea would change: small_crowd")
+    assert "1 person" in check.sentence()
+    assert check.risk == 0
+
+
+def test_topics_nobody_hears_of_are_not_listed() -> None:
+    posts = [*posts_of_everybody(), ("new", "money", NOW, "teapot sugar")]
+    check = draft(crowd_of(posts), "new", "tea", "debt loan", options=OPTIONS, time=NOW)
+    ranks = [change for change in check.shown if change.unit == "rank"]
+    assert ranks
+    assert all(change.score_after > 0 for change in ranks)
+    assert len(ranks) < sum(change.unit == "rank" for change in check.changes)
 
 
 def test_words_without_a_token_change_no_words() -> None:

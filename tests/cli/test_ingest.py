@@ -55,6 +55,31 @@ def test_columns_community_and_user(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert rows == [("me", "books", 7, "bye"), ("me", "books", 7, "hello")]
 
 
+def test_columns_that_would_not_be_used_are_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ratings.dat").write_text("1::7::5::960\n2::9::4::961\n")
+    outcome = incrowd(
+        capsys, "ingest", tmp_path / "ratings.dat", "--crowd", tmp_path / "crowd", "--columns", "item=film"
+    )
+    assert outcome.code == 2
+    assert "recognised as ratings" in outcome.err
+    assert "--columns would not be used" in outcome.err
+
+
+def test_a_first_import_that_brings_nothing_leaves_nothing_behind(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.csv").write_text("user,community,time,text\n")
+    outcome = incrowd(capsys, "ingest", tmp_path / "empty.csv", "--crowd", tmp_path / "crowd")
+    assert outcome.code == 2
+    assert "no rows at all" in outcome.err
+    assert not (tmp_path / "crowd").exists()
+    incrowd(capsys, "ingest", source, "--crowd", tmp_path / "crowd")
+    assert incrowd(capsys, "ingest", tmp_path / "empty.csv", "--crowd", tmp_path / "crowd").code == 2
+    assert Crowd(tmp_path / "crowd").info().posts == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -59,4 +59,4 @@ def test_ratings_and_dates_are_there_or_not() -> None:
     assert table.has(Matching(rating_within=1))
     assert not table.has(Matching(days_within=7))
     assert table.has(Matching())
-    assert Matching(rating_within=1, days_within=7).words == "its rating within 1 and its date within 7 days"
+    assert Matching(rating_within=1, days_within=7).words == "ratings or dates"

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from incrowd.advisor.answer import Changes
-from incrowd.result import Assessment
+from incrowd.result import to_plain
 
 if TYPE_CHECKING:
     from incrowd.advisor.answer import Judged, PersonReport
@@ -47,22 +42,3 @@ def _judged(one: Judged) -> dict[str, Any]:
         "level": str(one.level),
         "risk": to_plain(one.risk),
     }
-
-
-def to_plain(value: Any) -> Any:
-    """Return plain types of any of the answer's values."""
-    if isinstance(value, Assessment | Changes):
-        return value.to_dict()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {part.name: to_plain(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(part) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        return [to_plain(part) for part in value]
-    if isinstance(value, StrEnum):
-        return str(value)
-    if hasattr(value, "item") and not isinstance(value, str):  # a NumPy scalar
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.result import say_number
+from incrowd.result import fields_to_plain, say_number
 
 MOST_SHOWN = 12
 
@@ -58,6 +58,15 @@ class Change:
         what = {"people": "people to hide among", "rank": "your rank (1 = most exposed)"}[self.unit]
         told = f"{_say(self.before)} -> {_say(self.after)}"
         return f"{self.measure}, {self.subject}: {what} {told}"
+
+    @property
+    def silent(self) -> bool:
+        """True for a topic that the person says nothing about, before and after: such a rank is everybody's."""
+        return self.unit == "rank" and not (self.score_before > 0 or self.score_after > 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        return fields_to_plain(self) | {"worse": self.worse, "sentence": self.sentence()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +124,18 @@ class DraftCheck:
             change
             for change in self.changes
             if change.unit == "people"
-            or change.before != change.after
-            or change.score_before != change.score_after
+            or (
+                not change.silent
+                and (change.before != change.after or change.score_before != change.score_after)
+            )
+        )
+
+    def shown_of(self, suggestion: Suggestion) -> tuple[Change, ...]:
+        """The lines of a suggestion: what it makes better or worse than the whole post does, and what stays worse."""
+        return tuple(
+            change
+            for change, whole in zip(suggestion.changes, self.changes, strict=True)
+            if change.worse or (not change.silent and not _same(change.after, whole.after))
         )
 
     @property
@@ -134,12 +153,13 @@ class DraftCheck:
         """Say it in one plain sentence."""
         told = [change for change in self.changes if not math.isnan(change.after)]
         if not told:
-            return f"Cannot tell what this post in {self.community} would change: " + "; ".join(
-                self.not_compared
-            )
+            reasons = dict.fromkeys(change.reason for change in self.changes if change.reason)
+            why = "; ".join([*reasons, *self.not_compared])
+            return f"Cannot tell what this post in {self.community} would change: {why}."
+        looked_at = f"{len(told)} of {len(self.changes)}" if len(told) < len(self.changes) else f"{len(told)}"
         worst = self.worst
         if worst is None:
-            return f"Posting this in {self.community} makes none of the {len(told)} numbers looked at worse."
+            return f"Posting this in {self.community} makes none of the {looked_at} numbers looked at worse."
         count = sum(change.worse for change in self.changes)
         return (
             f"Posting this in {self.community} makes {count} of {len(told)} numbers worse, most of all "
@@ -148,22 +168,16 @@ class DraftCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""
-        from incrowd.advisor.answer_json import to_plain
-
-        plain = to_plain(self)
-        plain["changes"] = [_with_worse(change) for change in self.changes]
-        plain |= {"sentence": self.sentence(), "risk": self.risk, "worse": sum(c.worse for c in self.changes)}
-        return dict(plain)
-
-
-def _with_worse(change: Change) -> dict[str, Any]:
-    from incrowd.advisor.answer_json import to_plain
-
-    return {**to_plain(change), "worse": change.worse, "sentence": change.sentence()}
+        told = {"sentence": self.sentence(), "risk": self.risk, "worse": sum(c.worse for c in self.changes)}
+        return fields_to_plain(self) | told
 
 
 def _one_in(value: float) -> float:
     return 0.0 if math.isnan(value) or value <= 0 else 1.0 / value
+
+
+def _same(one: float, other: float) -> bool:
+    return one == other or (math.isnan(one) and math.isnan(other))
 
 
 def _say(value: float) -> str:

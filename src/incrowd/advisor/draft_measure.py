@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,10 +15,11 @@ from incrowd.advisor.community_topics import CommunityTopics, PostScorer, Weeks,
 from incrowd.advisor.community_words import CommunityWords, Floats, Meeting, Nearness, Profile, distance
 from incrowd.advisor.draft_answer import Change
 from incrowd.advisor.prepare import Shelf
-from incrowd.advisor.spec import AdvisorOptions
+from incrowd.advisor.spec import SMALLEST_CROWD, AdvisorOptions
 from incrowd.measures.anonymity.spec import ADVERSARY as NEIGHBOUR
 from incrowd.measures.exposure.spec import ADVERSARIES as READERS
 from incrowd.measures.linkability.spec import ADVERSARIES as LINKERS
+from incrowd.result import say_count
 from incrowd.text.reference import tokenise
 
 
@@ -35,6 +36,15 @@ class Finding:
     rank: int | None = None
     score: float = math.nan
     reason: str = ""
+
+
+def _in_a_crowd(finding: Finding) -> Finding:
+    """Say nothing where hardly anybody is: whom would one hide among?"""
+    if finding.of >= SMALLEST_CROWD or finding.reason:
+        return finding
+    people = say_count(finding.of, "person", "people")
+    reason = f"small_crowd: this crowd holds {people} to compare you with, fewer than {SMALLEST_CROWD} are no crowd"
+    return replace(finding, value=math.nan, rank=None, reason=reason)
 
 
 def compare(before: Finding, after: Finding) -> Change:
@@ -137,8 +147,8 @@ class Bench:
 
     def findings(self, state: State) -> list[Finding]:
         """Measure a state by every number there is."""
-        linkable = (self._links(state, other) for other in self.elsewhere)
-        return [self._anonymity(state), *(one for both in linkable for one in both), *self._exposures(state)]
+        links = (one for other in self.elsewhere for one in self._links(state, other))
+        return [_in_a_crowd(one) for one in (self._anonymity(state), *links, *self._exposures(state))]
 
     # Anonymity
 

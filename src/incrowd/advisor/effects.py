@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from incrowd.advisor.answer import Changes, Effect, Judged, Level
 from incrowd.advisor.person import Own
 from incrowd.measures.linkability.spec import ADVERSARIES
+from incrowd.result import say_count
 
 Key = tuple[str, str, str, str]
 SAME = 1e-12
@@ -74,13 +75,11 @@ def say_loss(own: Own, after: Own, changes: Changes) -> str:
         said.append(f"{len(changes.gone_posts):,} of your {own.posts.height:,} posts")
     if changes.edit_words:
         share = shares_given_up(own, after)["words"]
-        said.append(f"{_words(len(changes.edit_words))} (with the posts, {share:.1%} of all you wrote)")
+        said.append(
+            f"{say_count(len(changes.edit_words), 'word')} (with the posts, {share:.1%} of all you wrote)"
+        )
     if changes.drop_items:
         said.append(f"{len(changes.drop_items):,} of your {len(own.items):,} items")
     if changes.withhold_attributes:
         said.append(f"{len(changes.withhold_attributes)} of your {len(own.attributes)} attributes")
     return "; ".join(said) or "nothing"
-
-
-def _words(count: int) -> str:
-    return "1 word" if count == 1 else f"{count} words"

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from incrowd.advisor import silences
 from incrowd.advisor.answer import Changes, Judged, NotAssessed
-from incrowd.advisor.combine import SMALLEST_CROWD, judge
+from incrowd.advisor.combine import judge
 from incrowd.advisor.examiner import Examiner, Findings
 from incrowd.advisor.person import Own, known
+from incrowd.advisor.spec import SMALLEST_CROWD
 from incrowd.advisor.written import Written, written
 
 if TYPE_CHECKING:

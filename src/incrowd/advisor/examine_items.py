@@ -182,5 +182,5 @@ def _no_marks(adversary: Adversary) -> NotAssessed:
     return NotAssessed(
         measure=f"microdata ({adversary.name})",
         why=f"the crowd holds no {adversary.matching.words}",
-        remedy="import items with ratings and times to see this adversary",
+        remedy=f"import items with {adversary.matching.words} to see this adversary",
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.advisor.answer import Changes, Judged, NotAssessed, ThemeName
-from incrowd.advisor.examiner import Findings, Goal, Proposal, posts_words
+from incrowd.advisor.examiner import Findings, Goal, Proposal
 from incrowd.advisor.search import fewest
 from incrowd.advisor.stored import remembered
 from incrowd.measures.exposure.assess import ON_TOPIC, assess_posts
@@ -21,6 +21,7 @@ from incrowd.measures.exposure.scoring import Scored, people, post_periods, scor
 from incrowd.measures.exposure.space import WordLists
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
+from incrowd.result import say_count
 
 if TYPE_CHECKING:
     from incrowd.advisor.person import Own
@@ -127,12 +128,15 @@ class TopicExaminer:
         if count is None:
             return
         gone = frozenset(numbers[order[:count]].tolist())
-        what = f"{posts_words(count)} in {name} that point to {topic}"
-        yield Proposal(what=f"Delete or reword the {what}", loss=what, changes=Changes(delete_posts=gone))
+        which = f"in {name} that {'points' if count == 1 else 'point'} to {topic}"
+        what = f"Delete or reword the {'post' if count == 1 else say_count(count, 'post')} {which}"
+        loss = f"{count:,} of your {say_count(len(numbers), 'post')} in {name}"
+        yield Proposal(what=what, loss=loss, changes=Changes(delete_posts=gone))
         on_topic = similar >= ON_TOPIC * similar.max()
         if not on_topic.all():
+            so_far = say_count(int(on_topic.sum()), "post")
             yield Proposal(
-                what=f"Write about {topic} under another name: {posts_words(int(on_topic.sum()))} in {name} so far",
+                what=f"Write about {topic} under another name: {so_far} in {name} so far",
                 loss="readers who know you by this name",
                 changes=Changes(move_posts=frozenset(numbers[on_topic].tolist())),
             )

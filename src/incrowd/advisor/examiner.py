@@ -59,8 +59,3 @@ class Examiner(Protocol):
     def propose(self, own: Own, finding: Judged, goal: Goal) -> Iterable[Proposal]:
         """Return what could bring one of its findings to its target, or as near as was found."""
         ...
-
-
-def posts_words(count: int) -> str:
-    """Say a number of posts."""
-    return "1 post" if count == 1 else f"{count:,} posts"

@@ -17,9 +17,9 @@ from incrowd.advisor.answer import Changes, Judged, Plan, Theme
 from incrowd.advisor.combine import shortfall, verdict
 from incrowd.advisor.effects import Key, effects, loss_share, say_loss, shares_given_up
 from incrowd.advisor.examination import Examination
-from incrowd.advisor.examiner import posts_words
 from incrowd.advisor.person import Own
 from incrowd.advisor.spec import Targets
+from incrowd.result import say_count
 
 MOST_GOALS = 8
 MOST_TRIALS = 24
@@ -118,7 +118,7 @@ def measure_plan(
 def _steps(own: Own, changes: Changes) -> tuple[str, ...]:
     numbers = list(changes.delete_posts)
     there = own.posts.filter(own.posts["number"].is_in(numbers)).group_by("community").len().sort("community")
-    said = [f"Delete {posts_words(count)} in {community}" for community, count in there.iter_rows()]
+    said = [f"Delete {say_count(count, 'post')} in {community}" for community, count in there.iter_rows()]
     quoted = [f"“{word}”" for word in sorted(changes.edit_words)]
     for what, names in (
         ("Take these words out of your posts: ", quoted),

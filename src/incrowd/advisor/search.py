@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.advisor.answer import Changes
-from incrowd.advisor.examiner import Proposal, posts_words
+from incrowd.advisor.examiner import Proposal
 from incrowd.advisor.person import Own, PostWords
+from incrowd.result import say_count
 
 Lack = Callable[[Own], float]
 """How far a changed person is from the target; at most 0: reached."""
@@ -79,7 +80,7 @@ def fewer_posts(
     if count is None:
         return
     chosen = frozenset(order[:count].tolist())
-    what = f"{posts_words(count)} of your {len(order):,} in {where}"
+    what = f"{count:,} of your {say_count(len(order), 'post')} in {where}"
     yield Proposal(what=f"Delete {what}", loss=what, changes=Changes(delete_posts=chosen))
     yield Proposal(
         what=f"Split this identity: write {what} under another name",
@@ -100,8 +101,8 @@ def fewer_words(own: Own, weights: NDArray[np.float64], lack: Lack, where: str) 
     more = f" and {count - NAMED} more" if count > NAMED else ""
     uses = int(own.words.matrix[:, order[:count]].sum())
     yield Proposal(
-        what=f"Edit your posts: take out {'the word' if count == 1 else f'{count} words'} {named}{more}",
-        loss=f"{uses:,} uses of {'a word' if count == 1 else f'{count} words'} that matter in {where}",
+        what=f"Edit your posts: take out {'the word' if count == 1 else say_count(count, 'word')} {named}{more}",
+        loss=f"{say_count(uses, 'use')} of {say_count(count, 'word')} in your posts",
         changes=Changes(edit_words=frozenset(words)),
     )
 

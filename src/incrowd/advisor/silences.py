@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from incrowd.advisor.answer import NotAssessed
-from incrowd.advisor.combine import SMALLEST_CROWD, THEMES
+from incrowd.advisor.combine import THEMES
+from incrowd.advisor.spec import SMALLEST_CROWD
+from incrowd.result import say_count
 
 if TYPE_CHECKING:
     from incrowd.advisor.spec import AdvisorOptions
@@ -35,7 +37,7 @@ def nobody_else() -> list[NotAssessed]:
 
 def small(community: str, people: int) -> list[NotAssessed]:
     """Return what is silent where a handful of people write."""
-    said = "1 person" if people == 1 else f"{people} people"
+    said = say_count(people, "person", "people")
     why = f"this crowd holds {said} of {community}, you included: fewer than {SMALLEST_CROWD} are no crowd"
     return [_silent(measure, why, ADD_PEOPLE.format("posts")) for measure in READ_POSTS]
 

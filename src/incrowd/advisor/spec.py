@@ -8,6 +8,9 @@ from typing import Any
 from incrowd.errors import InputError
 from incrowd.text.options import TextOptions
 
+SMALLEST_CROWD = 5
+"""In a crowd of fewer people a rank or a guess says nothing."""
+
 
 def adversaries() -> dict[str, str]:
     """Return every adversary the advisor sweeps over, by name, in plain words."""

@@ -88,9 +88,8 @@ def _show(result: DraftCheck) -> None:
     for number, one in enumerate(result.suggestions, 1):
         show(f"\n[bold]{number}. {escape(one.what[:1].upper() + one.what[1:])}[/bold]")
         table = Table("what", "now", "with the rest", "of", box=None, header_style="dim")
-        for change, whole in zip(one.changes, result.changes, strict=True):
-            if change.after != whole.after and not _both_nan(change.after, whole.after):
-                table.add_row(escape(f"{change.measure}, {change.subject}"), *_cells(change))
+        for change in result.shown_of(one):
+            table.add_row(escape(f"{change.measure}, {change.subject}"), *_cells(change))
         show(table)
     if not result.suggestions:
         show("\nNothing to leave out was found that would help.")
@@ -100,10 +99,6 @@ def _show(result: DraftCheck) -> None:
         "[dim]“people” counts whom you hide among, you included; a rank of 1 is the most exposed. Higher is safer. "
         "These numbers hold for the adversaries named in --json; they are no guarantee against others.[/dim]"
     )
-
-
-def _both_nan(a: float, b: float) -> bool:
-    return a != a and b != b
 
 
 def _cells(change: Change) -> tuple[str, str, str]:

@@ -64,6 +64,7 @@ def ingest(
     """
     from incrowd.crowd import Crowd
     from incrowd.crowd.sources import require_files
+    from incrowd.errors import IncrowdError
 
     budget, mapping = parse_memory(memory), parse_columns(columns)
     if not sources and forget_key:
@@ -72,19 +73,25 @@ def ingest(
     # Look before making a folder: a mistyped name should leave nothing behind.
     require_files(sources or [])
     with progress_bar("importing") as progress:
+        is_new = not crowd.exists()
         target = Crowd.open_or_create(crowd, plain_names=plain_names)
-        report = target.ingest(
-            sources or [],
-            kind=parse_kind(kind),
-            format=format,
-            columns=mapping,
-            community=community,
-            user=user,
-            keep_complete=keep_complete,
-            memory=budget,
-            wait=wait,
-            progress=progress,
-        )
+        try:
+            report = target.ingest(
+                sources or [],
+                kind=parse_kind(kind),
+                format=format,
+                columns=mapping,
+                community=community,
+                user=user,
+                keep_complete=keep_complete,
+                memory=budget,
+                wait=wait,
+                progress=progress,
+            )
+        except IncrowdError:
+            if is_new:
+                target.discard_if_empty()
+            raise
     if forget_key:
         target.forget_key()
     if as_json:

@@ -95,6 +95,11 @@ def _open_file(path: Path, format: str, options: ReadOptions) -> FileSource:
     state = _state(path)
     digest = _hash_file(path)
     reader = readers.detect(path, format)
+    if options.columns and reader.name not in readers.ANY_COLUMNS:
+        raise InputError(
+            f"{path}: recognised as {reader.name}, whose columns are known, so --columns would not be used. "
+            "Leave it out, or name the columns yourself with --format csv, tsv, jsonl or parquet."
+        )
     return FileSource(
         path=path, name=path.name, content_hash=digest, reader=reader, options=options, state=state
     )

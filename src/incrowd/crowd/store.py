@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from hashlib import blake2b, file_digest
 from pathlib import Path
@@ -20,7 +21,7 @@ from incrowd.crowd.disk import PRIVATE_FOLDER, Disk
 from incrowd.crowd.lock import LOCK_NAME, import_lock
 from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
-from incrowd.errors import CrowdDamaged, CrowdError, NotInCrowd
+from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, NotInCrowd
 
 if TYPE_CHECKING:
     # What imports and databases need is loaded by those who import or query: reading a crowd is quicker to start.
@@ -167,6 +168,12 @@ class Crowd:
             )
             self._manifest, report = job.run(find())
         return report
+
+    def discard_if_empty(self) -> None:
+        """Take a crowd nobody is in away again, unless somebody is importing into it just now."""
+        with suppress(CrowdBusy), import_lock(self.path):
+            if not manifest.load(self.path).parts:
+                shutil.rmtree(self.path, ignore_errors=True)
 
     # Names
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.advisor.answer import Action, Effect, Level, OwnPost, PersonReport, Plan, Reason
-from incrowd.result import say_number
+from incrowd.result import say_count, say_number
 
 STYLES = {
     Level.AT_RISK: "bold white on red",
@@ -99,9 +99,7 @@ def _actions(actions: tuple[Action, ...]) -> Table:
 
 def _cost(action: Action) -> str:
     worse = [one for one in action.also if one.level_after.severity > one.level_before.severity]
-    return action.loss + (
-        f"; makes {len(worse)} other finding{'s' * (len(worse) > 1)} worse" if worse else ""
-    )
+    return action.loss + (f"; makes {say_count(len(worse), 'other finding')} worse" if worse else "")
 
 
 def _then(effect: Effect) -> str:
@@ -118,7 +116,8 @@ def _plan(plan: Plan) -> RenderableType:
     better = [one for one in plan.effects if one.level_before is not one.level_after]
     lines += [Text(f"  {one.sentence()}", style="dim") for one in better]
     if plan.missed:
-        lines.append(Text(f"{len(plan.missed)} findings still miss their target.", style="dim"))
+        verb = "misses its" if len(plan.missed) == 1 else "miss their"
+        lines.append(Text(f"{say_count(len(plan.missed), 'finding')} still {verb} target.", style="dim"))
     return Group(*lines)
 
 

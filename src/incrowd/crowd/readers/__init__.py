@@ -46,6 +46,8 @@ _READERS: tuple[Reader, ...] = (
 )
 FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
 """Every format by the name that ``--format`` takes, the most particular first."""
+ANY_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "reddit-export")
+"""Formats whose columns the caller may name."""
 
 
 def detect(path: Path | str, format: str = "auto") -> Reader:

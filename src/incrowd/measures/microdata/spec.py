@@ -87,13 +87,9 @@ class Matching:
 
     @property
     def words(self) -> str:
-        """What the adversary knows of each item, in plain words; empty for the item alone."""
-        known = []
-        if self.rating_within is not None:
-            known.append(f"its rating within {self.rating_within:g}")
-        if self.days_within is not None:
-            known.append(f"its date within {self.days_within:g} days")
-        return " and ".join(known)
+        """What a crowd must hold for it, in plain words; empty for the items alone."""
+        needed = {"ratings": self.rating_within, "dates": self.days_within}
+        return " or ".join(name for name, within in needed.items() if within is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +111,7 @@ ADVERSARIES: dict[str, Adversary] = {
         PAPER,
         Adversary(
             name="acquaintance",
-            words="someone who knows three of your items",
+            words="someone who knows three of your items, or all if there are fewer",
             knowledge=Knowledge(percents=(), items=(3,)),
         ),
         Adversary(
