@@ -1,11 +1,12 @@
 """Do breadth and time tell what they should? Made-up crowds with lasting, passing and professional interest.
 
-    python benchmarks/exposure_synthetic.py [--seeds 20] [--users 300]
+    python -m benchmarks.exposure_synthetic [--seeds 20] [--users 300] [--keep build/exposure]
 
 For every seed a crowd is made, scored in three spaces (learnt once, from another crowd) and judged against the
 truth: lasting interest in a topic is sensitive. Prints mean MAP of every method and, for the comparisons that
 matter, the mean difference with the two-sided p of a paired t-test over seeds. Then the thresholds by which an
-interest is called professional or passing: chosen on other seeds, judged on these.
+interest is called professional or passing: chosen on other seeds, judged on these. Learnt spaces and finished seeds
+are kept, so that a run that was stopped goes on where it was.
 
 The crowd is as hard as real text in one respect that matters: an adversary's list of twenty words is never
 complete. Measured on reddit posts, listed words are about 3 % of the content words of posts on a topic and 0.1 % of
@@ -17,6 +18,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +34,7 @@ from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.comparison import baseline_risks
 from incrowd.measures.exposure.definition import breadth
 from incrowd.measures.exposure.evaluation import merit, paired_t_test
+from incrowd.measures.exposure.model_file import load_space, save_space
 from incrowd.measures.exposure.scoring import Scored, score
 from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions, method_name
 from incrowd.measures.exposure.topics import TopicSet, topic_set
@@ -47,6 +53,8 @@ AGAINST = {
     "none": ["lasting", "none"],
     "everybody": ["lasting", "passing", "professional", "none"],
 }
+LEARN: dict[str, tuple[Callable[..., Any], int]] = {"lda": (train_lda, 100), "w2v": (train_word2vec, 500)}
+"""How, and in how many rounds. Most words are rare: on other seeds a hundred rounds left word2vec at chance."""
 GRID = np.round(np.arange(0.05, 1.0, 0.05), 2)
 
 
@@ -55,6 +63,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--users", type=int, default=300)
     parser.add_argument("--dims", type=int, default=60)
+    parser.add_argument(
+        "--keep", type=Path, default=Path("build/exposure"), help="Folder for what is learnt and done."
+    )
     return parser.parse_args()
 
 
@@ -76,16 +87,18 @@ def crowd_of(users: int, posts: int, seed: int) -> SyntheticPosts:
 
 
 def learn(topics: TopicSet, options: argparse.Namespace) -> list[Any]:
-    text = crowd_of(600, 60, BACKGROUND_SEED).to_frame()["text"]
-    lda = TrainOptions(dims=options.dims, rounds=100)
-    # Most words are rare: on the other seeds five passes left word2vec at chance, twenty-five did not.
-    vectors = TrainOptions(dims=options.dims, rounds=500)
-    posts = documents([text], lda)
-    return [
-        BagOfWords(topics),
-        train_lda(posts, topics, lda),
-        train_word2vec(posts, topics, vectors),
-    ]
+    """Learn the spaces, or read those that an earlier run has kept."""
+    options.keep.mkdir(parents=True, exist_ok=True)
+    posts: list[list[str]] = []
+    spaces: list[Any] = [BagOfWords(topics)]
+    for name, (train, rounds) in LEARN.items():
+        kept = options.keep / f"synthetic-{name}-{options.dims}-{rounds}.npz"
+        if not kept.exists():
+            chosen = TrainOptions(dims=options.dims, rounds=rounds)
+            posts = posts or documents([crowd_of(600, 60, BACKGROUND_SEED).to_frame()["text"]], chosen)
+            save_space(train(posts, topics, chosen), kept, {})
+        spaces.append(load_space(kept))
+    return spaces
 
 
 def stakes(made: SyntheticPosts, users: pl.Series) -> pl.DataFrame:
@@ -98,7 +111,24 @@ def scored_crowd(seed: int, spaces: list[Any], users: int) -> tuple[SyntheticPos
     return made, crowd, [score(crowd, space, ExposureOptions()) for space in spaces]
 
 
-def one_seed(seed: int, spaces: list[Any], users: int) -> tuple[dict[str, dict[str, float]], dict[str, Any]]:
+def one_seed(
+    seed: int, spaces: list[Any], options: argparse.Namespace
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the figures and what the wording rests on for one seed; from an earlier run if there are any."""
+    learnt = blake2b(" ".join(space.hash for space in spaces).encode(), digest_size=6).hexdigest()
+    kept = options.keep / f"synthetic-{learnt}-{options.users}-{seed}.json"
+    if not kept.exists():
+        kept.write_text(json.dumps(judge_seed(seed, spaces, options.users)))
+        print("seed", seed, file=sys.stderr, flush=True)
+    found, seen = json.loads(kept.read_text())
+    return found, {
+        space: {key: np.array(values) for key, values in one.items()} for space, one in seen.items()
+    }
+
+
+def judge_seed(
+    seed: int, spaces: list[Any], users: int
+) -> tuple[dict[str, dict[str, float]], dict[str, Any]]:
     made, crowd, scored = scored_crowd(seed, spaces, users)
     topics = spaces[0].topics
     risks = baseline_risks(crowd, topics, ExposureOptions())
@@ -125,9 +155,9 @@ def looks(scored: Scored, truth: pl.DataFrame) -> dict[str, Any]:
     wide = np.stack([breadth(strength, topics.siblings(at), 0.3) for at in range(len(topics))], axis=1)
     own = np.maximum(strength[rows, places], 1e-9)
     return {
-        "state": truth["state"].to_numpy()[rows],
-        "breadth": wide[rows, places] / own,
-        "time": scored.risks("T")[rows, places] / own,
+        "state": truth["state"].to_numpy()[rows].tolist(),
+        "breadth": (wide[rows, places] / own).tolist(),
+        "time": (scored.risks("T")[rows, places] / own).tolist(),
     }
 
 
@@ -165,7 +195,7 @@ def comparisons(names: list[str]) -> list[tuple[str, str, str]]:
 def main() -> None:
     options = parse()
     spaces = learn(topic_set(default_topics()), options)
-    seeds = [one_seed(seed, spaces, options.users) for seed in range(options.seeds)]
+    seeds = [one_seed(seed, spaces, options) for seed in range(options.seeds)]
     maps = [found for found, _ in seeds]
     values = {(a, m): np.array([one[a][m] for one in maps]) for a in AGAINST for m in maps[0][a]}
     tests = [
@@ -178,7 +208,7 @@ def main() -> None:
         }
         for against, method, rival in comparisons([space.name for space in spaces])
     ]
-    others = [one_seed(seed, spaces, options.users)[1] for seed in OTHER_SEEDS]
+    others = [one_seed(seed, spaces, options)[1] for seed in OTHER_SEEDS]
     result = {
         "seeds": options.seeds,
         "users": options.users,

@@ -83,7 +83,7 @@ def test_judged_topics_become_a_topic_file(tmp_path: Path) -> None:
 def test_answers_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("judge,topic,sensitive,domain\na,0,1,law\na,5,1,law\n", encoding="utf-8")
-    with pytest.raises(SchemaError, match="row 3: sensitive must be 0 or 1 and topic a number from 0 to 1"):
+    with pytest.raises(SchemaError, match="row 3: sensitive must be yes or no .* from 0 to 1"):
         read_votes([path], 2)
     path.write_text("judge,topic,domain\na,0,law\n", encoding="utf-8")
     with pytest.raises(SchemaError, match="add 'sensitive'"):
@@ -92,6 +92,15 @@ def test_answers_are_checked(tmp_path: Path) -> None:
         read_votes([tmp_path / "none.csv"], 2)
     path.write_text("judge,topic,sensitive,domain\na,0,1,law\na,0,0,law\n", encoding="utf-8")
     assert read_votes([path], 2)["sensitive"].to_list() == [0]  # a judge's last word counts
+
+
+def test_a_sheet_filled_in_by_hand_is_read(tmp_path: Path) -> None:
+    """Words instead of digits, and no name: every file is then a judge of its own."""
+    for judge, answers in (("ann", ("Yes", "no")), ("bob", (" no", "NO"))):
+        rows = [f",{topic},some words,{answer},law" for topic, answer in enumerate(answers)]
+        (tmp_path / f"{judge}.csv").write_text("\n".join(["judge,topic,words,sensitive,domain", *rows]))
+    read = read_votes([tmp_path / "ann.csv", tmp_path / "bob.csv"], 2)
+    assert read.select("judge", "sensitive").rows() == [("ann", 1), ("ann", 0), ("bob", 0), ("bob", 0)]
 
 
 @pytest.mark.browser

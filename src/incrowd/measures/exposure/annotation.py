@@ -21,7 +21,8 @@ from incrowd.measures.exposure.lda import LdaSpace
 
 DOMAINS = ("psychology", "medicine", "finance", "law", "identity", "relationships", "other")
 WORDS = 20
-COLUMNS = {"judge": pl.String, "topic": pl.Int64, "sensitive": pl.Int64, "domain": pl.String}
+COLUMNS = {"judge": pl.String, "topic": pl.Int64, "sensitive": pl.String, "domain": pl.String}
+ANSWERS = {"1": 1, "yes": 1, "true": 1, "0": 0, "no": 0, "false": 0}
 
 
 def salient_words(space: LdaSpace, count: int = WORDS) -> list[tuple[str, ...]]:
@@ -48,27 +49,37 @@ def sheet(space: LdaSpace) -> pl.DataFrame:
 
 
 def read_votes(paths: Sequence[Path | str], topics: int) -> pl.DataFrame:
-    """Read judges' answers: judge, topic (number), sensitive (0 or 1), domain."""
-    parts = []
-    for path in paths:
-        try:
-            frame = pl.read_csv(path, schema_overrides=COLUMNS)
-        except FileNotFoundError:
-            raise UnreadableSource(f"{path}: no such file") from None
-        except pl.exceptions.PolarsError:
-            raise UnreadableSource(
-                f"{path}: expected a CSV file with judge, topic, sensitive, domain"
-            ) from None
-        if missing := set(COLUMNS) - set(frame.columns):
-            raise SchemaError(f"{path}: expected the columns {', '.join(COLUMNS)}; add '{min(missing)}'")
-        wrong = ~(frame["sensitive"].is_in([0, 1]) & frame["topic"].is_between(0, topics - 1))
-        if wrong.fill_null(True).any():
-            raise SchemaError(
-                f"{path}, row {int(wrong.fill_null(True).arg_max() or 0) + 2}: sensitive must be 0 or 1 and "
-                f"topic a number from 0 to {topics - 1}"
-            )
-        parts.append(frame.select(list(COLUMNS)))
+    """Read judges' answers: judge, topic (number), sensitive (yes or no, 1 or 0), domain.
+
+    A file without a judge's name is one judge, named after the file.
+    """
+    parts = [_votes(Path(path), topics) for path in paths]
     return pl.concat(parts).unique(["judge", "topic"], keep="last", maintain_order=True)
+
+
+def _votes(path: Path, topics: int) -> pl.DataFrame:
+    try:
+        frame = pl.read_csv(path, schema_overrides=COLUMNS)
+    except FileNotFoundError:
+        raise UnreadableSource(f"{path}: no such file") from None
+    except pl.exceptions.PolarsError:
+        raise UnreadableSource(
+            f"{path}: expected a CSV file with judge, topic (a number), sensitive, domain"
+        ) from None
+    if missing := set(COLUMNS) - set(frame.columns):
+        raise SchemaError(f"{path}: expected the columns {', '.join(COLUMNS)}; add '{min(missing)}'")
+    answer = pl.col("sensitive").str.strip_chars().str.to_lowercase()
+    frame = frame.with_columns(
+        pl.col("judge").fill_null("").replace("", path.stem),
+        answer.replace_strict(ANSWERS, default=None, return_dtype=pl.Int64),
+    )
+    wrong = (frame["sensitive"].is_null() | ~frame["topic"].is_between(0, topics - 1)).fill_null(True)
+    if wrong.any():
+        raise SchemaError(
+            f"{path}, row {int(wrong.arg_max() or 0) + 2}: sensitive must be yes or no (1 or 0) and topic a "
+            f"number from 0 to {topics - 1}"
+        )
+    return frame.select(list(COLUMNS))
 
 
 def fleiss_kappa(counts: ArrayLike) -> float:

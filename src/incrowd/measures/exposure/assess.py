@@ -121,8 +121,10 @@ def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advic
     similar = posts.similarities[:, place]
     if not similar.max() > 0:
         return ()
+    leading = posts.leading(scored, place)
+    stand_out = "the post that stands out" if leading.sum() == 1 else "the {} that stand out"
     steps = (
-        ("delete or reword the {} that stand out most", posts.leading(scored, place), "those posts"),
+        (f"delete or reword {stand_out} most", leading, "those posts"),
         (
             "write about this topic under another identity ({} so far)",
             similar >= ON_TOPIC * similar.max(),

@@ -56,12 +56,15 @@ class OwnPosts:
         )
 
     def leading(self, scored: Scored, topic: int) -> NDArray[np.bool_]:
-        """Mark the posts that make the score: the best of all, or the best of each of the m best periods."""
+        """Mark the posts that make the score: the best of all, or the best of each of the m best periods.
+
+        Posts that have nothing to do with the topic make nothing.
+        """
         values = self.similarities[:, topic]
-        order = np.argsort(-values, kind="stable")
+        order = np.argsort(-values, kind="stable")[: int((values > 0).sum())]
         chosen = np.zeros(len(values), bool)
         if "T" not in scored.options.dimension:
-            chosen[order[0]] = True
+            chosen[order[:1]] = True
             return chosen
         order = order[self.periods[order] != UNDATED]
         _, first = np.unique(self.periods[order], return_index=True)
@@ -86,7 +89,8 @@ def evidence(posts: OwnPosts, scored: Scored, topic: int) -> tuple[Evidence, ...
         shares = scored.space.shares(words, topic) / (scored.options.weeks if timed else 1)
         for word, share in zip(words, shares, strict=True):
             per_word[scored.space.words[word]] += float(share)
-    parts = [Evidence(what=f"the word “{word}”", contribution=share) for word, share in per_word.items()]
+    shown = {word: share for word, share in per_word.items() if share}
+    parts = [Evidence(what=f"the word “{word}”", contribution=share) for word, share in shown.items()]
     parts.sort(key=lambda part: -part.contribution)
     if "D" in scored.options.dimension and (taken := _breadth(posts, scored, topic)):
         domain = scored.space.topics.topics[topic].domain
