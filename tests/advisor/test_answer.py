@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.advisor.answer import Changes, Effect, Level, ThemeName
+from incrowd.advisor.answer import Changes, Effect, Level, Plan, ThemeName, Verdict
 from incrowd.errors import InputError
 from incrowd.result import Direction
 
@@ -91,3 +91,13 @@ def test_an_effect_says_why_a_rank_that_stays_is_no_longer_grave(
         level_after=Level.WELL_HIDDEN,
     )
     assert ("too faint" in effect.sentence()) is said
+
+
+def test_a_plan_does_not_claim_what_could_not_be_measured() -> None:
+    def goal(level: Level, *, reached: bool) -> str:
+        told = Verdict(level=level, sentence="")
+        return Plan(changes=Changes(), steps=(), loss="", effects=(), reached=reached, verdict=told).goal
+
+    assert goal(Level.WELL_HIDDEN, reached=True) == "reaches all your targets"
+    assert goal(Level.CANNOT_TELL, reached=True) == "brings all that could be measured to your targets"
+    assert goal(Level.CANNOT_TELL, reached=False) == "goes as far as changes help"

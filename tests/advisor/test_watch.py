@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.cli.running import incrowd
 
 from incrowd.advisor.spec import AdvisorOptions
 from incrowd.advisor.watch import Watch
@@ -487,6 +488,24 @@ def test_kill_9_at_any_moment_neither_loses_nor_repeats_an_alert(
     assert alerts_in(tmp_path / "tormented") == expected
     written = {path.name for path in (tmp_path / "tormented" / "desktop").glob("*.txt")}
     assert written == {f"incrowd-alert-{one[0]}.txt" for one in expected}
+
+
+def test_looking_again_says_where_one_stands(
+    followed: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = watch_arguments(*followed, tmp_path / "out")
+    first, again = (
+        [json.loads(line) for line in incrowd(capsys, *arguments, "--json").out.splitlines()]
+        for _ in range(2)
+    )
+    assert len(first) > 1
+    assert again == first[-1:]
+    (state,) = again
+    assert {line["line"] for line in state["state"]} >= {f"anonymity|tea|None|None|{n}" for n in range(2, 7)}
+    assert all(line["value"] == state["state"][0]["value"] for line in state["state"])
+    assert [line["crossed"] for line in state["state"]] == [
+        line["value"] < line["at"] for line in state["state"]
+    ]
 
 
 def test_standard_input_is_kept_so_that_a_restart_knows_it(tmp_path: Path) -> None:

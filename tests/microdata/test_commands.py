@@ -31,6 +31,17 @@ def run(*arguments: object, code: int = 0) -> str:
     return result.output
 
 
+def test_publishing_for_small_profiles_is_asked_for_by_an_option_that_exists(tmp_path: Path) -> None:
+    rows = pl.DataFrame(
+        {"user": [f"u{k % 40}" for k in range(120)], "item": [f"i{k % 7}" for k in range(120)]}
+    )
+    crowd = Crowd.from_frame(rows, kind="items", path=tmp_path / "small", plain_names=True)
+    with pytest.raises(IncrowdError, match=r"8 to 5,000 items, got nobody; .*--min-items 2"):
+        run("microdata", "publish", crowd.path, "--out", tmp_path / "s.json")
+    told = run("microdata", "publish", crowd.path, "--out", tmp_path / "s.json", "--min-items", 2)
+    assert "40 people" in told
+
+
 def test_from_publishing_to_a_person_s_label(folder: Path, tmp_path: Path) -> None:
     out, client, label, mine = (
         tmp_path / name for name in ("s.json", "client.html", "label.svg", "mine.txt")

@@ -62,6 +62,8 @@ def test_two_files_of_one_name_are_both_read(client: TestClient, options: ServeO
         ("noise.bin", os.urandom(500)),
         ("empty.csv", b""),
         ("x", b"\x00" * 99),
+        ("header.csv", b"user,community,text\n"),
+        ("columns.csv", b"who,where,what\na,b,c\n"),
     ],
 )
 def test_a_bad_file_is_explained_without_the_place_it_lay_in(
@@ -71,6 +73,7 @@ def test_a_bad_file_is_explained_without_the_place_it_lay_in(
     assert ended["state"] == "failed"
     assert name in ended["problem"]
     assert str(options.crowd) not in ended["problem"]
+    assert " --" not in ended["problem"]
     assert left_behind(options) == []
     assert Crowd(options.crowd).info().posts == 0
 

@@ -222,6 +222,15 @@ class Plan:
     verdict: Verdict
     """The verdict after the plan."""
 
+    @property
+    def goal(self) -> str:
+        """How far it goes, as the end of "a plan that ...": what could not be measured is not called reached."""
+        if not self.reached:
+            return "goes as far as changes help"
+        if self.verdict.level is Level.CANNOT_TELL:
+            return "brings all that could be measured to your targets"
+        return "reaches all your targets"
+
 
 @dataclass(frozen=True, kw_only=True)
 class NotAssessed:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LAYOUT = 3
+LAYOUT = 4
 """Raised when what is stored changes, so that old files are not read."""
 FOLDER = "advisor"
 ABOUT, DATA = "about.json", "arrays.bin"

@@ -25,6 +25,7 @@ from incrowd.measures.belief.policy import Policy, Requirement
 from incrowd.measures.belief.space import Evidence
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.measures.belief.table import AttributeTable, attribute_table
+from incrowd.result import say_count
 
 if TYPE_CHECKING:
     from incrowd.advisor.person import Own
@@ -133,7 +134,7 @@ class BeliefExaminer:
             names = ", ".join(one.attributes)
             yield Proposal(
                 what=f"Withhold your {names}, which gives your {secret} away",
-                loss=f"your profile tells {one.loss:.1f} bits less",
+                loss=f"{len(one.attributes)} of your {say_count(len(own.attributes), 'attribute')}",
                 changes=Changes(withhold_attributes=frozenset(one.attributes)),
             )
 

@@ -131,7 +131,11 @@ def _show(result: PolicyCheck) -> None:
         show(one_more.sentence()[:1].upper() + one_more.sentence()[1:] + ".")
     if result.epsilon:
         name, moved = max(result.epsilon.items(), key=lambda pair: pair[1])
-        show(f"Measured ε: {moved:.2f}, from your {name} (0: withholding it changes nothing, 1: everything).")
+        show(
+            f"Of all you show, your {name} could least be guessed from the rest: withholding it would move a "
+            f"stranger's belief about it by {moved:.0%} (0 %: the rest tells it anyway; 100 %: nothing else does). "
+            f"The definition behind this calls it ε."
+        )
 
 
 def _listed(found: CriticalSet) -> str:

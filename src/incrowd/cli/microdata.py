@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,6 +73,8 @@ def publish(
         int | None, typer.Option("--groups", help="So many groups instead of finding out.")
     ] = None,
     taste: Annotated[int, typer.Option("--taste", help="Also publish counts for so many taste groups.")] = 0,
+    fewest: Fewest = 8,
+    most: Most = 5000,
     rare_below: RareBelow = 100,
     rare_fraction: RareFraction = None,
     literal: Annotated[
@@ -82,7 +85,7 @@ def publish(
     """Publish popularity statistics with which people can score themselves."""
     from incrowd.crowd import Crowd
     from incrowd.measures.microdata import provider, release_store
-    from incrowd.measures.microdata.spec import GroupSpec, ReleaseSpec, ScoreSpec
+    from incrowd.measures.microdata.spec import GroupSpec, ProfileFilter, ReleaseSpec, ScoreSpec
 
     opened = Crowd(crowd)
     _require_items(opened)
@@ -94,12 +97,17 @@ def publish(
             opened.items(), ScoreSpec(rare_below=rare_below, rare_fraction=rare_fraction)
         )
         previous = release_store.load_state(folder)
-        made = provider.publish(tally, state=previous, release=spec, groups=GroupSpec(exactly=groups))
+        publish_it = partial(
+            provider.publish,
+            tally,
+            state=previous,
+            release=spec,
+            groups=GroupSpec(exactly=groups),
+            profiles=ProfileFilter(fewest=fewest, most=most),
+        )
+        made = publish_it()
         if taste:
-            tastes = _taste(opened, out, made[0], spec, tally.threshold, previous.secret)
-            made = provider.publish(
-                tally, state=previous, release=spec, groups=GroupSpec(exactly=groups), taste=tastes
-            )
+            made = publish_it(taste=_taste(opened, out, made[0], spec, tally.threshold, previous.secret))
     statistics, after = made
     # The state first: a release that nobody remembers must not be out.
     release_store.save_state(after, folder)
@@ -253,10 +261,12 @@ def _publication(statistics: Statistics, counted: int, out: Path, page: Path | N
 
 
 def _sentences(summary: dict[str, Any]) -> str:
+    from incrowd.result import say_count
+
     lines = [
         f"Release {summary['release']}: {summary['users']:,} people, {summary['items_listed']:,} of "
         f"{summary['items_counted']:,} items are listed; the others are too rare to be named.",
-        f"{len(summary['groups'])} groups, riskiest first: "
+        f"{say_count(len(summary['groups']), 'group')}, riskiest first: "
         + ", ".join(f"{one['people']:,} people around {one['centre']:.2f}" for one in summary["groups"]),
         f"Statistics: {summary['statistics']}",
     ]

@@ -50,7 +50,8 @@ def watch(
     """Follow new posts and alert when one of your lines is crossed, once a crossing.
 
     Alerts go where the policy says: this terminal, a file of JSON lines, a folder, a program on this machine. A
-    watch that was killed goes on where it was: no alert is lost, and none comes twice.
+    watch that was killed goes on where it was: no alert is lost, and none comes twice. With --once --json the
+    last line says where you stand on every line.
     """
     from incrowd.advisor.spec import AdvisorOptions
     from incrowd.advisor.watch import Watch, receive, spool_standard_input
@@ -79,6 +80,8 @@ def watch(
             watching.step()
         if not as_json:
             _show(watching)
+        elif once:
+            _print_state(watching)
         if not once and follow != "-":
             watching.run(every)
 
@@ -101,6 +104,24 @@ def _print(alert: Alert) -> None:
 
 def _print_json(alert: Alert) -> None:
     typer.echo(json.dumps(alert.to_dict(), ensure_ascii=False))
+
+
+def _print_state(watching: Watch) -> None:
+    """Say where the person stands on every line, also if all alerts were delivered before."""
+    from incrowd.result import to_plain
+
+    state = [
+        {
+            "line": line.key,
+            "value": reading.value,
+            "of": reading.of,
+            "at": line.at,
+            "crossed": line.is_crossed(reading),
+            "sentence": line.sentence(reading),
+        }
+        for line, reading in watching.readings().items()
+    ]
+    typer.echo(json.dumps({"state": to_plain(state)}, ensure_ascii=False))
 
 
 def _show(watching: Watch) -> None:

@@ -109,8 +109,9 @@ def _then(effect: Effect) -> str:
 def _plan(plan: Plan) -> RenderableType:
     if not plan.steps:
         return Text("No plan within the loss you allow reaches a target.", style="bold")
-    goal = "reaches all your targets" if plan.reached else "reaches what can be reached"
-    lines: list[RenderableType] = [Text(f"A plan that {goal}, at the cost of {plan.loss}:", style="bold")]
+    lines: list[RenderableType] = [
+        Text(f"A plan that {plan.goal}, at the cost of {plan.loss}:", style="bold")
+    ]
     lines += [Text(f"  {number}. {step}") for number, step in enumerate(plan.steps, start=1)]
     lines.append(Text.assemble("After it: ", _badge(plan.verdict.level), " ", plan.verdict.sentence))
     better = [one for one in plan.effects if one.level_before is not one.level_after]

@@ -87,7 +87,7 @@ def _import(desk: Desk, upload: Upload) -> Callable[[Progress], ImportReport]:
                 progress=progress,
             )
         except IncrowdError as error:
-            raise type(error)(upload.without_place(str(error))) from None
+            raise type(error)(upload.for_the_form(str(error))) from None
         finally:
             upload.discard()
 

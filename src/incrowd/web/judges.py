@@ -66,7 +66,7 @@ def routes(desk: Desk) -> APIRouter:
         try:
             verdict = annotation.decide(annotation.read_votes(upload.files, len(topics)))
         except InputError as error:
-            raise type(error)(upload.without_place(str(error))) from None
+            raise type(error)(upload.for_the_form(str(error))) from None
         finally:
             upload.discard()
         toml = annotation.topics_toml(space, verdict)
@@ -92,7 +92,7 @@ def _space(upload: Upload) -> LdaSpace:
     try:
         space = load_space(upload.files[0])
     except InputError as error:
-        raise type(error)(upload.without_place(str(error))) from None
+        raise type(error)(upload.for_the_form(str(error))) from None
     if not isinstance(space, LdaSpace):
         raise InputError(f"{upload.files[0].name}: only an LDA space has latent topics to judge")
     return space

@@ -158,7 +158,7 @@ def _exposure(desk: Desk, labels: Upload, progress: Progress) -> Study:
     try:
         judged = read_labels(labels.files[0], crowd)
     except IncrowdError as error:
-        raise type(error)(labels.without_place(str(error))) from None
+        raise type(error)(labels.for_the_form(str(error))) from None
     finally:
         labels.discard()
     return exposure_study(crowd, [BagOfWords(starter_topics())], judged, ExposureOptions(), progress)

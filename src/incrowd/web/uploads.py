@@ -18,6 +18,11 @@ from incrowd.errors import InputError, UnreadableSource
 FOLDER = "uploads"
 MOST_FIELD_BYTES = 4096
 MOST_NAME = 120
+FORM_REMEDY = (
+    "In the form you can say what the files hold, whose they are and which community they are from. Columns and "
+    "formats can be named when importing on the command line."
+)
+_OPTION = re.compile(r"(?<!\S)[(']?--[a-z]")
 
 
 @dataclass
@@ -32,9 +37,11 @@ class Upload:
         """Delete the files; the crowd has what it needs."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def without_place(self, message: str) -> str:
-        """Take the folder out of a message: the person knows the file by its name alone."""
-        return message.replace(f"{self.folder}/", "")
+    def for_the_form(self, message: str) -> str:
+        """Say it to somebody at a form: files go by their names alone, and no command-line option helps here."""
+        sentences = re.split(r"(?<=[.!?]) +", message.replace(f"{self.folder}/", ""))
+        kept = [one for one in sentences if not _OPTION.search(one)]
+        return " ".join(kept if len(kept) == len(sentences) else [*kept, FORM_REMEDY])
 
 
 def private_folder(crowd: Path) -> Path:

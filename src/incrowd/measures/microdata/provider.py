@@ -131,9 +131,7 @@ def score_everybody(
     """
     raw = risk_raw(items, rare, spec.log_base)
     if not len(raw):
-        raise InputError(
-            "profiles: expected at least one of the size asked for, got none; allow smaller profiles"
-        )
+        raise InputError("profiles: expected somebody to score, got nobody")
     end = min(outliers, (len(raw) - 1) // 2)
     ordered = np.sort(raw)
     low, high = float(ordered[end]), float(ordered[-1 - end])
@@ -163,6 +161,11 @@ def publish(
     state = state or ReleaseState.fresh()
     listed, state = release_counts(tally.items, state, tally.threshold, release)
     told = tally.users.filter(pl.col("items").is_between(profiles.fewest, profiles.most))
+    if told.is_empty():
+        raise InputError(
+            f"profiles: expected somebody with {profiles.fewest:,} to {profiles.most:,} items, got nobody; "
+            "allow smaller profiles, e.g. --min-items 2"
+        )
     outliers = 0 if release.literal else release.crowd
     scored = score_everybody(
         told["items"].to_numpy(), told["rare"].to_numpy(), tally.spec, groups, outliers=outliers
