@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.gateway.attacks import test_changing_data as changing
+from tests.gateway.attacks import test_clock as clock
 from tests.gateway.attacks import test_denials as denials
 from tests.gateway.attacks import test_many_answers as many
 from tests.gateway.attacks import test_score_side_channels as scores
@@ -66,13 +67,40 @@ def attacks(folder: Path) -> dict[str, tuple[Attack, int]]:
     }
 
 
+def stopwatch(rounds: int = 150) -> dict[str, object]:
+    """Milliseconds by which hard questions differ from refusals, and refusals from each other."""
+    found = clock.stopped(rounds)
+    rows = {
+        "decisions, hard - refused": (found.decisions["hard"], found.decisions["refused"]),
+        "replies, hard - refused": (found.replies["hard"], found.replies["refused"]),
+        "replies, refused - refused": (found.replies["refused too"], found.replies["refused"]),
+    }
+    report: dict[str, object] = {"rounds": rounds}
+    for name, (one, other) in rows.items():
+        median, chance = clock.differs(one, other)
+        report[name] = {
+            "median_ms": round(median * 1000, 3),
+            "p": round(chance, 4),
+            "ks": round(ks(one, other), 3),
+        }
+    return report
+
+
+def ks(one: list[float], other: list[float]) -> float:
+    """The largest difference between two distributions."""
+    from scipy.stats import ks_2samp
+
+    return float(ks_2samp(one, other).statistic)
+
+
 def main() -> dict[str, object]:
     """Run them all."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-        return {
+        report: dict[str, object] = {
             name: {"worlds": worlds, "advantage": round(advantage(attack, worlds).best, 3)}
             for name, (attack, worlds) in attacks(Path(folder)).items()
         }
+    return report | {"stopwatch": stopwatch()}
 
 
 if __name__ == "__main__":
