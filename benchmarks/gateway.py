@@ -43,8 +43,6 @@ age = "integer"
 table = "likes"
 user = "person"
 value = "movie"
-[limits]
-solver_seconds = 1.0
 """
 
 

@@ -160,7 +160,7 @@ class Rules:
         index = snapshot.attributes[attribute]
         supports = index.supports(group.members)
         amount = self._draw("answer", snapshot.number, attribute, group.digest)
-        threshold = self.base + self.room + amount
+        threshold = self.base + amount + (self.room if self.together else 0)
         if self._too_small(snapshot, group):
             return _nothing(TOO_SMALL, supports, threshold)
         codes, withheld = self._common(snapshot, attribute, group, supports, self.base + amount)
@@ -179,8 +179,10 @@ class Rules:
         names = [index.values[code] for code in codes]
         place = {name: k for k, name in enumerate(self.noise.order("ties", names))}
         rank = np.array([place[name] for name in names], dtype=np.int64)
-        secret = [self._draw("choice", snapshot.number, attribute, name, group.digest) for name in names]
-        blur = np.array(secret, dtype=np.int64)
+        # Wide, since it costs no answer anything: it only blurs which of several values is withheld.
+        most = proposal.threshold if self.defences.noise else 0
+        about_it = (snapshot.number, attribute, group.digest)
+        blur = np.array([self.noise.draw("choice", *about_it, name, most=most) for name in names], np.int64)
         return most_alone(index, group, codes, about, proposal.threshold, rank, blur)
 
     def _too_small(self, snapshot: Snapshot, group: Group) -> bool:

@@ -20,9 +20,11 @@ class Noise:
     def __repr__(self) -> str:
         return f"Noise(0..{self._amount})"
 
-    def draw(self, about: str, *parts: bytes | str | int) -> int:
-        """Return the amount for one purpose and its particulars."""
-        return int.from_bytes(self._hash(about, parts)[:8], "big") % (self._amount + 1)
+    def draw(self, about: str, *parts: bytes | str | int, most: int | None = None) -> int:
+        """Return the amount for one purpose and its particulars; `most` takes the place of the usual amount."""
+        return int.from_bytes(self._hash(about, parts)[:8], "big") % (
+            (self._amount if most is None else most) + 1
+        )
 
     def order(self, about: str, values: Sequence[str]) -> list[str]:
         """Sort values in a way that nobody without the key can foresee and that says nothing about the data."""

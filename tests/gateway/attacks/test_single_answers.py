@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,14 +44,14 @@ def town(
     return World(columns, {"states": lists}, np.zeros(0) if days is None else days)
 
 
-def planted(folder: Path, sybils: int, days: float, defences: Defences = ALL) -> Attack:
+def planted(folder: Path, sybils: int, days: float, defences: Defences = ALL, **changes: Any) -> Attack:
     """Sybils 1 to n list the victim's value; it is released if the victim (0) lists it too."""
 
     def attack(number: int, present: bool) -> Sequence[float]:
         ages = np.full(90, OLD)
         ages[1 : sybils + 1] = days
         holders = [*([0] if present else []), *range(1, sybils + 1)]
-        with standing(town({SECRET: holders}, days=ages), folder, number, defences) as gateway:
+        with standing(town({SECRET: holders}, days=ages), folder, number, defences, **changes) as gateway:
             return [has(gateway, IN_TOWN)]
 
     return attack

@@ -96,7 +96,7 @@ def test_a_few_hundred_old_accounts_average_little_out(folder: Path) -> None:
     assert advantage(averaging(folder, 5, 400.0), worlds=24).named < 0.5
 
 
-def rivals(folder: Path, kind: str, markers: int, defences: Defences = ALL) -> Attack:
+def rivals(folder: Path, kind: str, markers: int, defences: Defences = ALL, joint: str = "all") -> Attack:
     """Let the secret compete with values of the attacker's that are listed exactly as often without the victim.
 
     `full`: the answer has room for one value, and the commoner one gets it. `tied`: the two overlap so much
@@ -113,7 +113,7 @@ def rivals(folder: Path, kind: str, markers: int, defences: Defences = ALL) -> A
             lists[f"a marker {k}"] = people[f"marker{k}"].tolist() + both
         world.lists["states"] = lists
         won = []
-        release = {"max_values": 1 if kind == "full" else 50}
+        release = {"max_values": 1 if kind == "full" else 50, "joint": joint}
         with standing(world, folder, number, defences, release=release) as gateway:
             for k in range(markers):
                 zones = tuple(range(len(sizes) * k + 1, len(sizes) * (k + 1) + 1))
