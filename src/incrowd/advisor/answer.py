@@ -45,7 +45,25 @@ class ThemeName(StrEnum):
         """The question in plain words."""
         return _QUESTIONS[self]
 
+    @property
+    def claim(self) -> str:
+        """What is the case if the answer is yes, as part of a sentence."""
+        return _CLAIMS[self]
 
+
+_CLAIMS = {
+    "linkable": "your profiles can be linked",
+    "singled out": "you can be told from everybody else",
+    "inferable": "what you hide can be guessed",
+    "exposed": "you stand out for a sensitive topic",
+}
+_MEASURES = {
+    "linkability": "linking your profiles",
+    "anonymity": "how you write",
+    "microdata": "your items",
+    "belief": "your attributes",
+    "exposure": "sensitive topics",
+}
 _QUESTIONS = {
     "linkable": "Can your profiles be linked?",
     "singled out": "Can you be told from everybody else?",
@@ -240,6 +258,12 @@ class NotAssessed:
     why: str
     remedy: str
     theme: ThemeName | None = None
+
+    @property
+    def about(self) -> str:
+        """The measure in plain words: "linking your profiles (determined)"."""
+        name, space, which = self.measure.partition(" ")
+        return _MEASURES.get(name, name) + space + which
 
 
 @dataclass(frozen=True, kw_only=True)

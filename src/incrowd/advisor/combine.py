@@ -48,14 +48,14 @@ THEMES = {
     "exposure": ThemeName.EXPOSED,
 }
 RULE = (
-    "Worst case: a question is answered by its worst finding under the strongest adversary of the sweep, and the "
+    "Worst case: a question is answered by its worst finding under the strongest adversary considered, and the "
     "verdict is the worst of the four questions. What could not be assessed counts as 'cannot tell', which "
     "outranks 'well hidden'."
 )
 LEVELS = (
-    "at risk: an adversary of the sweep would be right more than 1 time in 5, or is as well off as that",
+    "at risk: an adversary considered here would be right about you more than 1 time in 5, or is as well off as that",
     "watch: more than 1 time in 10",
-    "well hidden: at most 1 time in 10, against the adversaries of the sweep; not a guarantee",
+    "well hidden: at most 1 time in 10, against the adversaries considered; not a guarantee",
     "cannot tell: something needed is missing; the report says what",
 )
 
@@ -174,7 +174,7 @@ def _known(number: float) -> float:
 
 def _theme_sentence(judged: Sequence[Judged], level: Level, complete: bool) -> str:
     if not judged:
-        return "Cannot tell: nothing in this crowd says anything about it."
+        return "Cannot tell: this crowd holds nothing to measure it by."
     if level is Level.CANNOT_TELL and complete:
         return judged[0].assessment.sentence()
     if level is Level.CANNOT_TELL:
@@ -183,27 +183,23 @@ def _theme_sentence(judged: Sequence[Judged], level: Level, complete: bool) -> s
 
 
 def _verdict_sentence(level: Level, themes: Sequence[Theme]) -> str:
-    named = [str(theme.name) for theme in themes if theme.level is level]
-    unknown = [str(theme.name) for theme in themes if theme.level is Level.CANNOT_TELL]
-    hidden = [str(theme.name) for theme in themes if theme.level is Level.WELL_HIDDEN]
-    rest = f" Whether you are {_or(unknown)} cannot be told." if unknown else ""
+    named = [theme.name.claim for theme in themes if theme.level is level]
+    unknown = [theme.name.claim for theme in themes if theme.level is Level.CANNOT_TELL]
+    rest = f" Not enough is known to tell whether {_join(unknown, 'or whether')}." if unknown else ""
     if level is Level.AT_RISK:
-        return f"You are at risk: you are {_and(named)} for an adversary this report considers.{rest}"
+        return f"You are at risk: {_join(named, 'and')}.{rest}"
     if level is Level.WATCH:
-        return f"Watch out: you are close to being {_or(named)}.{rest}"
+        return f"Watch out: you are close to the point where {_join(named, 'and')}.{rest}"
     if level is Level.WELL_HIDDEN:
         return "You are well hidden from every adversary this report considers; others may know more."
-    seen = f"you look well hidden from being {_or(hidden)}, but" if hidden else "nothing could be assessed:"
-    return f"Cannot tell: {seen} whether you are {_or(unknown)} could not be measured."
+    some_hidden = any(theme.level is Level.WELL_HIDDEN for theme in themes)
+    seen = (
+        "what could be measured looks well hidden, but not all could be."
+        if some_hidden
+        else "too little is here."
+    )
+    return f"Cannot tell: {seen}{rest}"
 
 
-def _and(words: Sequence[str]) -> str:
-    return _join(words, "and")
-
-
-def _or(words: Sequence[str]) -> str:
-    return _join(words, "or")
-
-
-def _join(words: Sequence[str], last: str) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+def _join(claims: Sequence[str], last: str) -> str:
+    return claims[0] if len(claims) == 1 else f"{', '.join(claims[:-1])}, {last} {claims[-1]}"

@@ -75,9 +75,8 @@ def say_loss(own: Own, after: Own, changes: Changes) -> str:
         said.append(f"{len(changes.gone_posts):,} of your {own.posts.height:,} posts")
     if changes.edit_words:
         share = shares_given_up(own, after)["words"]
-        said.append(
-            f"{say_count(len(changes.edit_words), 'word')} (with the posts, {share:.1%} of all you wrote)"
-        )
+        together = "with the posts " if changes.gone_posts else ""
+        said.append(f"{say_count(len(changes.edit_words), 'word')}, {together}{share:.0%} of all you wrote")
     if changes.drop_items:
         said.append(f"{len(changes.drop_items):,} of your {len(own.items):,} items")
     if changes.withhold_attributes:

@@ -100,14 +100,9 @@ def beyond(options: AdvisorOptions) -> list[NotAssessed]:
     return [
         NotAssessed(
             measure="exposure (LDA, W2V)",
-            why="adversaries who learnt topics from other texts need a trained model",
+            why="somebody who learnt from other texts what people say about a topic may see more than single words",
             remedy="incrowd exposure train, then incrowd exposure rank --model MODEL --user U",
-        ),
-        NotAssessed(
-            measure="release",
-            why="whether an answer from somebody's database may leave it is the provider's question",
-            remedy="incrowd release, incrowd gateway",
-        ),
+        )
     ]
 
 

@@ -11,7 +11,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.advisor.answer import Action, Effect, Level, OwnPost, PersonReport, Plan, Reason
+from incrowd.advisor.answer import Action, Level, OwnPost, PersonReport, Plan, Reason
+from incrowd.report.pictures import say_amount, say_percent, share_of
 from incrowd.result import say_count, say_number
 
 STYLES = {
@@ -59,15 +60,19 @@ def _label(report: PersonReport) -> Table:
 
 
 def _reason(reason: Reason) -> RenderableType:
-    lines: list[RenderableType] = [Text.assemble(_badge(reason.level), " ", reason.sentence)]
-    if reason.evidence:
-        table = Table("because of", "adds", box=None, header_style="dim")
-        for part in reason.evidence:
-            table.add_row(Text(part.what), say_number(part.contribution))
-        if reason.explained is not None:
-            table.add_row(Text("together", style="dim"), say_number(reason.explained))
-        lines.append(Padding(table, (0, 0, 0, 4)))
-    return Group(*lines)
+    said = Text.assemble(
+        _badge(reason.level), " ", (f"{reason.theme}: {reason.subject}. ", "bold"), reason.sentence
+    )
+    if not reason.evidence:
+        return said
+    whole = share_of(reason.evidence)
+    table = Table("because of", "adds" if whole is None else "share", box=None, header_style="dim")
+    for part in reason.evidence:
+        counts = say_number(part.contribution) if whole is None else say_percent(part.contribution / whole)
+        table.add_row(Text(part.what), counts)
+    if whole is None and reason.explained is not None:
+        table.add_row(Text("together", style="dim"), say_number(reason.explained))
+    return Group(said, Padding(table, (0, 0, 0, 4)))
 
 
 def _advice(report: PersonReport) -> Iterator[RenderableType]:
@@ -80,30 +85,23 @@ def _advice(report: PersonReport) -> Iterator[RenderableType]:
         yield _posts(report.posts)
 
 
-def _actions(actions: tuple[Action, ...]) -> Table:
-    table = Table(
-        "do this", "now", "then", "counted in", "level then", "it costs", box=None, header_style="dim"
-    )
+def _actions(actions: tuple[Action, ...]) -> RenderableType:
+    """List them: a table of this many columns would be too narrow to read."""
+    lines: list[RenderableType] = []
     for action in actions:
         seen = action.effect
-        table.add_row(
-            Text(action.what),
-            say_number(seen.before),
-            _then(seen),
-            Text(f"{seen.unit} ({seen.direction})"),
-            Text(f"{seen.level_before} → {seen.level_after}{seen.note and '; ' + seen.note}"),
-            Text(_cost(action)),
-        )
-    return table
+        then = "no profile left" if math.isnan(seen.after) else say_amount(seen.after, seen.unit)
+        effect = f"{seen.subject}: {say_amount(seen.before, seen.unit)} → {then}; {seen.level_before} → "
+        lines.append(Text(f"• {action.what}", style="bold"))
+        told = Text.assemble(effect, _badge(seen.level_after), f" {seen.note}" if seen.note else "")
+        lines.append(Padding(told, (0, 0, 0, 2)))
+        lines.append(Padding(Text(f"costs: {_cost(action)}", style="dim"), (0, 0, 0, 2)))
+    return Group(*lines)
 
 
 def _cost(action: Action) -> str:
     worse = [one for one in action.also if one.level_after.severity > one.level_before.severity]
     return action.loss + (f"; makes {say_count(len(worse), 'other finding')} worse" if worse else "")
-
-
-def _then(effect: Effect) -> str:
-    return "gone" if math.isnan(effect.after) else say_number(effect.after)
 
 
 def _plan(plan: Plan) -> RenderableType:
@@ -125,15 +123,17 @@ def _plan(plan: Plan) -> RenderableType:
 def _posts(posts: tuple[OwnPost, ...]) -> RenderableType:
     shown = [f"{post.number} ({post.community})" for post in posts[:MOST_POSTS]]
     more = f" and {len(posts) - MOST_POSTS:,} more" if len(posts) > MOST_POSTS else ""
-    lines = [Text(f"Your posts that this names: {', '.join(shown)}{more}; --json lists them.", style="dim")]
+    named = f"Your posts meant here, by number: {', '.join(shown)}{more}."
+    how = "" if any(post.text is not None for post in posts) else " --quote shows what they say."
+    lines = [Text(named + how, style="dim")]
     lines += [Text(f"  {post.number}: {post.text}") for post in posts[:MOST_POSTS] if post.text is not None]
     return Group(*lines)
 
 
 def _not_assessed(report: PersonReport) -> Table:
-    table = Table("measure", "why", "what would help", box=None, header_style="dim")
+    table = Table("about", "why", "what would help", box=None, header_style="dim")
     for one in report.not_assessed:
-        table.add_row(Text(one.measure), Text(one.why), Text(one.remedy))
+        table.add_row(Text(one.about), Text(one.why), Text(one.remedy))
     return table
 
 

@@ -115,19 +115,30 @@ class Bar:
         return self.what.endswith(" more")
 
 
-def evidence_bars(evidence: Sequence[Evidence]) -> tuple[Bar, ...]:
-    """Return evidence as bars around a common zero line; the longest part fills its side."""
+def evidence_bars(evidence: Sequence[Evidence], *, shares: bool = False) -> tuple[Bar, ...]:
+    """Return evidence as bars around a common zero line; the longest part fills its side.
+
+    `shares`: write each part as its share of the whole, which everybody can read; only if no part is negative.
+    """
     values = [part.contribution for part in evidence]
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     zero, room = (50.0, 50.0) if any(value < 0 for value in values) else (0.0, 100.0)
-    return tuple(_bar(part, zero, room, largest) for part in evidence)
+    whole = share_of(evidence) if shares else None
+    return tuple(_bar(part, zero, room, largest, whole) for part in evidence)
 
 
-def _bar(part: Evidence, zero: float, room: float, largest: float) -> Bar:
+def share_of(evidence: Sequence[Evidence]) -> float | None:
+    """Return what the parts are shares of; None if they are not: some speak against, or there is nothing."""
+    values = [part.contribution for part in evidence]
+    whole = math.fsum(values) if all(math.isfinite(value) and value >= 0 for value in values) else 0.0
+    return whole or None
+
+
+def _bar(part: Evidence, zero: float, room: float, largest: float, whole: float | None) -> Bar:
     value = part.contribution
     width = max(abs(value) / largest * room, LEAST_WIDTH) if largest and math.isfinite(value) else 0.0
     start = zero - width if value < 0 else zero
-    amount = f"{value:+.3g}".replace("-", "−")
+    amount = f"{value:+.3g}".replace("-", "−") if whole is None else say_percent(value / whole)
     return Bar(
         part.what, part.detail, amount, round(start, 2), round(width, 2), "minus" if value < 0 else "plus"
     )
@@ -164,7 +175,7 @@ def say_amount(value: float, unit: str) -> str:
     if math.isnan(value):
         return "cannot tell"
     if unit.startswith("probability"):
-        return _percent(value)
+        return say_percent(value)
     if unit == "rank":
         return f"rank {say_number(value)}"
     if unit == "people":
@@ -173,7 +184,7 @@ def say_amount(value: float, unit: str) -> str:
     return f"{say_number(value)} {unit}"
 
 
-def _percent(value: float) -> str:
+def say_percent(value: float) -> str:
     """Two digits that never round doubt away: 99.97% does not become 100%."""
     percent = 100 * value
     if 0 < percent < 1:

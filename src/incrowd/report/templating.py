@@ -28,6 +28,7 @@ def environment(loader: BaseLoader) -> Environment:
     made.filters |= {
         "amount": pictures.say_amount,
         "bars": pictures.evidence_bars,
+        "share_of": pictures.share_of,
         "day": say_day,
         "has_minus": lambda evidence: any(part.contribution < 0 for part in evidence),
         "has_text": lambda posts: any(post.text for post in posts),

@@ -13,7 +13,7 @@ from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, printed_bound
 from incrowd.measures.anonymity.explain import stand_out
 from incrowd.measures.anonymity.spec import ADVERSARY, AnonymityOptions
-from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing, Threat
+from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing, Threat, say_count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -175,13 +175,14 @@ def crowd_assessment(
 
 
 def _meaning(o: AnonymityOptions, size: int, rank: int, members: int) -> str:
-    alike = "Nobody else" if size == 1 else f"{size - 1:,} other{'s' if size > 2 else ''}"
+    alike = "None" if size == 1 else f"{size - 1:,}"
     verb = "writes" if size <= 2 else "write"
     bound = float(linkage_bound(o.radius, o.radius, size, o.rule))
+    fewer = "nobody there has" if rank == 1 else f"{say_count(rank - 1, 'member has', 'members have')}"
     return (
-        f"{alike} of {members - 1:,} in {o.community} {verb} as you do (within {o.radius:g}): "
-        f"{rank - 1:,} members have a smaller crowd, and somebody who only compares words links you to "
-        f"another profile as far away with probability {bound:.0%} at most."
+        f"{alike} of the {say_count(members - 1, 'other person', 'other people')} in {o.community} {verb} much as "
+        f"you do; {fewer} a smaller crowd of people alike. Somebody who goes by words alone would link you to "
+        f"another profile no nearer than that at most {bound:.0%} of the time."
     )
 
 
