@@ -1,55 +1,44 @@
-"""How settings are chosen without the labels they are judged by, and how sure a figure is.
-
-Used by exposure_reddit.py. A `Setting` is everything that is free once a space is learnt. `Task` is one topic on one
-crowd: the posts that may be read, who is judged and who is labelled.
-"""
+"""How settings are chosen without the labels they are judged by, and how sure a figure is (exposure_reddit.py)."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from incrowd.measures.exposure.definition import breadth, mean_of_best, periods, strengths
+from incrowd.measures.exposure.definition import periods
 from incrowd.measures.exposure.evaluation import average_precision, ndcg, r_precision_hits
+from incrowd.measures.exposure.held_out import Setting, held_out, interval, map_intervals, tried
 from incrowd.measures.exposure.peaks import Collector
-from incrowd.measures.exposure.spec import Dimension, method_name
 from incrowd.measures.exposure.topics import TopicSet
 
-WEEKS = (2, 3, 4, 5, 6, 8)
-BREADTHS = (0.1, 0.3, 0.6)
 DAYS = (7, 28)
-RESAMPLES, SPLITS = 1_000, 20
+RESAMPLES = 1_000
 
 
-@dataclass(frozen=True, order=True)
-class Setting:
-    """A learnt space and the free choices of the measure; None where a choice plays no part."""
+@dataclass(frozen=True)
+class Choice:
+    """A learnt space, the length of a period and a setting of the measure."""
 
     model: str
-    dimension: Dimension
-    weeks: int | None = None
-    days: int | None = None
-    breadth: float | None = None
+    days: int
+    setting: Setting
 
     @property
-    def space(self) -> str:
-        """The kind of space."""
-        return self.model.split("-")[0]
+    def as_in_the_paper(self) -> bool:
+        """Weeks, m = 3 and k = 0.3."""
+        return self.days == 7 and self.setting.weeks in (None, 3) and self.setting.breadth in (None, 0.3)
 
     def __str__(self) -> str:
-        parts = [self.model, method_name(self.space, self.dimension)]
-        if self.weeks is not None:
-            parts.append(f"m={self.weeks} of {self.days} days")
-        return " ".join(parts + ([] if self.breadth is None else [f"k={self.breadth}"]))
+        length = "" if self.setting.weeks is None else f" of {self.days} days"
+        return f"{self.setting}{length} ({self.model})"
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Who is labelled for a topic, and which posts an adversary sees."""
+    """One topic: who is labelled for it, and which posts an adversary sees."""
 
     topic: str
     rows: Any
@@ -58,114 +47,124 @@ class Task:
     """Who wrote each of them, numbered from 0 among the judged."""
     times: Any
     votes: Any
-    """Whether each judged person is labelled."""
+    """1 for judged people who are labelled, 0 for the others."""
+
+    @property
+    def weeks_written(self) -> Any:
+        """In how many weeks everybody wrote anything at all."""
+        weeks = np.unique(np.stack([self.person, periods(self.times)]), axis=1)[0]
+        return np.bincount(weeks, minlength=len(self.votes)).astype(float)
 
 
-Risks = dict[Setting, Any]
-
-
-def settings_of(paper_only: bool) -> tuple[Sequence[int], Sequence[int], Sequence[float]]:
-    """Return the weeks, lengths of a period and breadths to try."""
-    return ((3,), (7,), (0.3,)) if paper_only else (WEEKS, DAYS, BREADTHS)
-
-
-def risks(model: str, similarities: Any, task: Task, topics: TopicSet, *, paper_only: bool = False) -> Risks:
-    """Return everybody's risk for a task's topic under every setting."""
-    return dict(_risks(model, similarities, task, topics, *settings_of(paper_only)))
-
-
-def _risks(
-    model: str, similarities: Any, task: Task, topics: TopicSet, weeks: Sequence[int], days: Sequence[int],
-    breadths: Sequence[float],
-) -> Iterator[tuple[Setting, Any]]:  # fmt: skip
+def risks(model: str, similarities: Any, task: Task, topics: TopicSet) -> Iterator[tuple[Choice, Any]]:
+    """Yield everybody's risk for a task's topic under every setting."""
     place = topics.place(task.topic)
     columns = [place, *topics.siblings(place)]
-    values, people = similarities[task.rows][:, columns], len(task.votes)
-    siblings = range(1, len(columns))
-    for length in days:
-        collector = Collector(people, len(columns))
-        collector.add(task.person, periods(task.times, length), values)
-        peaks = collector.finish()
-        starts = np.searchsorted(peaks.person, np.arange(people))
-        strength = strengths(peaks.values, starts)
-        wide = {k: breadth(strength, siblings, k) for k in breadths}
-        if length == days[0]:
-            yield Setting(model, ""), strength[:, 0]
-            for k, taken_off in wide.items():
-                yield Setting(model, "D", breadth=k), strength[:, 0] - taken_off
-        for m in weeks:
-            lasting = mean_of_best(peaks.values[:, :1], starts, m)[:, 0]
-            yield Setting(model, "T", m, length), lasting
-            for k, taken_off in wide.items():
-                yield Setting(model, "DT", m, length, k), lasting - taken_off
+    domain = TopicSet(tuple(topics.topics[column] for column in columns))
+    values = similarities[task.rows][:, columns]
+    for days in DAYS:
+        collector = Collector(len(task.votes), len(columns))
+        collector.add(task.person, periods(task.times, days), values)
+        for setting, found in tried(model.split("-")[0], collector.finish(), domain, task.topic):
+            if setting.weeks is not None or days == DAYS[0]:
+                yield Choice(model, days, setting), found.astype(np.float32)
 
 
-def best(merit: Mapping[Setting, float]) -> dict[str, Setting]:
-    """Return the setting with the highest merit for each kind of space, the simplest of equals."""
-    spaces = sorted({setting.space for setting in merit})
+def best(merit: Mapping[Choice, float]) -> dict[str, Choice]:
+    """Return the choice with the highest merit for each kind of space."""
+    spaces = dict.fromkeys(choice.setting.space for choice in merit)
+    return {s: max((c for c in merit if c.setting.space == s), key=merit.__getitem__) for s in spaces}
+
+
+def matched(task: Task, seed: int) -> Any:
+    """Choose as many labelled as other people of each number of weeks, at random, so that weeks tell nothing."""
+    rng, weeks = np.random.default_rng(seed), task.weeks_written
+    chosen = np.zeros(len(weeks), bool)
+    for count in np.unique(weeks):
+        sides = [np.flatnonzero((weeks == count) & (task.votes == side)) for side in (1, 0)]
+        for side in sides:
+            chosen[rng.permutation(side)[: min(map(len, sides))]] = True
+    return chosen
+
+
+def over_topics(
+    tasks: Sequence[Task], all_risks: Mapping[str, Mapping[Choice, Any]], seed: int
+) -> dict[str, Any]:
+    """Judge each topic with what was chosen on all other topics; then again on people matched by weeks."""
+    maps = {
+        task.topic: {c: average_precision(r, task.votes) for c, r in all_risks[task.topic].items()}
+        for task in tasks
+    }
+    choices = next(iter(maps.values()))
+    found: dict[str, dict[str, list[float]]] = {"all": {}, "matched_by_weeks": {}}
+    for task in tasks:
+        others = [maps[topic] for topic in maps if topic != task.topic]
+        chosen = best({c: float(np.mean([one[c] for one in others])) for c in choices})
+        alike = matched(task, seed)
+        for space, choice in chosen.items():
+            values = all_risks[task.topic][choice]
+            found["all"].setdefault(space, []).append(maps[task.topic][choice])
+            found["matched_by_weeks"].setdefault(space, []).append(
+                average_precision(values[alike], task.votes[alike])
+            )
+    return {name: _topic_table(by_space, seed) for name, by_space in found.items()}
+
+
+def _topic_table(by_space: Mapping[str, list[float]], seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    plain = np.array(by_space["BOW"])
+    drawn = rng.integers(0, len(plain), (10_000, len(plain)))
     return {
-        space: max((s for s in merit if s.space == space), key=lambda s: (merit[s], -len(str(s))))
-        for space in spaces
+        space: {
+            "map": round(float(np.mean(values)), 4),
+            "less_BOW": _with_interval(
+                float((values - plain).mean()), (np.array(values) - plain)[drawn].mean(axis=1)
+            ),
+            "topics_above_BOW": int((np.array(values) > plain).sum()),
+        }
+        for space, values in by_space.items()
     }
 
 
-def other_people(all_risks: Risks, bound: Any, control: Any, votes: Any, seed: int) -> dict[str, Any]:
+def other_people(
+    here: Mapping[Choice, Any], fixed: Mapping[str, Any], votes: Any, seed: int
+) -> dict[str, Any]:
     """Choose on half of the people, judge on the other half; many times over."""
-    rng = np.random.default_rng(seed)
-    rounds: list[dict[str, float]] = []
-    chosen: dict[str, Counter[str]] = {}
-    for _ in range(SPLITS):
-        half = rng.permutation(len(votes)) < len(votes) // 2
-        settings = best({s: average_precision(r[half], votes[half]) for s, r in all_risks.items()})
-        found = {space: average_precision(all_risks[s][~half], votes[~half]) for space, s in settings.items()}
-        leader = max(
-            settings, key=lambda space: average_precision(all_risks[settings[space]][half], votes[half])
-        )
-        limit = average_precision(bound[~half], votes[~half])
-        rounds.append(
-            found
-            | {f"{space} less BOW": value - found["BOW"] for space, value in found.items() if space != "BOW"}
-            | {"supervised": limit, "control": average_precision(control[~half], votes[~half])}
-            | {"share of the bound, best of the chosen half": found[leader] / limit}
-        )
-        for space, setting in settings.items():
-            chosen.setdefault(space, Counter())[str(setting)] += 1
-    names = rounds[0]
+    by_space: dict[str, dict[Any, dict[str, Any]]] = {name: {name: {"": one}} for name, one in fixed.items()}
+    for choice, values in here.items():
+        by_space.setdefault(choice.setting.space, {})[choice] = {"": values}
+    found = held_out(by_space, {"": votes}, seed=seed)
+    bound, plain = found["supervised"].maps, found["BOW"].maps
     return {
-        "splits": SPLITS,
-        "mean": {name: round(float(np.mean([one[name] for one in rounds])), 4) for name in names},
-        "lowest_and_highest": {
-            name: [round(f(one[name] for one in rounds), 4) for f in (min, max)] for name in names
-        },
-        "chosen": {space: dict(counted.most_common(4)) for space, counted in chosen.items()},
+        name: {
+            "map": _with_interval(one.maps.mean(), one.maps),
+            "share_of_bound": _with_interval((one.maps / bound).mean(), one.maps / bound),
+            "less_BOW": _with_interval((one.maps - plain).mean(), one.maps - plain),
+            "splits_above_BOW": int((one.maps > plain).sum()),
+            "chosen": dict(one.chosen.most_common(3)),
+        }
+        for name, one in found.items()
     }
 
 
-def judged(methods: Mapping[str, Any], votes: Any, against: str, bound: str, seed: int) -> dict[str, Any]:
+def judged(methods: Mapping[str, Any], votes: Any, against: str, seed: int) -> dict[str, Any]:
     """Return figures of merit with 95 % bootstrap intervals over people, all methods on the same samples."""
-    rng = np.random.default_rng(seed)
-    drawn: dict[str, list[float]] = {name: [] for name in methods}
-    for _ in range(RESAMPLES):
-        some = rng.integers(0, len(votes), len(votes))
-        for name, values in methods.items():
-            drawn[name].append(average_precision(values[some], votes[some]))
+    drawn = map_intervals(
+        {name: {"": values} for name, values in methods.items()}, {"": votes}, resamples=RESAMPLES, seed=seed
+    )
     maps = {name: average_precision(values, votes) for name, values in methods.items()}
+    bound = "supervised"
     return {
         name: {
             "r_precision": round(float(r_precision_hits(values, votes).mean()), 4),
-            "map": _with_interval(maps[name], np.array(drawn[name])),
+            "map": _with_interval(maps[name], drawn[name]),
             "ndcg": round(ndcg(values, votes), 4),
-            "share_of_bound": _with_interval(
-                maps[name] / maps[bound], np.array(drawn[name]) / np.array(drawn[bound])
-            ),
-            f"less_{against}": _with_interval(
-                maps[name] - maps[against], np.array(drawn[name]) - np.array(drawn[against])
-            ),
+            "share_of_bound": _with_interval(maps[name] / maps[bound], drawn[name] / drawn[bound]),
+            f"less_{against}": _with_interval(maps[name] - maps[against], drawn[name] - drawn[against]),
         }
         for name, values in methods.items()
     }
 
 
 def _with_interval(value: float, drawn: Any) -> list[float]:
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return [round(float(number), 4) for number in (value, low, high)]
+    return [round(float(number), 4) for number in (value, *interval(drawn))]

@@ -10,7 +10,7 @@ model on the same posts (logistic regression on TF-IDF, cross-validated), which 
 Nothing is chosen by the labels it is judged by. There are two protocols:
 1. other topics: of every space the size and the settings are those with the highest MAP over fifteen other topics,
    each with a proxy of its own (who posted in its communities, found from the posts outside of them). They are then
-   judged once, on depression, over everybody.
+   judged on depression, over everybody. Likewise each of the sixteen topics by the other fifteen.
 2. other people: twenty times, the settings are chosen on a random half of the people and judged on the other.
 
 A control says how much of a result needs no words at all: it counts in how many weeks somebody wrote anything. All
@@ -32,11 +32,19 @@ import numpy as np
 import polars as pl
 import zstandard
 
-from benchmarks._exposure_protocol import Setting, Task, best, judged, other_people, risks
+from benchmarks._exposure_protocol import (
+    Choice,
+    Task,
+    best,
+    judged,
+    matched,
+    other_people,
+    over_topics,
+    risks,
+)
 from incrowd.crowd import Crowd
 from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.comparison import baseline_risks
-from incrowd.measures.exposure.definition import periods
 from incrowd.measures.exposure.evaluation import average_precision
 from incrowd.measures.exposure.model_file import load_space, save_space
 from incrowd.measures.exposure.space import Encoder
@@ -176,7 +184,7 @@ def task(topic: str, communities: tuple[str, ...], seen: pl.DataFrame, posted: p
     labelled = posted.filter(pl.col("community").is_in(communities))["user"].unique()
     return Task(
         topic, rows, np.asarray(users.search_sorted(writers), np.int64), seen["time"].to_numpy()[rows],
-        users.is_in(labelled.implode()).to_numpy(),
+        users.is_in(labelled.implode()).to_numpy().astype(float),
     )  # fmt: skip
 
 
@@ -199,82 +207,67 @@ def supervised(seen: pl.DataFrame, users: pl.Series, votes: Any, seed: int) -> A
     return cross_val_predict(model, features, votes > 0.5, cv=folds, method="predict_proba")[:, 1]
 
 
-def weeks_written(one: Task) -> Any:
-    """In how many weeks everybody wrote anything at all."""
-    weeks = np.unique(np.stack([one.person, periods(one.times)]), axis=1)[0]
-    return np.bincount(weeks, minlength=len(one.votes)).astype(float)
-
-
-def matched(weeks: Any, votes: Any, seed: int) -> Any:
-    """Choose as many labelled as other people of each number of weeks, at random, so that weeks tell nothing."""
-    rng = np.random.default_rng(seed)
-    chosen = np.zeros(len(votes), bool)
-    for count in np.unique(weeks):
-        sides = [np.flatnonzero((weeks == count) & (votes == side)) for side in (True, False)]
-        for side in sides:
-            chosen[rng.permutation(side)[: min(map(len, sides))]] = True
-    return chosen
-
-
 def main() -> None:
     options = parse()
     if not (options.data / "reddit_users").exists():
         sys.exit(f"{options.data}: the evaluation data is not there; nothing was measured")
     topics = starter_topics()
     seen, posted = people(options)
-    aim = task(TOPIC, PROXY, seen, posted)
-    others = [task(name, tuple(places.split()), seen, posted) for name, places in OTHER_TOPICS.items()]
-    elsewhere: dict[Setting, list[float]] = {}
-    here: dict[Setting, Any] = {}
+    tasks = [task(name, tuple(places.split()), seen, posted) for name, places in OTHER_TOPICS.items()]
+    tasks.append(task(TOPIC, PROXY, seen, posted))
+    found: dict[str, dict[Choice, Any]] = {one.topic: {} for one in tasks}
     for name, space in spaces(options):
         similar = similarities(space, seen["text"])
-        here |= risks(name, similar, aim, topics)
-        for other in others:
-            for setting, values in risks(name, similar, other, topics).items():
-                elsewhere.setdefault(setting, []).append(average_precision(values, other.votes))
+        for one in tasks:
+            found[one.topic] |= dict(risks(name, similar, one, topics))
         print(name, "scored", file=sys.stderr, flush=True)
-    merit = {setting: float(np.mean(maps)) for setting, maps in elsewhere.items()}
-    print(json.dumps(report(options, seen, aim, others, merit, here), indent=1))
+    print(json.dumps(report(options, seen, tasks, found), indent=1))
 
 
 def report(
-    options: argparse.Namespace, seen: pl.DataFrame, aim: Task, others: list[Task],
-    merit: dict[Setting, float], here: dict[Setting, Any],
-) -> dict[str, Any]:  # fmt: skip
-    votes, users = aim.votes, seen["user"].unique().sort()
-    bound, active = supervised(seen, users, votes, options.seed), weeks_written(aim)
+    options: argparse.Namespace, seen: pl.DataFrame, tasks: list[Task], found: dict[str, dict[Choice, Any]]
+) -> dict[str, Any]:
+    *others, aim = tasks
+    votes, here = aim.votes, found[TOPIC]
+    merit = {
+        choice: float(np.mean([average_precision(found[one.topic][choice], one.votes) for one in others]))
+        for choice in here
+    }
     chosen = best(merit)
-    crowd = Crowd.from_frame(seen)
     fixed = {
         name: by_topic[TOPIC]
-        for name, by_topic in baseline_risks(crowd, starter_topics(), ExposureOptions(memory=2**32)).items()
-    } | {"weeks written in": active, "supervised": bound}
-    as_chosen = {space: here[setting] for space, setting in chosen.items()}
-    paper = {
-        method_name(s.space, s.dimension): values
-        for s, values in here.items()
-        if s.model == chosen[s.space].model and s.weeks in (None, 3) and s.days in (None, 7)
-        and s.breadth in (None, 0.3)
-    }  # fmt: skip
-    alike = matched(active, votes, options.seed)
+        for name, by_topic in baseline_risks(
+            Crowd.from_frame(seen), starter_topics(), ExposureOptions(memory=2**32)
+        ).items()
+    } | {
+        "weeks written in": aim.weeks_written,
+        "supervised": supervised(seen, seen["user"].unique().sort(), votes, options.seed),
+    }
+    as_chosen = {space: here[choice] for space, choice in chosen.items()}
+    as_in_the_paper = {
+        method_name(choice.setting.space, choice.setting.dimension): values
+        for choice, values in here.items()
+        if choice.as_in_the_paper and choice.model == chosen[choice.setting.space].model
+    }
+    alike = matched(aim, options.seed)
     return {
         "people": len(votes), "labelled": int(votes.sum()), "posts": seen.height, "chance": _rate(votes),
         "other_topics": {one.topic: [len(one.votes), int(one.votes.sum())] for one in others},
+        "chance_on_other_topics": round(float(np.mean([one.votes.mean() for one in others])), 4),
         "chosen_on_other_topics": {
-            space: {"setting": str(s), "map_there": round(merit[s], 4)} for space, s in chosen.items()
+            space: {"choice": str(choice), "map_there": round(merit[choice], 4)} for space, choice in chosen.items()
         },
-        "chance_there": round(float(np.mean([one.votes.mean() for one in others])), 4),
-        "map_there_at_the_papers_settings": {
-            str(s): round(value, 4)
-            for s, value in merit.items()
-            if s.weeks in (None, 3) and s.days in (None, 7) and s.breadth in (None, 0.3)
+        "as_in_the_paper_on_other_topics": {
+            str(choice): round(value, 4) for choice, value in merit.items() if choice.as_in_the_paper
         },
-        "judged_once_on_depression": judged(as_chosen | fixed, votes, "BOW", "supervised", options.seed),
-        "at_the_papers_settings": judged(paper | fixed, votes, "BOW-T", "supervised", options.seed),
-        "other_people": other_people(here, bound, active, votes, options.seed),
-        "matched_by_weeks": {"people": int(alike.sum()), "chance": 0.5} | judged(
-            {name: values[alike] for name, values in (as_chosen | fixed).items()},
-            votes[alike], "BOW", "supervised", options.seed,
+        "judged_on_depression": judged(as_chosen | fixed, votes, "BOW", options.seed),
+        "judged_on_depression_matched_by_weeks": {"people": int(alike.sum()), "chance": 0.5} | judged(
+            {name: values[alike] for name, values in (as_chosen | fixed).items()}, votes[alike], "BOW", options.seed
+        ),
+        "as_in_the_paper": judged(as_in_the_paper | fixed, votes, "BOW-T", options.seed),
+        "every_topic_by_the_others": over_topics(tasks, found, options.seed),
+        "other_people": other_people(
+            here, {name: fixed[name] for name in ("weeks written in", "supervised")}, votes, options.seed
         ),
     }  # fmt: skip
 

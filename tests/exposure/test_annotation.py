@@ -83,7 +83,7 @@ def test_judged_topics_become_a_topic_file(tmp_path: Path) -> None:
 def test_answers_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("judge,topic,sensitive,domain\na,0,1,law\na,5,1,law\n", encoding="utf-8")
-    with pytest.raises(SchemaError, match="row 3: sensitive must be yes or no .* from 0 to 1"):
+    with pytest.raises(SchemaError, match=r"row 3: sensitive must be yes or no .* from 0 to 1"):
         read_votes([path], 2)
     path.write_text("judge,topic,domain\na,0,law\n", encoding="utf-8")
     with pytest.raises(SchemaError, match="add 'sensitive'"):

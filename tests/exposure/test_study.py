@@ -60,3 +60,18 @@ def test_the_page_names_nobody(study: Study, tiny_crowd: Crowd) -> None:
     page = study_page(study)
     assert "<h1>Who looks exposed" in page
     assert not [user for user in tiny_crowd.posts().collect()["user"].unique() if user in page]
+
+
+def test_figures_stand_beside_chance_a_control_without_words_and_the_bound(study: Study) -> None:
+    found = tables(study)
+    figures = {row[0]: row[1:] for row in found["MAP with 95 % intervals"].rows}
+    by_method = {row[0]: row[4] for row in found["Table 5"].rows}
+    assert {name: figures[name][0] for name in by_method} == by_method
+    for value, low, high, share, *_ in figures.values():
+        assert low <= value <= high
+        assert share == pytest.approx(value / figures["supervised bound"][0])
+    held = {row[0]: row[1:] for row in found["Settings chosen on other people"].rows}
+    assert set(held) == {"BOW", "periods written in (no words)", "supervised bound"}
+    assert str(held["BOW"][-1]).startswith("BOW")
+    (section,) = (s for s in study.sections if s.heading.startswith("How sure"))
+    assert "random order has a MAP of about 0.200" in section.text

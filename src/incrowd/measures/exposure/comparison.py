@@ -35,9 +35,17 @@ class Labels:
     rows: Mapping[str, NDArray[np.int64]]
     votes: Mapping[str, Floats]
 
+    def of_judged(self, risks: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Return the judged people's risks out of everybody's."""
+        return {name: risks[name][rows] for name, rows in self.rows.items()}
+
     def judge(self, risks: Mapping[str, Floats]) -> Merit:
         """Judge a method by everybody's risks for each topic."""
-        return merit({name: (risks[name][self.rows[name]], votes) for name, votes in self.votes.items()})
+        return self.judge_judged(self.of_judged(risks))
+
+    def judge_judged(self, risks: Mapping[str, Floats]) -> Merit:
+        """Judge a method by the judged people's risks."""
+        return merit({name: (risks[name], votes) for name, votes in self.votes.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +53,8 @@ class Comparison:
     """Methods side by side."""
 
     methods: Mapping[str, Merit]
+    risks: Mapping[str, Mapping[str, Floats]]
+    """For each method and topic: the judged people's risks."""
     judged: Mapping[str, tuple[int, int]]
     """For each topic: people judged, and how many of them were found sensitive."""
     scored: Mapping[str, Scored]
@@ -55,6 +65,11 @@ class Comparison:
         """The r-precision of a random order: the share of sensitive people, over all topics."""
         judged, found = (sum(column) for column in zip(*self.judged.values(), strict=True))
         return float(found / judged)
+
+    @property
+    def chance_map(self) -> float:
+        """About the MAP of a random order: the mean over topics of the share of sensitive people."""
+        return float(np.mean([found / judged for judged, found in self.judged.values() if found]))
 
     def significance(self, method: str, against: str) -> dict[str, float]:
         """Return how likely a difference in hits this large is by chance, two-sided."""
@@ -106,14 +121,15 @@ def compare(
     users, _ = people(crowd, options)
     topics = spaces[0].topics
     known = _labels(labels, users, topics)
-    methods = {name: known.judge(risks) for name, risks in baseline_risks(crowd, topics, options).items()}
+    risks = {name: known.of_judged(one) for name, one in baseline_risks(crowd, topics, options).items()}
     scored = {space.name: score(crowd, space, options, progress) for space in spaces}
     for name, one in scored.items():
         for dimension in DIMENSIONS:
             by_topic = dict(zip(one.space.topics.names, one.risks(dimension).T, strict=True))
-            methods[method_name(name, dimension)] = known.judge(by_topic)
+            risks[method_name(name, dimension)] = known.of_judged(by_topic)
+    methods = {name: known.judge_judged(one) for name, one in risks.items()}
     judged = {topic: (len(votes), int((votes > 0.5).sum())) for topic, votes in known.votes.items()}
-    return Comparison(methods, judged, scored, known)
+    return Comparison(methods, risks, judged, scored, known)
 
 
 def baseline_risks(crowd: Crowd, topics: TopicSet, options: ExposureOptions) -> dict[str, dict[str, Floats]]:

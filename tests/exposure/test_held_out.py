@@ -1,0 +1,114 @@
+"""No figure rests on a choice made with it in sight; what results are compared with is what it says."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from incrowd.crowd import Crowd
+from incrowd.measures.exposure.bag_of_words import BagOfWords
+from incrowd.measures.exposure.evaluation import average_precision
+from incrowd.measures.exposure.held_out import BREADTHS, WEEKS, held_out, interval, map_intervals, tried
+from incrowd.measures.exposure.references import (
+    fit,
+    periods_written,
+    supervised_risks,
+    tfidf,
+    words_of_people,
+)
+from incrowd.measures.exposure.scoring import score
+from incrowd.measures.exposure.spec import ExposureOptions
+from incrowd.measures.exposure.topics import starter_topics
+
+WEEK = 7 * 86_400
+
+
+def test_what_is_tried_is_what_the_measure_says(tiny_crowd: Crowd) -> None:
+    scored = score(tiny_crowd, BagOfWords(starter_topics()))
+    topics, place = scored.space.topics, scored.space.topics.place("debts")
+    found = dict(tried("BOW", scored.peaks, topics, "debts"))
+    assert len(found) == 1 + len(BREADTHS) + len(WEEKS) * (1 + len(BREADTHS))
+    for setting, risks in found.items():
+        options = ExposureOptions(weeks=setting.weeks or 3, breadth=setting.breadth or 0.3)
+        expected = scored.peaks.risks(topics, setting.dimension, options)[:, place]
+        assert risks == pytest.approx(expected)
+
+
+def test_chance_findings_do_not_survive_on_other_people() -> None:
+    """Of many meaningless settings the best looks good where it was chosen, and is at chance elsewhere."""
+    rng = np.random.default_rng(0)
+    votes = {"t": (np.arange(400) < 80).astype(float)}
+    noise = {f"setting {i}": {"t": rng.random(400)} for i in range(60)}
+    truth = {"the only one": {"t": votes["t"] + rng.random(400)}}
+    in_sight = max(average_precision(one["t"], votes["t"]) for one in noise.values())
+    found = held_out({"noise": noise, "truth": truth}, votes, splits=10)
+    assert in_sight > 0.24
+    assert found["noise"].maps.mean() < 0.225
+    assert found["truth"].maps == pytest.approx(1.0)
+    assert found["noise"].chosen.total() == 10
+
+
+def test_intervals_share_their_samples_and_contain_the_figure() -> None:
+    rng = np.random.default_rng(1)
+    votes = {"a": (rng.random(200) < 0.3).astype(float), "b": (rng.random(150) < 0.2).astype(float)}
+    risks = {topic: one + rng.normal(size=len(one)) for topic, one in votes.items()}
+    drawn = map_intervals({"x": risks, "same": risks}, votes, resamples=100)
+    assert (drawn["x"] == drawn["same"]).all()
+    low, high = interval(drawn["x"])
+    mean = np.mean([average_precision(risks[topic], votes[topic]) for topic in votes])
+    assert low < mean < high
+    assert high - low < 0.3
+
+
+def test_periods_written_count_dated_posts_only() -> None:
+    frame = pl.DataFrame({
+        "user": ["a", "a", "a", "b", "b"],
+        "community": "c",
+        "time": [0, 10, 5 * WEEK, None, WEEK],
+        "text": "word",
+    })  # fmt: skip
+    scored = score(Crowd.from_frame(frame), BagOfWords(starter_topics()))
+    assert periods_written(scored.peaks).tolist() == [2, 1]
+
+
+def test_words_of_people_by_hand() -> None:
+    frame = pl.DataFrame({
+        "user": ["b", "a", "b"],
+        "community": "c",
+        "time": [0, 1, 2],
+        "text": ["pancakes pancakes", "the moon", "the pancakes"],
+    })  # fmt: skip
+    counts = words_of_people(Crowd.from_frame(frame), ExposureOptions())
+    assert sorted(counts.toarray()[0].tolist()) == [0, 1, 1]
+    assert sorted(counts.toarray()[1].tolist()) == [0, 1, 3]
+    weighed = tfidf(counts).toarray()
+    assert np.linalg.norm(weighed, axis=1) == pytest.approx([1, 1])
+    assert weighed[1].max() / np.sort(weighed[1])[1] == pytest.approx((1 + np.log(3)) * (1 + np.log(1.5)))
+
+
+def test_the_bound_learns_from_others_only() -> None:
+    """A word that one labelled person alone uses tells nothing about them; a word they share does."""
+    rng = np.random.default_rng(2)
+    truth = np.arange(60) < 20
+    own = np.eye(60)
+    shared = (truth & (rng.random(60) < 0.9)).astype(float)[:, None]
+    assert average_precision(supervised_risks(sp.csr_matrix(own), truth.astype(float)), truth) < 0.5
+    found = supervised_risks(sp.csr_matrix(np.hstack([own, shared])), truth.astype(float))
+    assert average_precision(found, truth) > 0.9
+    assert np.isnan(supervised_risks(sp.csr_matrix(own), (np.arange(60) < 1).astype(float))).all()
+
+
+@pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is a tool of the benchmarks")
+def test_the_regression_equals_the_peers() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(3)
+    features = sp.random(80, 12, density=0.4, random_state=4, format="csr")
+    truth = rng.random(80) < 0.4
+    peer = LogisticRegression(C=1.0, max_iter=2_000, tol=1e-10).fit(features, truth)
+    expected = np.append(peer.coef_.ravel(), peer.intercept_)
+    assert fit(features, truth) == pytest.approx(expected, abs=2e-3)
