@@ -19,6 +19,7 @@ from typing import Any
 
 from incrowd.crowd.disk import PRIVATE, PRIVATE_FOLDER, Disk
 from incrowd.errors import IncrowdError
+from incrowd.gateway.occupy import occupy
 
 FOLDER_NAME = "audit"
 FILE_BYTES = 64 * 2**20
@@ -39,6 +40,7 @@ class Audit:
         self._file_bytes = file_bytes
         self._disk = Disk()
         self._disk.make_folder(self.folder, PRIVATE_FOLDER)
+        self._held = occupy(self.folder)  # two that append would break the chain of sums
         self._number, self._sequence, self._sum = _recover(self.folder)
         self._file = self._open()
         self._waiting: list[tuple[dict[str, Any], Future[None]]] = []
@@ -71,6 +73,7 @@ class Audit:
             self._turn.notify()
         self._writer.join()
         os.close(self._file)
+        os.close(self._held)
 
     def _write_batches(self) -> None:
         while batch := self._next_batch():

@@ -189,6 +189,7 @@ class DeskApart:
 
     def _ask(self, what: str, *arguments: Any) -> Future[Any]:
         asked: Future[Any] = Future()
+        asked.set_running_or_notify_cancel()  # whoever stops waiting does not stop the decision
         number = next(self._numbers)
         with self._lock:
             try:
