@@ -17,9 +17,10 @@ from incrowd.measures.release import HolderIndex, SuppressOptions, measure_q
 from incrowd.report.page import study_page
 from incrowd.study.figures import Study, Table
 from incrowd.study.release import release_study
+from incrowd.study.release_classes import _class_row
 from incrowd.study.release_data import AT_RANDOM, ReleaseStudyOptions, asked_of, spellings
 from incrowd.study.release_rivals import by_columns, by_holders_alone, by_rows, small_answers
-from incrowd.study.release_work import release
+from incrowd.study.release_work import Released, release
 from incrowd.synthetic import SyntheticHolders
 
 OPTIONS = ReleaseStudyOptions(thresholds=(5, 8), classes=6)
@@ -161,8 +162,8 @@ def test_counting_holders_is_shown_to_break_the_threshold(study: Study) -> None:
     assert len(rows) == 4
     for _, _, number, broken, kept, unknown, _ in rows:
         assert number > 0
-        assert broken + kept + unknown == pytest.approx(1)
-    assert max(row[3] for row in rows) > 0.5
+        assert broken + kept + unknown == pytest.approx(100)
+    assert max(row[3] for row in rows) > 50
 
 
 def test_k_anonymity_of_the_same_table_leaves_less(study: Study) -> None:
@@ -174,7 +175,8 @@ def test_k_anonymity_of_the_same_table_leaves_less(study: Study) -> None:
 
 def test_larger_classes_release_more(study: Study) -> None:
     rows = table(study, "Answers of the classes looked at").rows
-    shares = {(row[0], row[1]): row[4] for row in rows}
+    assert all(row[3] == 0 for row in rows), "every class was known"
+    shares = {(row[0], row[1]): row[5] for row in rows}
     assert shares[5, "tidied"] >= shares[8, "tidied"]
 
 
@@ -216,3 +218,10 @@ def test_rows_agree_with_a_measurement_of_the_released_set(crowd: Crowd) -> None
         assert not enough
     else:
         assert found.broken == ((measure_q(index.patterns(enough)).q or 0) < 60)
+
+
+def test_a_class_without_a_proof_in_time_is_unknown_and_not_empty() -> None:
+    row = {"threshold": 10, "values": 4, "enough": 4, "entries": 20.0, "share": 0.5}
+    known, late = Released(**row, released=2.0), Released(**{**row, "released": np.nan})
+    assert _class_row([known, late]) == (2, 1, 100.0, 50.0, 2.0)
+    assert _class_row([late])[:2] == (1, 1)

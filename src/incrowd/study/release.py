@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from incrowd.study.figures import Cell, Chart, Section, Series, Study, Table
 from incrowd.study.matched import Progress
 from incrowd.study.release_classes import by_class, holders_alone, k_anonymity
-from incrowd.study.release_data import ReleaseStudyOptions, asked_of, spellings
-from incrowd.study.release_work import Work, at_threshold, count, ratio
+from incrowd.study.release_data import AT_RANDOM, ReleaseStudyOptions, asked_of, spellings
+from incrowd.study.release_work import Released, Work, at_threshold, count, percent, ratio
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ReleaseStudyOptions", "release_study"]
 
 DRAWN = 120
+FURTHER = "Further to the right is safer; higher up is more useful."
 
 
 def release_study(
@@ -59,10 +60,14 @@ def _summary(work: Work) -> str:
     at = at_threshold(work.curves["as written"], threshold)
     tidied = at_threshold(work.curves["tidied"], threshold)
     return (
-        f"{asked.people:,} people and {len(asked.names):,} values of '{asked.interest}'. Asked for everybody, "
-        f"{at.released / at.values:.1%} of the values as written may leave at q = {threshold}, "
-        f"{tidied.released / tidied.values:.1%} after tidying spellings."
+        f"{asked.people:,} people list {len(asked.names):,} values of '{asked.interest}'. Asked for everybody, "
+        f"{_share(at)} of the values as written may leave at q = {threshold}, "
+        f"{_share(tidied)} after tidying spellings."
     )
+
+
+def _share(one: Released) -> str:
+    return f"{one.released:,.0f}" if one.released >= 0 else "an unknown number"
 
 
 def _facts(work: Work) -> dict[str, Any]:
@@ -95,9 +100,9 @@ def _class_sizes(work: Work) -> Section:
                 name,
                 len(sizes),
                 int(sizes[0]),
-                float(sizes[:5].sum() / sizes.sum()),
-                float(np.mean(sizes <= max(1, people // 100))),
-                float(np.mean(sizes < min(work.options.thresholds))),
+                percent(sizes[:5].sum() / sizes.sum()),
+                percent(np.mean(sizes <= max(1, people // 100))),
+                percent(np.mean(sizes < min(work.options.thresholds))),
             )
         )
         series.append(_ranked(name, sizes))
@@ -106,19 +111,24 @@ def _class_sizes(work: Work) -> Section:
         "attribute",
         "classes",
         "largest",
-        "in the largest 5",
-        "of 1 % or less",
-        f"below {least} people",
+        "in the largest 5, %",
+        "of 1 % or less, %",
+        f"below {least} people, %",
     )
+    drawn = AT_RANDOM in work.asked.classes
     return Section(
         heading="How large classes are",
-        text="A query selects the people who share a value. A class below the threshold gets no answer at all.",
+        text="A query selects the people who share a value. A class below the threshold gets no answer at all."
+        + (
+            " This crowd has nothing to select by, so classes are drawn at random, some large, some small."
+            * drawn
+        ),
         parts=(
             Table(
                 title="Classes by attribute",
                 columns=columns,
                 rows=tuple(rows),
-                note="'In the largest 5' is a share of people, the last two are shares of classes. Paper 001: a "
+                note="'In the largest 5' is percent of people, the last two are percent of classes. The paper: a "
                 "few classes cover about half of the people, and 20 to 40 % of classes hold about 1 %.",
             ),
             _ranks("Figure 4: people in each class", "class, by rank", "people", series),
@@ -130,7 +140,7 @@ def _value_sizes(work: Work) -> Section:
     """Figure 5: how many people list a value."""
     holders = {name: np.sort(index.supports)[::-1] for name, index in work.everybody.items()}
     rows = tuple(
-        (name, len(sizes), int(sizes[0]), float(np.mean(sizes == 1)), float(np.mean(sizes < 10)))
+        (name, len(sizes), int(sizes[0]), percent(np.mean(sizes == 1)), percent(np.mean(sizes < 10)))
         for name, sizes in holders.items()
     )
     return Section(
@@ -139,9 +149,9 @@ def _value_sizes(work: Work) -> Section:
         parts=(
             Table(
                 title="Holders of a value, by spelling",
-                columns=("spelling", "values", "most holders", "with one holder", "below 10 holders"),
+                columns=("spelling", "values", "most holders", "with one holder, %", "below 10 holders, %"),
                 rows=rows,
-                note="The last two are shares of values. 'Tidied' joins case, punctuation, articles and aliases; "
+                note="The last two are percent of values. 'Tidied' joins case, punctuation, articles and aliases; "
                 "'look-alikes joined' accepts every proposal unseen, which a real release must not.",
             ),
             _ranks(
@@ -177,26 +187,34 @@ def _against_q(work: Work) -> Section:
     known = {name: [one for one in curve if one.share >= 0] for name, curve in work.curves.items()}
     q = {name: [one.threshold for one in curve] for name, curve in known.items()}
     series = tuple(
-        Series.of(name, q[name], [one.released / one.values for one in curve])
+        Series.of(name, q[name], [percent(one.released / one.values) for one in curve])
         for name, curve in known.items()
     )
-    volume = tuple(Series.of(name, q[name], [one.share for one in curve]) for name, curve in known.items())
+    volume = tuple(
+        Series.of(name, q[name], [percent(one.share) for one in curve]) for name, curve in known.items()
+    )
     return Section(
         heading="How much may leave",
         text="The answer for everybody, thinned out until nobody is tied to it with a probability above 1/q. "
         "A threshold whose proof did not fit the time budget is left out.",
         parts=(
-            _curve("Share of values that may leave", "share of values", series),
-            _curve("Share of entries that may leave", "share of entries (a person and a value)", volume),
+            _curve("Values that may leave", FURTHER, "% of values", series),
+            _curve(
+                "Entries that may leave",
+                "An entry is a person and a value. As many different values as possible are kept, not as many "
+                "entries, so a stricter answer can by chance have more of them.",
+                "% of entries",
+                volume,
+            ),
         ),
     )
 
 
-def _curve(title: str, y_label: str, series: tuple[Series, ...]) -> Chart:
+def _curve(title: str, sentence: str, y_label: str, series: tuple[Series, ...]) -> Chart:
     return Chart(
         kind="lines",
         title=title,
-        sentence="Further to the right is safer; higher up is more useful.",
+        sentence=sentence,
         x_label="q asked for",
         y_label=y_label,
         series=series,
@@ -221,7 +239,7 @@ def _tidying(work: Work) -> Section:
                     count(one.released),
                     times,
                     count(one.entries),
-                    one.share,
+                    percent(one.share),
                 )
             )
     first = work.options.thresholds[0]
@@ -229,8 +247,14 @@ def _tidying(work: Work) -> Section:
     reached = [one.threshold for one in work.curves["tidied"] if one.entries >= volume > 0]
     return Section(
         heading="What tidying spellings does",
-        text=f"As many entries as written answers release at q = {first}, tidied ones release "
-        + (f"up to q = {max(reached)}." if reached else "at none of the thresholds tried."),
+        text=f"With spellings as written, {volume:,.0f} entries leave at q = {first}. "
+        + (
+            f"Tidied, at least as many still leave at q = {max(reached)}."
+            if reached
+            else "Tidied, fewer leave at every threshold tried."
+        )
+        if volume >= 0
+        else f"Spellings as written: no proof fitted the time budget at q = {first}.",
         parts=(
             Table(
                 title="Values that may leave, before and after",
@@ -242,11 +266,11 @@ def _tidying(work: Work) -> Section:
                     "leave",
                     "times as many",
                     "entries that leave",
-                    "share of entries",
+                    "% of entries",
                 ),
                 rows=tuple(rows),
-                note="Paper 001: above 95 % of the raw values withheld at q = 10, four times as many after "
-                "tidying, and the raw volume reached at q = 27.",
+                note="A dash: no proof fitted the time budget. The paper: above 95 % of the raw values withheld at "
+                "q = 10, four times as many after tidying, and the raw volume reached at q = 27.",
             ),
         ),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incrowd.study.figures import Cell, Chart, Section, Series, Table
 from incrowd.study.release_rivals import (
@@ -14,7 +13,7 @@ from incrowd.study.release_rivals import (
     by_rows,
     small_answers,
 )
-from incrowd.study.release_work import Released, Work, at_threshold, count, ratio, release
+from incrowd.study.release_work import Released, Work, at_threshold, count, percent, ratio, release
 
 SMALL_DRAWS = 5
 """Small answers drawn a class."""
@@ -34,19 +33,31 @@ def by_class(work: Work) -> Section:
                 )
                 for members in work.chosen
             ]
-            out = np.nan_to_num(np.array([one.released for one in found]))
-            rows.append((threshold, one.name, *_class_row(found, out)))
+            rows.append((threshold, one.name, *_class_row(found)))
             if one is work.tidied:
-                sizes = [len(members) for members in work.chosen]
-                points.append(Series.of(f"q = {threshold}", sizes, out))
+                known = [
+                    (len(members), one.released)
+                    for members, one in zip(work.chosen, found, strict=True)
+                    if one.released >= 0
+                ]
+                points.append(Series.of(f"q = {threshold}", *np.reshape(known, (-1, 2)).T))
     return Section(
         heading="Answers class by class",
         text="Small classes rarely support a release: their values have too few holders.",
         parts=(
             Table(
                 title="Answers of the classes looked at",
-                columns=("q", "spelling", "classes", "with an answer", "share of values", "median values"),
+                columns=(
+                    "q",
+                    "spelling",
+                    "classes",
+                    "not known",
+                    "with an answer, %",
+                    "values that leave, %",
+                    "median values",
+                ),
                 rows=tuple(rows),
+                note="Not known: classes for which no proof fitted the time budget; they are left out of what follows.",
             ),
             Chart(
                 kind="scatter",
@@ -61,11 +72,19 @@ def by_class(work: Work) -> Section:
     )
 
 
-def _class_row(found: list[Released], out: NDArray[np.float64]) -> tuple[Cell, ...]:
-    if not found:
-        return 0, np.nan, np.nan, np.nan
-    values = sum(one.values for one in found)
-    return len(found), float(np.mean(out > 0)), ratio(float(out.sum()), values), float(np.median(out))
+def _class_row(found: list[Released]) -> tuple[Cell, ...]:
+    known = [one for one in found if one.released >= 0]
+    if not known:
+        return len(found), len(found), np.nan, np.nan, np.nan
+    out = np.array([one.released for one in known])
+    share = ratio(float(out.sum()), sum(one.values for one in known))
+    return (
+        len(found),
+        len(found) - len(known),
+        percent(float(np.mean(out > 0))),
+        percent(share),
+        float(np.median(out)),
+    )
 
 
 def holders_alone(work: Work) -> Section:
@@ -93,14 +112,14 @@ def holders_alone(work: Work) -> Section:
                     "q asked for",
                     "answers",
                     "number",
-                    "broken",
-                    "kept",
-                    "not known",
-                    "median q reached",
+                    "broken, %",
+                    "kept, %",
+                    "not known, %",
+                    "q reached, % of q asked for",
                 ),
                 rows=tuple(whole),
                 note="Broken: q proved below the threshold. Kept: proved to reach it. Not known: the time budget "
-                "ended between. The last column is the proved upper end of q as a share of the threshold.",
+                "ended between. The last column is the median over answers that are known, q at most.",
             ),
         ),
     )
@@ -109,15 +128,13 @@ def holders_alone(work: Work) -> Section:
 def _tally(answers: list[HoldersAlone]) -> tuple[int, float, float, float, float]:
     if not answers:
         return 0, np.nan, np.nan, np.nan, np.nan
-    broken = float(np.mean([one.broken for one in answers]))
-    kept = float(np.mean([one.kept for one in answers]))
     known = [one.q for one in answers if one.broken or one.kept]
     return (
         len(answers),
-        broken,
-        kept,
-        max(0.0, 1 - broken - kept),
-        float(np.median(known)) if known else np.nan,
+        percent(float(np.mean([one.broken for one in answers]))),
+        percent(float(np.mean([one.kept for one in answers]))),
+        percent(1 - len(known) / len(answers)),
+        percent(float(np.median(known))) if known else np.nan,
     )
 
 
@@ -134,7 +151,7 @@ def k_anonymity(work: Work) -> Section:
     return Section(
         heading="Against k-anonymity",
         text="k-anonymity publishes rows, and every value in a row can identify: each row must be shared by k "
-        "people. An answer publishes values without rows, and keeps more of them.",
+        "people. An answer publishes values without rows, and keeps more different ones.",
         parts=(
             Table(
                 title="What is left of the table for everybody, spellings tidied",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +13,8 @@ from incrowd.study.release_data import Asked, Ints, ReleaseStudyOptions, Spellin
 
 SWEEP = (3, 5, 7, 10, 14, 20, 27, 35, 50)
 """Thresholds of the curves; the paper goes up to 50."""
-EVERYBODY = 5
-"""How many times the budget of a class the answer for everybody may take."""
+PATIENCE = 10
+"""How many times the budget of a measurement thinning may take: it ends by itself, a busy machine makes it late."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +56,9 @@ class Work:
     options: ReleaseStudyOptions
     spellings: tuple[Spelling, ...]
 
-    def suppression(self, times: int = 1, class_size: int | None = None) -> SuppressOptions:
+    def suppression(self, class_size: int | None = None) -> SuppressOptions:
         """Return the engine's options for one question."""
-        return SuppressOptions(budget=Budget(seconds=times * self.options.seconds), class_size=class_size)
+        return SuppressOptions(budget=Budget(seconds=PATIENCE * self.options.seconds), class_size=class_size)
 
     @property
     def tidied(self) -> Spelling:
@@ -73,7 +74,7 @@ class Work:
     def curves(self) -> dict[str, list[Released]]:
         """For each spelling, what the answer for everybody may release at each threshold of the sweep."""
         thresholds = sorted({*SWEEP, *self.options.thresholds})
-        options = self.suppression(EVERYBODY)
+        options = self.suppression()
         return {
             name: [release(index, threshold, options) for threshold in thresholds]
             for name, index in self.everybody.items()
@@ -95,6 +96,11 @@ class Work:
 def ratio(part: float, whole: float) -> float:
     """Divide; nothing of nothing is not known."""
     return part / whole if whole else np.nan
+
+
+def percent(share: float | np.floating[Any]) -> float:
+    """Write a share as percent, with a thousandth of a percent as the finest step."""
+    return round(100 * float(share), 3)
 
 
 def at_threshold(curve: list[Released], threshold: int) -> Released:
