@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -177,6 +178,23 @@ def test_a_suggestion_shows_what_it_changes_and_what_it_leaves_worse() -> None:
         community="tea", changes=whole, words=(), suggestions=(suggestion,), not_compared=(), assumptions={}
     )
     assert [one.subject for one in check.shown_of(suggestion)] == ["helped", "still worse"]
+
+
+def test_a_draft_that_makes_nothing_worse_does_not_hide_what_is_bad_already() -> None:
+    changes = (counted("from tea to money", 1, 1), counted("you in tea", 40, 40))
+    check = DraftCheck(
+        community="tea", changes=changes, words=(), suggestions=(), not_compared=(), assumptions={}
+    )
+    assert "none of the 2 numbers looked at worse, but 1 is at risk already" in check.sentence()
+    hidden = replace(check, changes=changes[1:])
+    assert hidden.sentence() == "Posting this in tea makes none of the 1 number looked at worse."
+
+
+def test_topics_the_draft_points_to_are_listed_though_they_stay() -> None:
+    posts = [*posts_of_everybody(), *(("me", "tea", NOW - week * WEEK, "debt loan") for week in range(3))]
+    check = draft(crowd_of(posts), "me", "tea", "debt loan", options=OPTIONS, time=NOW)
+    listed = {change.subject: change for change in check.shown}
+    assert not listed["topic debts in tea"].moves
 
 
 def test_a_crowd_of_one_reassures_nobody() -> None:

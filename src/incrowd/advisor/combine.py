@@ -30,12 +30,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from incrowd.advisor.answer import Judged, Level, Theme, ThemeName, Verdict
-from incrowd.advisor.spec import SMALLEST_CROWD, Targets
+from incrowd.advisor.spec import AT_RISK_ABOVE, SMALLEST_CROWD, WATCH_ABOVE, Targets
 from incrowd.measures.exposure.explain import LASTING, NOTHING, PASSING, UNDATED_INTEREST
 from incrowd.result import Assessment, Direction
 
-AT_RISK_ABOVE = 1 / 5
-WATCH_ABOVE = 1 / 10
 GAIN_SCALE = ((0.0, 0.2, 0.5, 1.0), (0.0, WATCH_ABOVE, AT_RISK_ABOVE, 1.0))
 SHARE_SCALE = ((0.0, 0.01, 0.1, 1.0), (1.0, AT_RISK_ABOVE, WATCH_ABOVE, 0.0))
 LINE = 1e-9

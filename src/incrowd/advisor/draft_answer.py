@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.result import fields_to_plain, say_number
+from incrowd.advisor.spec import AT_RISK_ABOVE
+from incrowd.result import fields_to_plain, say_count, say_number
 
 MOST_SHOWN = 12
 
@@ -56,8 +57,14 @@ class Change:
     def sentence(self) -> str:
         """Say it in words."""
         what = {"people": "people to hide among", "rank": "your rank (1 = most exposed)"}[self.unit]
-        told = f"{_say(self.before)} -> {_say(self.after)}"
+        before, after = _say(self.before), _say(self.after)
+        told = f"{before} -> {after}" if before != after else after
         return f"{self.measure}, {self.subject}: {what} {told}"
+
+    @property
+    def moves(self) -> bool:
+        """True if anything is different after the post."""
+        return not (_same(self.before, self.after) and _same(self.score_before, self.score_after))
 
     @property
     def silent(self) -> bool:
@@ -119,15 +126,13 @@ class DraftCheck:
 
     @property
     def shown(self) -> tuple[Change, ...]:
-        """The changes worth a line: everything about sets, and topics that move or that the draft is close to."""
+        """The changes worth a line: everything about sets, and topics that move or that the draft points to."""
+        pointed_to = {f"topic {word.topic} in {self.community}" for word in self.words}
         return tuple(
             change
             for change in self.changes
             if change.unit == "people"
-            or (
-                not change.silent
-                and (change.before != change.after or change.score_before != change.score_after)
-            )
+            or (not change.silent and (change.moves or change.subject in pointed_to))
         )
 
     def shown_of(self, suggestion: Suggestion) -> tuple[Change, ...]:
@@ -156,15 +161,25 @@ class DraftCheck:
             reasons = dict.fromkeys(change.reason for change in self.changes if change.reason)
             why = "; ".join([*reasons, *self.not_compared])
             return f"Cannot tell what this post in {self.community} would change: {why}."
-        looked_at = f"{len(told)} of {len(self.changes)}" if len(told) < len(self.changes) else f"{len(told)}"
+        numbers = say_count(len(self.changes), "number")
+        looked_at = f"{len(told):,} of {numbers}" if len(told) < len(self.changes) else numbers
         worst = self.worst
         if worst is None:
-            return f"Posting this in {self.community} makes none of the {looked_at} numbers looked at worse."
+            said = f"Posting this in {self.community} makes none of the {looked_at} looked at worse"
+            return f"{said}{self._already()}."
         count = sum(change.worse for change in self.changes)
         return (
             f"Posting this in {self.community} makes {count} of {len(told)} numbers worse, most of all "
             f"{worst.sentence()}."
         )
+
+    def _already(self) -> str:
+        """Say what cannot get much worse: that a post does no further harm must not sound like safety."""
+        bad = [change for change in self.changes if change.exposure[1] > AT_RISK_ABOVE]
+        if not bad:
+            return ""
+        worst = max(bad, key=lambda one: one.exposure[1])
+        return f", but {len(bad)} {'is' if len(bad) == 1 else 'are'} at risk already, most of all {worst.sentence()}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""

@@ -8,6 +8,8 @@ from typing import Any
 from incrowd.errors import InputError
 from incrowd.text.options import TextOptions
 
+AT_RISK_ABOVE = 1 / 5
+WATCH_ABOVE = 1 / 10
 SMALLEST_CROWD = 5
 """In a crowd of fewer people a rank or a guess says nothing."""
 

@@ -102,12 +102,11 @@ def _show(result: DraftCheck) -> None:
 
 
 def _cells(change: Change) -> tuple[str, str, str]:
-    from incrowd.result import say_number
+    from incrowd.report.pictures import say_amount
 
-    after = say_number(change.after) if change.after == change.after else "cannot tell"
-    before = say_number(change.before) if change.before == change.before else "–"
+    before = say_amount(change.before, change.unit) if change.before == change.before else "–"
     mark = "[red]▼[/red] " if change.worse else ""
-    return f"{before} {change.unit}", f"{mark}{after} {change.unit}", f"{change.of_after:,}"
+    return before, mark + say_amount(change.after, change.unit), f"{change.of_after:,}"
 
 
 def _words(result: DraftCheck) -> Table:
