@@ -64,6 +64,16 @@ def test_one_burst_counts_a_third_and_a_lasting_interest_fully() -> None:
     assert person_risk(burst, [5, 5, 5], 0, [], dimension="T", literal=True) == pytest.approx(0.9)
 
 
+def test_a_stray_post_on_another_topic_takes_off_a_whole_interest_only_as_printed() -> None:
+    """Three weeks of the topic at 0.6, one post on its sibling at 0.6."""
+    posts = [[0.6, 0.0], [0.6, 0.0], [0.6, 0.6]]
+    over_posts = person_risk(posts, [1, 2, 3], 0, [1], dimension="DT", breadth_over="posts")
+    assert over_posts == pytest.approx(0.0)
+    assert person_risk(posts, [1, 2, 3], 0, [1], dimension="DT") == pytest.approx(0.6 - 0.6 / 3)
+    professional = [[0.6, 0.6]] * 3
+    assert person_risk(professional, [1, 2, 3], 0, [1], dimension="DT") == pytest.approx(0.0)
+
+
 def test_without_any_time_a_lasting_interest_is_undefined_and_strength_is_not() -> None:
     assert math.isnan(person_risk([[0.9]], [UNDATED], 0, [], dimension="T"))
     assert person_risk([[0.9]], [UNDATED], 0, []) == 0.9
@@ -100,15 +110,18 @@ def crowds(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     st.sampled_from([0.1, 0.3, 0.5, 1.0]),
     st.integers(1, 4),
     st.booleans(),
+    st.sampled_from(["periods", "posts"]),
 )
 @settings(max_examples=150)
-def test_scoring_a_crowd_equals_the_definition_person_by_person(crowd, dimension, k, m, literal) -> None:
+def test_scoring_a_crowd_equals_the_definition_person_by_person(
+    crowd, dimension, k, m, literal, over
+) -> None:
     person, period, similar = crowd
     collector = Collector(person.max() + 1, 5, literal=literal)
     for first in range(0, len(person), 7):
         part = slice(first, first + 7)
         collector.add(person[part], period[part], similar[part])
-    options = ExposureOptions(breadth=k, weeks=m, literal=literal)
+    options = ExposureOptions(breadth=k, breadth_over=over, weeks=m, literal=literal)
     risks = collector.finish().risks(TOPICS, dimension, options)
     for who in range(person.max() + 1):
         mine = person == who
@@ -121,6 +134,7 @@ def test_scoring_a_crowd_equals_the_definition_person_by_person(crowd, dimension
                 dimension=dimension,
                 k=k,
                 m=m,
+                breadth_over=over,
                 literal=literal,
             )
             assert risks[who, topic] == pytest.approx(expected, nan_ok=True)
@@ -136,12 +150,14 @@ def test_scoring_a_crowd_equals_the_definition_person_by_person(crowd, dimension
     st.sampled_from(DIMENSIONS),
     st.sampled_from([0.1, 0.3, 1.0]),
     st.integers(1, 4),
+    st.sampled_from(["periods", "posts"]),
 )
-def test_one_persons_risks_for_all_topics_at_once_equal_the_definition(weeks, dimension, k, m) -> None:
-    found = PersonRisks(TOPICS, ExposureOptions(dimension=dimension, breadth=k, weeks=m)).risks(weeks)
+def test_one_persons_risks_for_all_topics_at_once_equal_the_definition(weeks, dimension, k, m, over) -> None:
+    options = ExposureOptions(dimension=dimension, breadth=k, breadth_over=over, weeks=m)
+    found = PersonRisks(TOPICS, options).risks(weeks)
     rows, periods = np.stack(list(weeks.values())), list(weeks)
     expected = [
-        person_risk(rows, periods, at, TOPICS.siblings(at), dimension=dimension, k=k, m=m)
+        person_risk(rows, periods, at, TOPICS.siblings(at), dimension=dimension, k=k, m=m, breadth_over=over)
         for at in range(len(TOPICS))
     ]
     assert found == pytest.approx(expected, nan_ok=True)

@@ -46,6 +46,12 @@ Dimensions = Annotated[
     str, typer.Option("--dimension", help="DT (breadth and time), D, T, or none for strength alone.")
 ]
 Breadth = Annotated[float, typer.Option("--breadth", help="k: the share of a domain that makes it broad.")]
+BreadthOver = Annotated[
+    str,
+    typer.Option(
+        "--breadth-over", help="Measure breadth for DT by the best periods, or as in the paper: posts."
+    ),
+]
 Weeks = Annotated[int, typer.Option("--weeks", help="m: in how many periods a lasting interest shows.")]
 Days = Annotated[int, typer.Option("--days", help="Length of a period in days.")]
 AsPrinted = Annotated[bool, typer.Option("--literal", help="The definitions as printed, for comparison.")]
@@ -213,6 +219,7 @@ def rank(
     file: TopicFile = None,
     dimension: Dimensions = "DT",
     breadth: Breadth = 0.3,
+    breadth_over: BreadthOver = "periods",
     weeks: Weeks = 3,
     days: Days = 7,
     literal: AsPrinted = False,
@@ -231,7 +238,7 @@ def rank(
     from incrowd.measures.exposure.publish import load_quantiles
     from incrowd.measures.exposure.scoring import score, summary
 
-    options = _options(community, dimension, breadth, weeks, days, literal, memory)
+    options = _options(community, dimension, breadth, breadth_over, weeks, days, literal, memory)
     space, opened = _spaces(model, file)[0], Crowd(crowd)
     wanted = topic or list(space.topics.sensitive)
     for name in wanted:
@@ -271,6 +278,7 @@ def evaluate(
     model: Model = None,
     file: TopicFile = None,
     breadth: Breadth = 0.3,
+    breadth_over: BreadthOver = "periods",
     weeks: Weeks = 3,
     days: Days = 7,
     literal: AsPrinted = False,
@@ -281,7 +289,7 @@ def evaluate(
     from incrowd.crowd import Crowd
     from incrowd.measures.exposure.comparison import compare, read_labels
 
-    options = _options(community, "DT", breadth, weeks, days, literal, memory)
+    options = _options(community, "DT", breadth, breadth_over, weeks, days, literal, memory)
     opened = Crowd(crowd)
     with progress_bar("comparing posts") as progress:
         result = compare(opened, all_spaces(model, file), read_labels(labels, opened), options, progress)
@@ -300,6 +308,7 @@ def publish(
     file: TopicFile = None,
     dimension: Dimensions = "DT",
     breadth: Breadth = 0.3,
+    breadth_over: BreadthOver = "periods",
     weeks: Weeks = 3,
     days: Days = 7,
     memory: Memory = "1GiB",
@@ -312,7 +321,7 @@ def publish(
     from incrowd.measures.exposure.publish import quantiles
     from incrowd.measures.exposure.scoring import score
 
-    options = _options(community, dimension, breadth, weeks, days, False, memory)
+    options = _options(community, dimension, breadth, breadth_over, weeks, days, False, memory)
     with progress_bar("comparing posts") as progress:
         made = quantiles(score(Crowd(crowd), _spaces(model, file)[0], options, progress), smallest)
     out.write_text(json.dumps(made.to_dict(), indent=1), encoding="utf-8")
@@ -360,7 +369,14 @@ def all_spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
 
 
 def _options(
-    community: str | None, dimension: str, breadth: float, weeks: int, days: int, literal: bool, memory: str
+    community: str | None,
+    dimension: str,
+    breadth: float,
+    breadth_over: str,
+    weeks: int,
+    days: int,
+    literal: bool,
+    memory: str,
 ) -> ExposureOptions:
     from incrowd.measures.exposure.spec import ExposureOptions
 
@@ -368,6 +384,7 @@ def _options(
         community=community,
         dimension="" if dimension == "none" else dimension,  # type: ignore[arg-type]  # the value checks itself
         breadth=breadth,
+        breadth_over=breadth_over,  # type: ignore[arg-type]  # the value checks itself
         weeks=weeks,
         days=days,
         literal=literal,

@@ -74,17 +74,25 @@ def mean_of_best(peaks: ArrayLike, starts: ArrayLike, m: int, *, literal: bool =
     >>> mean_of_best([[0.8], [0.25], [0.5]], [0, 1], 2).ravel().tolist()
     [0.4, 0.375]
     """
+    return means_of_best(peaks, starts, [m], literal=literal)[0]
+
+
+def means_of_best(
+    peaks: ArrayLike, starts: ArrayLike, several: Sequence[int], *, literal: bool = False
+) -> list[Floats]:
+    """Return :func:`mean_of_best` for several m; people's periods are put in order only once."""
     values, begins = np.asarray(peaks, dtype=np.float64), np.asarray(starts)
     sizes = np.diff(np.append(begins, len(values)))
     person = np.repeat(np.arange(len(begins)), sizes)
-    among_best = np.arange(len(values)) - np.repeat(begins, sizes) < m
-    best = np.empty((len(begins), values.shape[1]))
+    place = np.arange(len(values)) - np.repeat(begins, sizes)
+    best = np.empty((len(several), len(begins), values.shape[1]))
     for topic in range(values.shape[1]):
         ordered = values[np.lexsort((-values[:, topic], person)), topic]
-        best[:, topic] = np.bincount(person[among_best], ordered[among_best], len(begins))
-    divisor = np.minimum(sizes, m) if literal else np.full(len(begins), m)
+        for at, m in enumerate(several):
+            best[at, :, topic] = np.bincount(person[place < m], ordered[place < m], len(begins))
+    divisors = [np.minimum(sizes, m) if literal else np.full(len(begins), m) for m in several]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(best / divisor[:, None])
+        return [np.asarray(sums / divisor[:, None]) for sums, divisor in zip(best, divisors, strict=True)]
 
 
 def person_risk(
@@ -96,6 +104,7 @@ def person_risk(
     dimension: str = "",
     k: float = 0.3,
     m: int = 3,
+    breadth_over: str = "periods",
     literal: bool = False,
 ) -> float:
     """Return one person's risk for one topic, straight from the definitions: the reference.
@@ -107,20 +116,27 @@ def person_risk(
     (-0.09999999999999998, 0.3)
     """
     rows, weeks = np.asarray(similarities, np.float64), np.asarray(post_periods)
-    risk = float(rows[:, topic].max())
-    if "T" in dimension:
-        bests = sorted(
-            (rows[weeks == week, topic].max() for week in set(weeks.tolist()) - {UNDATED}), reverse=True
-        )
-        if not bests:
-            return math.nan
-        risk = sum(bests[:m]) / (min(m, len(bests)) if literal else m)
-    if "D" in dimension:
-        seen = rows[rows[:, topic].argmax()] if literal else rows.max(axis=0)
-        others = sorted([topic, *siblings]) if literal and "T" not in dimension else list(siblings)
-        place = place_in_order(k, len(others))
-        risk -= sorted(seen[others], reverse=True)[place - 1] if place else 0.0
-    return float(risk)
+    timed = "T" in dimension
+    seen = _lasting(rows, weeks, m, literal=literal) if timed else rows.max(axis=0)
+    risk = float(seen[topic])
+    if "D" not in dimension or math.isnan(risk):
+        return risk
+    if literal:
+        seen = rows[rows[:, topic].argmax()]
+    elif timed and breadth_over == "posts":
+        seen = rows.max(axis=0)
+    others = sorted([topic, *siblings]) if literal and not timed else list(siblings)
+    place = place_in_order(k, len(others))
+    return risk - (float(sorted(seen[others], reverse=True)[place - 1]) if place else 0.0)
+
+
+def _lasting(rows: Floats, weeks: Ints, m: int, *, literal: bool) -> Floats:
+    """One person's mean of the m best periods for each topic; NaN without a dated post."""
+    peaks = [rows[weeks == week].max(axis=0) for week in sorted(set(weeks.tolist()) - {UNDATED})]
+    if not peaks:
+        return np.full(rows.shape[1], np.nan)
+    best = np.sort(np.stack(peaks), axis=0)[::-1][:m]
+    return np.asarray(best.sum(axis=0) / (len(best) if literal else m))
 
 
 def alert_ranks(risks: ArrayLike) -> NDArray[np.int64]:

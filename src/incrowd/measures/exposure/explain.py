@@ -52,6 +52,7 @@ class OwnPosts:
             dimension=o.dimension if dimension is None else dimension,
             k=o.breadth,
             m=o.weeks,
+            breadth_over=o.breadth_over,
             literal=o.literal,
         )
 
@@ -92,10 +93,16 @@ def evidence(posts: OwnPosts, scored: Scored, topic: int) -> tuple[Evidence, ...
     shown = {word: share for word, share in per_word.items() if share}
     parts = [Evidence(what=f"the word “{word}”", contribution=share) for word, share in shown.items()]
     parts.sort(key=lambda part: -part.contribution)
-    if "D" in scored.options.dimension and (taken := _breadth(posts, scored, topic)):
+    if "D" in scored.options.dimension and (taken := _taken_off(posts, scored, topic)):
         domain = scored.space.topics.topics[topic].domain
         parts.append(Evidence(what=f"you also write about other topics of {domain}", contribution=-taken))
     return tuple(parts)
+
+
+def _taken_off(posts: OwnPosts, scored: Scored, topic: int) -> float:
+    """What breadth takes off the risk, whichever way it is measured."""
+    without = scored.options.dimension.replace("D", "")
+    return posts.risk(scored, topic, dimension=without) - posts.risk(scored, topic)
 
 
 def _breadth(posts: OwnPosts, scored: Scored, topic: int) -> float:

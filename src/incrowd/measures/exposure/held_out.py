@@ -38,17 +38,20 @@ class Setting:
 def tried(space: str, peaks: Peaks, topics: TopicSet, topic: str) -> Iterator[tuple[Setting, Floats]]:
     """Yield everybody's risk for one topic under every setting."""
     place = topics.place(topic)
-    strength, alone = peaks.strength, replace(peaks, values=peaks.values[:, [place]])
-    own = np.asarray(strength[:, place], np.float64)
-    taken_off = {k: breadth(strength, topics.siblings(place), k) for k in BREADTHS}
-    yield Setting(space, ""), own
-    for k, wide in taken_off.items():
-        yield Setting(space, "D", breadth=k), own - wide
-    for m in WEEKS:
-        lasting = alone.lasting(m)[:, 0]
-        yield Setting(space, "T", m), lasting
-        for k, wide in taken_off.items():
-            yield Setting(space, "DT", m, k), lasting - wide
+    columns = [place, *topics.siblings(place)]
+    domain = replace(peaks, values=peaks.values[:, columns])
+    yield from _broad(space, "", None, domain.strength)
+    for m, lasting in zip(WEEKS, domain.lasting_over(WEEKS), strict=True):
+        yield from _broad(space, "T", m, lasting)
+
+
+def _broad(space: str, time: str, weeks: int | None, values: Floats) -> Iterator[tuple[Setting, Floats]]:
+    """Yield the first column, then less what the others reach for every k."""
+    own = np.asarray(values[:, 0], np.float64)
+    with_breadth: Dimension = "DT" if time else "D"
+    yield Setting(space, "T" if time else "", weeks), own
+    for k in BREADTHS:
+        yield Setting(space, with_breadth, weeks, k), own - breadth(values, range(1, values.shape[1]), k)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ topic in every period in which somebody wrote; memory grows with people and peri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from incrowd.measures.exposure.definition import (
     Floats,
     Ints,
     breadth,
-    mean_of_best,
+    means_of_best,
     strengths,
 )
 from incrowd.measures.exposure.spec import Dimension, ExposureOptions
@@ -44,25 +45,32 @@ class Peaks:
 
     def lasting(self, m: int, *, literal: bool = False) -> Floats:
         """Return the mean of everybody's m best periods; NaN for people without any dated post."""
+        return self.lasting_over([m], literal=literal)[0]
+
+    def lasting_over(self, several: Sequence[int], *, literal: bool = False) -> list[Floats]:
+        """Return :meth:`lasting` for several m."""
         dated = self.period != UNDATED
         person = self.person[dated]
         starts = np.searchsorted(person, np.arange(self.people))
-        means = mean_of_best(self.values[dated], starts, m, literal=literal)
-        means[np.bincount(person, minlength=self.people) == 0] = np.nan
-        return means
+        undated = np.bincount(person, minlength=self.people) == 0
+        found = means_of_best(self.values[dated], starts, several, literal=literal)
+        for means in found:
+            means[undated] = np.nan
+        return found
 
     def risks(self, topics: TopicSet, dimension: Dimension, options: ExposureOptions) -> Floats:
         """Return everybody's risk for every topic: definition 5, 7, 8 or 9."""
         timed = "T" in dimension
-        risk = self.lasting(options.weeks, literal=options.literal) if timed else self.strength
-        risk = np.array(risk, dtype=np.float64)
+        base = self.lasting(options.weeks, literal=options.literal) if timed else self.strength
+        risk = np.array(base, dtype=np.float64)
         if "D" not in dimension:
             return risk
+        everything = base if options.breadth_over == "periods" else self.strength
         for topic in range(len(topics)):
             # As printed, definition 7 ranks over the whole domain, definition 9 over the rest of it.
             whole = options.literal and not timed
             others = topics.domain(topic) if whole else topics.siblings(topic)
-            seen = self.leading[:, topic] if options.literal and self.leading is not None else self.strength
+            seen = self.leading[:, topic] if options.literal and self.leading is not None else everything
             risk[:, topic] -= breadth(seen, others, options.breadth)
         return risk
 

@@ -31,7 +31,7 @@ class PersonRisks:
         strength = peaks.max(axis=0)
         risk = self._lasting(weeks, peaks) if "T" in self._options.dimension else strength.copy()
         if "D" in self._options.dimension and len(self._with_siblings):
-            known = np.append(strength, -np.inf)
+            known = np.append(risk if self._options.breadth_over == "periods" else strength, -np.inf)
             ordered = np.sort(known[self._siblings[self._with_siblings]], axis=1)
             risk[self._with_siblings] -= ordered[np.arange(len(ordered)), self._from_the_top]
         return risk

@@ -11,6 +11,7 @@ from incrowd.text.options import TextOptions
 Dimension = Literal["", "D", "T", "DT"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 """Strength alone; with breadth; with time; with both."""
+BreadthOver = Literal["periods", "posts"]
 BASELINES = ("ENTROPY", "DIFF-PRIV")
 
 ADVERSARIES: dict[str, str] = {
@@ -35,9 +36,9 @@ class Lines:
 
 LINES: dict[str, Lines] = {
     "BOW": Lines(professional_from=0.75, passing_below=0.65),
-    "LDA": Lines(professional_from=0.9, passing_below=0.8),
-    "W2V": Lines(professional_from=0.9, passing_below=0.8),
-    "EMB": Lines(professional_from=0.9, passing_below=0.8),
+    "LDA": Lines(professional_from=0.8, passing_below=0.7),
+    "W2V": Lines(professional_from=0.95, passing_below=0.85),
+    "EMB": Lines(professional_from=0.8, passing_below=0.7),
 }
 """What tells known states of synthetic people apart best (benchmarks/exposure_synthetic.py); see NOTES.md."""
 
@@ -51,6 +52,9 @@ class ExposureOptions:
     dimension: Dimension = "DT"
     breadth: float = 0.3
     """k: the share of a domain's other topics that somebody must write about to look professional."""
+    breadth_over: BreadthOver = "periods"
+    """For -DT: the rest of the domain is measured like the topic, by the m best periods. "posts": by the best of all
+    posts, as in the paper; a stray post on another topic then takes off as much as a lasting interest adds."""
     weeks: int = 3
     """m: an interest is lasting if it shows in so many periods."""
     days: int = 7
@@ -65,6 +69,8 @@ class ExposureOptions:
             raise InputError(f"dimension must be one of '', D, T, DT; got '{self.dimension}'")
         if not 0 < self.breadth <= 1:
             raise InputError(f"breadth must be above 0 and at most 1, got {self.breadth}")
+        if self.breadth_over not in get_args(BreadthOver):
+            raise InputError(f"breadth_over must be periods or posts, got '{self.breadth_over}'")
         if self.weeks < 1 or self.days < 1:
             raise InputError("the number of periods and their length in days must be at least 1")
 
