@@ -48,13 +48,13 @@ def test_a_key_is_made_listed_and_removed(desk: Desk) -> None:
 def test_a_key_for_nobody_the_policy_names_is_refused(desk: Desk) -> None:
     wrong = desk.run("key", "add", "notebook", "--organisation", "lob")
     assert wrong.code == 2
-    assert "the 3 organisations of the policy (lab, press, poor), got 'lob'" in wrong.err
+    assert "(3 in all: lab, press, poor), got 'lob'" in wrong.err
 
 
 def test_why_for_nobody_the_policy_names_is_refused(desk: Desk) -> None:
     wrong = desk.run("try", "SELECT movies FROM users", "--organisation", "lob", database=True)
     assert wrong.code == 2
-    assert "the 3 organisations of the policy (lab, press, poor), got 'lob'" in wrong.err
+    assert "(3 in all: lab, press, poor), got 'lob'" in wrong.err
     assert "[organisations.NAME]" in wrong.err
 
 

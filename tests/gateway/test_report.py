@@ -10,9 +10,10 @@ import numpy as np
 from incrowd.gateway.answer import Answer
 from incrowd.gateway.audit import Audit
 from incrowd.gateway.ledger import Entry, Ledger
-from incrowd.gateway.report import activity_report, attribute_support, filter_support
+from incrowd.gateway.report import Support, activity_report, attribute_support, filter_support
 from incrowd.gateway.secret import open_secret
 from incrowd.measures.release import HolderIndex
+from incrowd.report.gateway import gateway_page
 
 
 def record(client: str, outcome: str, released: int = 0, query: str = "ab", **more: Any) -> dict[str, Any]:
@@ -134,3 +135,14 @@ def test_classes_of_a_filter_by_hand() -> None:
     assert dict(found.at_least)[100] == 0
     assert filter_support("city", np.array([], dtype=np.int64)).half == 0
     assert filter_support("city", np.array([3, 3, 3, 3])).half == 2
+
+
+def test_what_was_not_proved_in_time_is_not_known(tmp_path: Path) -> None:
+    index = HolderIndex.from_pairs(np.repeat(np.arange(400), 5), np.arange(2000) % 90)
+    found = attribute_support("movies", index, key=b"k", thresholds=(5,), seconds=1e-6)
+    (at,) = found.at
+    assert (at.released, at.mentions, found.largest_q) == (None, None, 0)
+    support = Support(snapshot=1, attributes=(found,), filters=())
+    assert Support.from_dict(support.to_dict()) == support
+    page = gateway_page(activity_report(tmp_path, open_secret(tmp_path)), support)
+    assert "there was no time for a proof" in page

@@ -129,5 +129,6 @@ def test_one_spelling_a_thing_releases_more():
         "values": 2,
         "released": 2,
         "mentions": 80,
+        "in_time": True,
         "released_mentions": 80,
     }

@@ -12,7 +12,7 @@ from incrowd.cli.console import AsJson, show, show_json
 if TYPE_CHECKING:
     from incrowd.gateway.answer import Explanation
     from incrowd.gateway.policy import Policy
-    from incrowd.gateway.report import GatewayReport, Support
+    from incrowd.gateway.report import GatewayReport, Releasable, Support
 
 app = typer.Typer(
     invoke_without_command=True, help="Answer questions about a database without giving its people away."
@@ -221,7 +221,7 @@ def _table(columns: tuple[str, ...], rows: list[tuple[Any, ...]], title: str = "
 def _words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list | tuple) else str(value)
 
 
 def _explained(found: Explanation) -> Any:
@@ -269,8 +269,8 @@ def _reported(activity: GatewayReport, support: Support | None) -> Any:
         ),
     ]
     for one in support.attributes if support else ():
-        rows = [(at.q, at.frequent, at.released, f"{at.mentions:.1%}") for at in one.at]
-        title = f"{one.attribute}: {one.values} values of {one.people} people; what could leave"
+        rows = [(at.q, at.frequent, *_released(at)) for at in one.at]
+        title = f"{one.attribute}: {one.values:,} values of {one.people:,} people; what could leave if all were asked"
         parts += [
             "",
             _table(("q", "values with q holders", "values released", "of all entries"), rows, title),
@@ -279,6 +279,10 @@ def _reported(activity: GatewayReport, support: Support | None) -> Any:
         title = f"Classes by {two.filter}: {two.classes}, half of the people in the largest {two.half}"
         parts += ["", _table(("size at least", "classes"), [pair for pair in two.at_least if pair[1]], title)]
     return Group(*parts)
+
+
+def _released(at: Releasable) -> tuple[Any, str]:
+    return ("not known", "") if at.released is None else (at.released, f"{at.mentions:.1%}")
 
 
 def _rules(denied: dict[str, int]) -> str:

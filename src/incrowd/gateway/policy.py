@@ -184,7 +184,7 @@ class Policy:
         if organisation not in self.organisations:
             names = ", ".join(self.organisations)
             raise InputError(
-                f"{where}: expected one of the {len(self.organisations)} organisations of the policy ({names}), "
+                f"{where}: expected an organisation that the policy names ({len(self.organisations)} in all: {names}), "
                 f"got '{organisation}'; add [organisations.NAME] to the policy if it may ask"
             )
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 THRESHOLDS = (2, 3, 5, 10, 20, 27, 50)
 """10 and 27 are the thresholds of the paper's section VIII."""
 CLASS_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000, 100_000)
-SECONDS = 2.0
-"""Time for each threshold of each attribute; what is not proved by then counts as withheld."""
+SECONDS = 10.0
+"""Time for each threshold of each attribute; what is not proved by then is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +85,9 @@ class Releasable:
     q: int
     frequent: int
     """Values with at least q holders: more can never leave (Fig. 4)."""
-    released: int
-    """Values that leave with q proved, also without any single one of them."""
-    mentions: float
+    released: int | None
+    """Values that leave with q proved, also without any single one of them; None if there was no time for a proof."""
+    mentions: float | None
     """Share of all entries that the released values make up, 0 to 1; higher means more useful."""
 
 
@@ -297,8 +297,8 @@ def attribute_support(
             Releasable(
                 q=one.threshold,
                 frequent=int((supports >= one.threshold).sum()),
-                released=one.released,
-                mentions=round(one.released_mentions / max(1, one.mentions), 6),
+                released=one.released if one.in_time else None,
+                mentions=round(one.released_mentions / max(1, one.mentions), 6) if one.in_time else None,
             )
             for one in releasable(index, thresholds, options=options)
         ),

@@ -58,12 +58,16 @@ def _asked(activity: GatewayReport) -> Section:
         text=(
             "An answer with at least one value is answered, one without any is empty, whatever the reason. "
             "Refused requests were not understood or asked for what the policy does not allow."
+            if clients
+            else "Nobody has asked yet."
         ),
         parts=(
             Table(title="By client", columns=("client", "organisation", *COUNTS), rows=clients),
             Table(title="By attribute", columns=("attribute", *COUNTS), rows=attributes),
             Table(title="What was withheld", columns=decided, rows=decisions),
-        ),
+        )
+        if clients
+        else (),
     )
 
 
@@ -77,6 +81,7 @@ def _rules(denied: dict[str, int]) -> str:
 
 def _attribute(one: AttributeSupport) -> Section:
     q = [at.q for at in one.at]
+    known = [at for at in one.at if at.released is not None]
     chart = Chart(
         kind="lines",
         title=f"Values of {one.attribute} that could leave",
@@ -85,25 +90,42 @@ def _attribute(one: AttributeSupport) -> Section:
         y_label="values",
         series=(
             Series.of("at least q people list it", q, [at.frequent for at in one.at]),
-            Series.of("released with q proved", q, [at.released for at in one.at]),
+            Series.of("released with q proved", [at.q for at in known], [at.released or 0 for at in known]),
         ),
         x_log=True,
+        y_log=all(at.released for at in known),
     )
-    rows = tuple((at.q, at.frequent, at.released, at.mentions) for at in one.at)
-    columns = ("q", "values with q holders", "values released", "share of all entries")
-    commonest = tuple((rank, share) for rank, share in enumerate(one.commonest, start=1))
+    rows = tuple((at.q, at.frequent, at.released, _percent(at.mentions)) for at in one.at)
+    columns = ("q", "values with q holders", "values released", "% of all entries")
+    commonest = tuple((rank, _percent(share)) for rank, share in enumerate(one.commonest, start=1))
     return Section(
         heading=f"What {one.attribute} supports",
         text=(
-            f"{one.people} people list {one.values} values, {one.entries} entries in all. The table asks about "
-            f"everybody at once; a class of people supports less. Something can leave up to q = {one.largest_q}."
+            f"{one.people:,} people list {one.values:,} values, {one.entries:,} entries in all. This is what could "
+            "leave if everybody were asked about at once, before secret amounts and earlier answers count; a class "
+            f"of people supports less. {_reach(one)}"
         ),
         parts=(
             chart,
-            Table(title="What could leave", columns=columns, rows=rows),
-            Table(title="The commonest values", columns=("rank", "share of people"), rows=commonest),
+            Table(
+                title="What could leave",
+                columns=columns,
+                rows=rows,
+                note="An entry is a person and a value. A dash: there was no time for a proof.",
+            ),
+            Table(title="The commonest values", columns=("rank", "% of people"), rows=commonest),
         ),
     )
+
+
+def _reach(one: AttributeSupport) -> str:
+    if not one.largest_q:
+        return "At none of the thresholds looked at could anything leave."
+    return f"Of the thresholds looked at, something can leave up to q = {one.largest_q}."
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else round(100 * share, 3)
 
 
 def _filters(filters: tuple[FilterSupport, ...]) -> Section:
@@ -115,9 +137,13 @@ def _filters(filters: tuple[FilterSupport, ...]) -> Section:
         ),
         parts=tuple(
             Table(
-                title=f"Classes by {one.filter}: half of {one.people} people are in the largest {one.half}",
-                columns=("people at least", "classes", "share of classes"),
-                rows=tuple((size, count, count / max(1, one.classes)) for size, count in one.at_least),
+                title=f"Classes by {one.filter}: half of {one.people:,} people are in the largest {one.half}",
+                columns=("people at least", "classes", "% of classes"),
+                rows=tuple(
+                    (size, count, _percent(count / max(1, one.classes)))
+                    for size, count in one.at_least
+                    if count
+                ),
             )
             for one in filters
         ),

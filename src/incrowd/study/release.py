@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["ReleaseStudyOptions", "release_study"]
 
 DRAWN = 120
-FURTHER = "Further to the right is safer; higher up is more useful."
 
 
 def release_study(
@@ -190,35 +189,21 @@ def _against_q(work: Work) -> Section:
         Series.of(name, q[name], [percent(one.released / one.values) for one in curve])
         for name, curve in known.items()
     )
-    volume = tuple(
-        Series.of(name, q[name], [percent(one.share) for one in curve]) for name, curve in known.items()
-    )
     return Section(
         heading="How much may leave",
         text="The answer for everybody, thinned out until nobody is tied to it with a probability above 1/q. "
         "A threshold whose proof did not fit the time budget is left out.",
         parts=(
-            _curve("Values that may leave", FURTHER, "% of values", series),
-            _curve(
-                "Entries that may leave",
-                "An entry is a person and a value. As many different values as possible are kept, not as many "
-                "entries, so a stricter answer can by chance have more of them.",
-                "% of entries",
-                volume,
+            Chart(
+                kind="lines",
+                title="Values that may leave",
+                sentence="Further to the right is safer; higher up is more useful.",
+                x_label="q asked for",
+                y_label="% of values",
+                series=series,
+                x_log=True,
             ),
         ),
-    )
-
-
-def _curve(title: str, sentence: str, y_label: str, series: tuple[Series, ...]) -> Chart:
-    return Chart(
-        kind="lines",
-        title=title,
-        sentence=sentence,
-        x_label="q asked for",
-        y_label=y_label,
-        series=series,
-        x_log=True,
     )
 
 

@@ -115,11 +115,11 @@ def holders_alone(work: Work) -> Section:
                     "broken, %",
                     "kept, %",
                     "not known, %",
-                    "q reached, % of q asked for",
+                    "q reached, %",
                 ),
                 rows=tuple(whole),
                 note="Broken: q proved below the threshold. Kept: proved to reach it. Not known: the time budget "
-                "ended between. The last column is the median over answers that are known, q at most.",
+                "ended between. Q reached is at most this much of q asked for, in the median of those known.",
             ),
         ),
     )

@@ -123,6 +123,8 @@ class Releasable:
     mentions: int
     """Pairs of a user and a value they list."""
     released_mentions: int
+    in_time: bool
+    """False if the budget ended before anything was proved; nothing is released then."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready types."""
@@ -140,7 +142,8 @@ def releasable(
     sizes = dict(zip(index.values, index.supports.tolist(), strict=True))
     found = []
     for threshold in thresholds:
-        released = suppress(index, threshold, options=options).released
+        thinned = suppress(index, threshold, options=options)
+        released = thinned.released
         found.append(
             Releasable(
                 threshold=threshold,
@@ -148,6 +151,7 @@ def releasable(
                 released=len(released),
                 mentions=sum(sizes.values()),
                 released_mentions=sum(sizes[value] for value in released),
+                in_time=not thinned.reason.startswith("over_budget"),
             )
         )
     return found
