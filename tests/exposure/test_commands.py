@@ -86,6 +86,23 @@ def test_methods_are_compared_on_labels(incrowd, tiny_crowd: Crowd, tmp_path: Pa
     assert (wrong.code, "add 'vote'" in wrong.err) == (2, True)
 
 
+def test_people_are_drawn_judged_and_compared(incrowd, tiny_crowd: Crowd, tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.csv"
+    options = ("--topic", "depression", "--count", "20", "--out", sheet, "--json")
+    drawn = incrowd("exposure", "sample", tiny_crowd.path, *options)
+    assert json.loads(drawn.out)["rows"] == 20
+    frame = pl.read_csv(sheet)
+    assert frame["user"].n_unique() == 20
+    assert set(frame["user"]) <= set(tiny_crowd.posts().collect()["user"])
+    assert frame["vote"].null_count() == 20
+    judged = frame.with_columns(vote=pl.Series([1.0, 0.0] * 5 + [None] * 10))
+    judged.write_csv(sheet)
+    result = incrowd("exposure", "evaluate", tiny_crowd.path, "--labels", sheet, "--json")
+    assert json.loads(result.out)["topics"]["depression"] == {"people": 10, "sensitive": 5}
+    wrong = incrowd("exposure", "sample", tiny_crowd.path, "--topic", "hiv", "--count", "0", "--out", sheet)
+    assert (wrong.code, "at least one person" in wrong.err) == (2, True)
+
+
 def test_a_space_is_learnt_and_used(incrowd, tiny_crowd: Crowd, tmp_path: Path) -> None:
     model = tmp_path / "lda.npz"
     options = ("--dims", "8", "--rounds", "5", "--out", model)

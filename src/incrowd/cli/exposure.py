@@ -269,6 +269,39 @@ def rank(
 
 
 @app.command()
+def sample(
+    crowd: CrowdFolder,
+    topic: Annotated[list[str], typer.Option("--topic", help="A topic to be judged. Repeat it.")],
+    out: Annotated[Path, typer.Option("--out", help="Where to write the sheet (CSV).")],
+    count: Annotated[int, typer.Option("--count", help="People for each topic.")] = 100,
+    base: Annotated[
+        float, typer.Option("--base", help="a: people are drawn with weight a^risk; 1 draws evenly.")
+    ] = 100.0,
+    community: Community = None,
+    model: Model = None,
+    file: TopicFile = None,
+    dimension: Dimensions = "none",
+    memory: Memory = "1GiB",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Draw people for judges to label, more from where the risk is; the sheet holds ids, no names and no posts."""
+    from incrowd.crowd import Crowd
+    from incrowd.measures.exposure.comparison import people_to_judge
+    from incrowd.measures.exposure.scoring import score
+
+    options = _options(community, dimension, 0.3, "periods", 3, 7, False, memory)
+    with progress_bar("comparing posts") as progress:
+        scored = score(Crowd(crowd), _spaces(model, file)[0], options, progress)
+        drawn = people_to_judge(scored, topic, count, base, seed)
+    drawn.write_csv(out)
+    result = {"out": str(out), "rows": drawn.height, "topics": len(topic), "base": base, "seed": seed}
+    show_json(result) if as_json else show(
+        f"{drawn.height:,} rows to judge. Fill in vote (0 to 1) and pass the file to exposure evaluate --labels."
+    )
+
+
+@app.command()
 def evaluate(
     crowd: CrowdFolder,
     labels: Annotated[

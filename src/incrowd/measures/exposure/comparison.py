@@ -15,7 +15,7 @@ from incrowd.errors import InputError, NotInCrowd, SchemaError, UnreadableSource
 from incrowd.measures.exposure import baselines
 from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.definition import Floats
-from incrowd.measures.exposure.evaluation import Merit, mcnemar, merit, paired_t_test
+from incrowd.measures.exposure.evaluation import Merit, mcnemar, merit, paired_t_test, sample_by_score
 from incrowd.measures.exposure.scoring import Progress, Scored, numbers, people, score, words_held
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import BASELINES, DIMENSIONS, ExposureOptions, method_name
@@ -161,7 +161,10 @@ def _labels(labels: pl.DataFrame, users: pl.Series, topics: TopicSet) -> Labels:
 
 
 def read_labels(path: Path | str, crowd: Crowd) -> pl.DataFrame:
-    """Read labels from a CSV file with the columns user (name), topic and vote, and look the people up."""
+    """Read labels from a CSV file with the columns user, topic and vote, and look the people up.
+
+    People go by their names, or by the ids of :func:`people_to_judge`.
+    """
     from incrowd.crowd import pseudonyms
 
     try:
@@ -176,11 +179,29 @@ def read_labels(path: Path | str, crowd: Crowd) -> pl.DataFrame:
         raise UnreadableSource(f"{path}: expected a CSV file with user, topic and vote (a number)") from None
     if missing := {"user", "topic", "vote"} - set(frame.columns):
         raise SchemaError(f"{path}: expected the columns user, topic and vote; add '{min(missing)}'")
+    frame = frame.drop_nulls("vote")  # nobody has judged those
     if not frame["vote"].is_between(0, 1).all():
         raise SchemaError(f"{path}: votes must be between 0 and 1, the share of judges who said yes")
     state = crowd.state
     key = pseudonyms.load_key(crowd.path, state.key_id) if state.names == "keyed" else None
-    return frame.with_columns(pseudonyms.Pseudonyms(key).replace(frame["user"]).alias("user"))
+    ids = pseudonyms.Pseudonyms(key).replace(frame["user"])
+    stored = crowd.posts().select("user").unique().collect()["user"]
+    by_id = frame["user"].is_in(stored.implode())
+    return frame.with_columns(frame["user"].zip_with(by_id, ids).alias("user"))
+
+
+def people_to_judge(
+    scored: Scored, topics: Sequence[str], count: int, base: float, seed: int
+) -> pl.DataFrame:
+    """Draw people for judges, for each topic with weight base^risk: a sheet of user (id), topic and an empty vote."""
+    if count < 1 or not base > 0:
+        raise InputError(f"a sample needs at least one person and a base above 0, got {count} and {base}")
+    parts = []
+    for topic in topics:
+        risks = scored.risks()[:, scored.space.topics.place(topic)]
+        chosen = sample_by_score(risks, count, base, seed)
+        parts.append(pl.DataFrame({"user": scored.users[chosen.tolist()], "topic": topic}))
+    return pl.concat(parts).with_columns(vote=pl.lit(None, pl.Float64))
 
 
 def _rival(method: str, methods: Mapping[str, Merit]) -> str | None:
