@@ -14,6 +14,7 @@ from incrowd.measures.release.canonical import (
     propose,
     read_aliases,
     read_review,
+    uncounted_names,
     write_review,
 )
 
@@ -132,3 +133,15 @@ def test_one_spelling_a_thing_releases_more():
         "in_time": True,
         "released_mentions": 80,
     }
+
+
+def test_names_for_strangers_do_not_depend_on_counts():
+    aliases = {"LOTR": "The Lord of the Rings", "heat!": "Heat"}
+    named = uncounted_names(["lotr", "Lord of the Rings", "HEAT", "A Bug's Life", "!!!"], aliases)
+    assert list(named.values()) == [
+        "The Lord of the Rings",
+        "The Lord of the Rings",
+        "Heat",
+        "bug s life",
+        "!!!",
+    ]

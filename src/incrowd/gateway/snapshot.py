@@ -16,7 +16,7 @@ from incrowd.gateway.databases import Database
 from incrowd.gateway.groups import Numbers
 from incrowd.gateway.policy import Policy
 from incrowd.measures.release import HolderIndex
-from incrowd.measures.release.canonical import canonical_names, folded, read_aliases
+from incrowd.measures.release.canonical import read_aliases, uncounted_names
 
 Codes = NDArray[np.int32]
 Prints = NDArray[np.uint64]
@@ -96,7 +96,7 @@ def load_snapshot(database: Database, number: int, policy: Policy) -> Snapshot:
     for name, source in policy.database.attributes.items():
         holders = dict(database.holders(number, name))
         if source.aliases is not None:
-            holders = _brought_together(holders, read_aliases(source.aliases), policy.least)
+            holders = _brought_together(holders, read_aliases(source.aliases))
         attributes[name] = _indexed(holders, size, offset)
         offset += len(holders)
     users = len(database.members(number, EVERYBODY))
@@ -119,16 +119,11 @@ def _indexed(holders: Mapping[str, Numbers], size: int, offset: int) -> Attribut
     )
 
 
-def _brought_together(
-    holders: Mapping[str, Numbers], aliases: Mapping[str, str], least: int
-) -> dict[str, Numbers]:
-    """Merge spellings of one name. A spelling that few people chose is not shown, its plain form is."""
-    sizes = {value: len(people) for value, people in holders.items()}
-    chosen = set(aliases.values())
+def _brought_together(holders: Mapping[str, Numbers], aliases: Mapping[str, str]) -> dict[str, Numbers]:
+    """Merge spellings of one name. Which one is shown depends on the alias file alone, never on who chose it."""
     merged: dict[str, list[Numbers]] = {}
-    for spelling, name in canonical_names(sizes, aliases).items():
-        shown = name if name in chosen or sizes.get(name, 0) >= least else folded(name)
-        merged.setdefault(shown, []).append(holders[spelling])
+    for spelling, name in uncounted_names(holders, aliases).items():
+        merged.setdefault(name, []).append(holders[spelling])
     return {name: np.unique(np.concatenate(people)) for name, people in merged.items()}
 
 

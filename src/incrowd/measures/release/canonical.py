@@ -78,6 +78,20 @@ def canonical_names(sizes: Mapping[str, int], aliases: Aliases | None = None) ->
     return {spelling: best[folded(target)] for spelling, target in targets.items()}
 
 
+def uncounted_names(spellings: Iterable[str], aliases: Aliases) -> dict[str, str]:
+    """Return the name that each spelling goes under, whoever lists it: the alias table's, or the plain form.
+
+    Where strangers see names, a name that most people chose would tell them who tipped the scales.
+
+    >>> uncounted_names(["LOTR", "the lord of the rings!", "Heat!"], {"LOTR": "The Lord of the Rings"})
+    {'LOTR': 'The Lord of the Rings', 'the lord of the rings!': 'The Lord of the Rings', 'Heat!': 'heat'}
+    """
+    names = _resolved(aliases)
+    written = {folded(name): name for name in sorted(aliases.values(), reverse=True)}
+    plain = {spelling: folded(names.get(folded(spelling), spelling)) for spelling in spellings}
+    return {spelling: written.get(name, name) for spelling, name in plain.items()}
+
+
 def propose(holders: Holders, *, likeness: float = 90.0, memory: int = 2**27) -> list[Proposal]:
     """Suggest which rarer spellings may stand for which commoner ones, most alike first.
 
