@@ -10,6 +10,7 @@ import hmac
 import json
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -201,9 +202,13 @@ class Service:
         loop = asyncio.get_running_loop()
         decision = await loop.run_in_executor(self._quick, self._read, client, body)
         if isinstance(decision, Query):
-            with self.door.enter(client.organisation):
+            with ExitStack() as place:
+                place.enter_context(self.door.enter(client.organisation))
                 async with self._turn(client):
                     decision = await self._work(client, decision)
+                # The place is free when the reply leaves: before, it would tell when the question was decided.
+                spent = monotonic() - arrived
+                loop.call_later(self.clock.due(spent) - spent, place.pop_all().close)
         try:
             record = self._record(client, decision, monotonic() - arrived)
             await asyncio.wrap_future(self.audit.append(record))

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from tests.gateway.attacks.worlds import (
     advantage,
     standing,
 )
-from tests.gateway.serving import Got, ask
+from tests.gateway.serving import Got, ask, call
 
 from incrowd.gateway.app import gateway_app
 from incrowd.gateway.audit import Audit
@@ -48,9 +49,9 @@ class Served:
 
 @contextmanager
 def served(
-    world: World, folder: Path, seed: int, defences: Defences = ALL, reply: float = 0.01
+    world: World, folder: Path, seed: int, defences: Defences = ALL, reply: float = 0.01, concurrency: int = 8
 ) -> Iterator[Served]:
-    limits = {"reply_seconds": reply, "solver_seconds": 5.0}
+    limits = {"reply_seconds": reply, "solver_seconds": 5.0, "concurrency": concurrency}
     with standing(world, folder, seed, defences, limits=limits) as gateway:
         state = folder / f"state-{seed}"
         secret, keys = open_secret(state), KeyStore(state)
@@ -136,3 +137,37 @@ def test_an_error_is_logged_without_what_it_quotes(folder: Path, caplog: pytest.
     for said in (caplog.text, got.body.decode(), repr(gateway), repr(gateway.snapshot)):
         assert SECRET not in said
         assert "Smith" not in said
+
+
+class Slow(InMemory):
+    """A database that takes its time over one town."""
+
+    def members(self, number: int, where: Predicate) -> Numbers:
+        if where == IN_TOWN:
+            sleep(0.2)
+        return super().members(number, where)
+
+
+def second_of_two(folder: Path, seed: int, slow: bool) -> int:
+    """One question at a time is allowed: ask one, and half a reply later another; return what becomes of that."""
+    elsewhere = BODY.replace(b"Aspen", b"Boulder")
+    with served(town({SECRET: list(range(60))}, 60), folder, seed, reply=0.3, concurrency=1) as service:
+        if slow:
+            gateway = service.service.desk.gateway
+            known, gateway.database = gateway.database, Slow(gateway.database.world)
+            gateway.database._kept = known._kept
+
+        async def both() -> tuple[Got, Got]:
+            first = asyncio.create_task(call(service.app, "POST", "/v1/query", BODY, service.key))
+            await asyncio.sleep(0.15)
+            later = await call(service.app, "POST", "/v1/query", elsewhere, service.key)
+            return await first, later
+
+        first, later = asyncio.run(both())
+        assert first.status == 200
+        return later.status
+
+
+def test_being_too_busy_does_not_tell_how_long_a_decision_took(folder: Path) -> None:
+    """A place that were free as soon as a question is decided would be a stopwatch beside the clock."""
+    assert second_of_two(folder, 1, slow=True) == second_of_two(folder, 2, slow=False) == 503
