@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.cli.running import incrowd
 
 import incrowd as front_door
+from incrowd.advisor.answer import PersonReport
 from incrowd.crowd import Crowd
 
 
@@ -37,6 +40,22 @@ def test_json_report_and_label_say_the_same(
     assert plain["verdict"]["sentence"] in page.read_text("utf-8")
     assert "at risk" in label.read_text("utf-8")
     assert all(post["text"] is None for post in plain["posts"])
+
+
+def test_a_second_look_loads_nothing_that_takes_long(tiny_crowd: Crowd, alex: PersonReport) -> None:
+    code = (
+        "import sys; from incrowd.cli import main\n"
+        "sys.argv = ['incrowd', 'assess', sys.argv[1], '--user', 'alex', '--json']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = ('numba', 'duckdb', 'narwhals', 'jinja2', 'sklearn', 'scipy.optimize', 'incrowd.cli.gateway')\n"
+        "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tiny_crowd.path)], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == "[]"
+    assert json.loads(done.stdout)["verdict"]["sentence"] == alex.verdict.sentence
 
 
 def test_a_risk_above_the_line_ends_with_one(tiny_crowd: Crowd, capsys: pytest.CaptureFixture[str]) -> None:

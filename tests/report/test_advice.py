@@ -6,6 +6,7 @@ import base64
 import json
 import math
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.advisor.answer import Level, ThemeName
+from incrowd.measures.exposure.explain import NOTHING
 from incrowd.report.advice import person_label, person_report_page, theme_label
 from incrowd.report.pictures import crowd_picture, evidence_bars, helps, say_amount, sweep, worst_crowd
 from incrowd.report.templating import strongest
@@ -131,6 +133,7 @@ def test_there_is_one_rest_however_many_a_measure_made() -> None:
         (1.0, "people", "1 person"),
         (0.97, "probability", "97%"),
         (0.99999, "probability", "over 99.9%"),
+        (1.0, "probability", "over 99.9%"),
         (1.0, "probability of being picked out with one guess", "100%"),
         (0.0068, "probability", "0.68%"),
         (3.0, "rank", "rank 3"),
@@ -146,6 +149,20 @@ def test_changes_are_told_better_worse_and_gone() -> None:
     first, second, third = (action.effect for action in actions())
     assert [helps(first), helps(second), helps(third)] == ["better", "better", "gone"]
     assert helps(actions()[0].also[0]) == "same"
+
+
+def test_topics_without_a_post_are_counted_and_not_ranked() -> None:
+    report = alex()
+    about = report.judged[0].assessment
+    parameters = {**about.assumptions.parameters, "looks_like": NOTHING}
+    unsaid = replace(
+        about, assumptions=replace(about.assumptions, parameters=parameters), subject="you, drugs"
+    )
+    first = report.themes[0]
+    judged = (*first.judged, replace(first.judged[0], assessment=unsaid))
+    page = person_report_page(replace(report, themes=(replace(first, judged=judged), *report.themes[1:])))
+    assert "1 more topic: no post of yours points there." in page
+    assert "you, drugs" not in re.sub(r'<script type="application/json".*?</script>', "", page, flags=re.S)
 
 
 def test_adversaries_are_swept_most_successful_first() -> None:

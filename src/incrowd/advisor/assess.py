@@ -74,7 +74,8 @@ def _searched(
         kept = {"advice": advice, "plan": None if changes is None else changes.to_dict()}
         return {"json": np.array(json.dumps(kept))}
 
-    question = {"what": "advice", "user": exam.own.user, **options.parameters()}
+    decides = {name: value for name, value in options.parameters().items() if name != "quote_posts"}
+    question = {"what": "advice", "user": exam.own.user, **decides}
     kept = json.loads(str(remembered(crowd, question, search)["json"]))
     advice = [
         (cast("Key", tuple(key)), Proposal(what=what, loss=loss, changes=Changes.from_dict(changes)))

@@ -35,7 +35,7 @@ def adversaries() -> dict[str, str]:
 class Targets:
     """What the person wants to reach; the plan aims at it."""
 
-    people: float = 10
+    people: float = 10.0
     """Hide among at least so many people, oneself included."""
     gain: float = 0.2
     """Nobody should lose more than this share of their doubt about a hidden attribute."""

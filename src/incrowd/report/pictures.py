@@ -15,6 +15,7 @@ from incrowd.result import Direction, Evidence, say_number
 MOST_DOTS = 200
 COLUMNS = 20
 STEP, RADIUS = 14, 4.6
+SURE = 1e-6
 LEAST_WIDTH = 0.6
 """Of a bar: a part too small to be drawn to scale is still seen."""
 
@@ -155,9 +156,16 @@ class SweepRow:
     width: float
 
 
+def loud(judged: Iterable[Judged]) -> list[Judged]:
+    """Leave out topics the person says nothing about: everybody who is silent shares the first rank."""
+    from incrowd.measures.exposure.explain import NOTHING
+
+    return [one for one in judged if one.assessment.assumptions.parameters.get("looks_like") != NOTHING]
+
+
 def sweep(judged: Iterable[Judged]) -> tuple[SweepRow, ...]:
     """Return the adversaries of a question, most successful first, on the common scale of risk."""
-    known = [one for one in judged if not math.isnan(one.risk)]
+    known = [one for one in loud(judged) if not math.isnan(one.risk)]
     return tuple(
         SweepRow(
             one.assessment.assumptions.adversary,
@@ -174,6 +182,8 @@ def say_amount(value: float, unit: str) -> str:
     """Write a value with its unit as a person would: "12 people", "97%", "rank 3"."""
     if math.isnan(value):
         return "cannot tell"
+    if unit == "probability":  # somebody's certainty: nobody is certain, whatever the rounding
+        return say_percent(min(max(value, SURE), 1 - SURE))
     if unit.startswith("probability"):
         return say_percent(value)
     if unit == "rank":

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 
 from incrowd.report import pictures
-from incrowd.result import Evidence, say_number
+from incrowd.result import Evidence, say_count, say_number
 
 MOST_EVIDENCE = 10
 MOST_FINDINGS = 12
@@ -29,12 +29,14 @@ def environment(loader: BaseLoader) -> Environment:
         "amount": pictures.say_amount,
         "bars": pictures.evidence_bars,
         "share_of": pictures.share_of,
+        "count": say_count,
         "day": say_day,
         "has_minus": lambda evidence: any(part.contribution < 0 for part in evidence),
         "has_text": lambda posts: any(post.text for post in posts),
         "helps": pictures.helps,
         "levels_change": lambda effects: [one for one in effects if one.level_before != one.level_after],
         "levels_stay": lambda effects: [one for one in effects if one.level_before == one.level_after],
+        "loud": pictures.loud,
         "number": say_number,
         "plain": say_plain,
         "sentence": say_sentence,

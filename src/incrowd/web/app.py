@@ -71,7 +71,9 @@ def _explain_errors(app: FastAPI, desk: Desk) -> None:
 
     @app.exception_handler(IncrowdError)
     async def ours(request: Request, error: Exception) -> Response:
-        return problem(403 if isinstance(error, BadForm) else 400, explain(error))
+        # Where the crowd lies is no news to the person, and no help.
+        told = explain(error).removeprefix(f"{desk.options.crowd.absolute()}: ")
+        return problem(403 if isinstance(error, BadForm) else 400, told[:1].upper() + told[1:])
 
     @app.exception_handler(Gone)
     async def gone(request: Request, error: Exception) -> Response:
