@@ -82,7 +82,9 @@ def test_words_of_people_by_hand() -> None:
         "time": [0, 1, 2],
         "text": ["pancakes pancakes", "the moon", "the pancakes"],
     })  # fmt: skip
-    counts = words_of_people(Crowd.from_frame(frame), ExposureOptions())
+    crowd = Crowd.from_frame(frame)
+    counts = words_of_people(crowd, pl.Series(["a", "b"]), ExposureOptions())
+    assert words_of_people(crowd, pl.Series(["b"]), ExposureOptions()).sum() == 4
     assert sorted(counts.toarray()[0].tolist()) == [0, 1, 1]
     assert sorted(counts.toarray()[1].tolist()) == [0, 1, 3]
     weighed = tfidf(counts).toarray()

@@ -133,7 +133,8 @@ def _certainty(crowd: Crowd, result: Comparison, options: ExposureOptions, seed:
     text = (
         f"A random order has a MAP of about {result.chance_map:.3f}. “{CONTROL}” orders people by the number of "
         "periods in which they wrote anything, without a look at a word: what it reaches is evidence for no method. "
-        f"“{BOUND}” is a logistic regression on TF-IDF that has seen the labels of other people (cross-validated)."
+        f"“{BOUND}” is a logistic regression on TF-IDF that has seen the labels of other people (cross-validated). "
+        "With few labelled people it has little to learn from, and is no bound."
     )
     held = _held_out(result, compared, seed)
     return Section(heading="How sure, and compared with what", text=text, parts=(table, held))
@@ -142,12 +143,14 @@ def _certainty(crowd: Crowd, result: Comparison, options: ExposureOptions, seed:
 def _references(
     crowd: Crowd, result: Comparison, options: ExposureOptions, seed: int
 ) -> dict[str, dict[str, Floats]]:
-    labels, features = result.labels, tfidf(words_of_people(crowd, options))
-    written = periods_written(next(iter(result.scored.values())).peaks)
+    scored, labels = next(iter(result.scored.values())), result.labels
+    judged = np.unique(np.concatenate(list(labels.rows.values())))
+    features = tfidf(words_of_people(crowd, scored.users[judged.tolist()], options))
+    written = periods_written(scored.peaks)
     return {
         CONTROL: {topic: written[rows] for topic, rows in labels.rows.items()},
         BOUND: {
-            topic: supervised_risks(features[rows], labels.votes[topic], seed=seed)
+            topic: supervised_risks(features[np.searchsorted(judged, rows)], labels.votes[topic], seed=seed)
             for topic, rows in labels.rows.items()
         },
     }

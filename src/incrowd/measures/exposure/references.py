@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from incrowd.measures.exposure.definition import UNDATED, Floats
 from incrowd.measures.exposure.evaluation import sensitive
 from incrowd.measures.exposure.peaks import Peaks
-from incrowd.measures.exposure.scoring import numbers, people, post_batches
+from incrowd.measures.exposure.scoring import numbers, post_batches
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.text.options import TextOptions
 
@@ -37,21 +38,21 @@ def periods_written(peaks: Peaks) -> Floats:
     return np.bincount(dated, minlength=peaks.people).astype(np.float64)
 
 
-def words_of_people(crowd: Crowd, options: ExposureOptions) -> sp.csr_matrix:
-    """Return how often everybody used each word, small words too: they tell more than one would think."""
+def words_of_people(crowd: Crowd, users: pl.Series, options: ExposureOptions) -> sp.csr_matrix:
+    """Return how often each of some people, sorted by id, used each word; small words tell much, so they stay in."""
     import scipy.sparse as sp
 
     from incrowd.text.fast import Tokeniser
 
-    users, _ = people(crowd, options)
     tokeniser, parts = Tokeniser(TextOptions(keep_stopwords=True)), []
     for batch in post_batches(crowd, options):
-        tokens = tokeniser.numbers(batch["text"])
-        person = np.repeat(numbers(batch["user"], users), np.diff(tokens.ends, prepend=0))
-        parts.append(sp.coo_matrix((np.ones(len(person)), (person, tokens.numbers))).tocsr())
-    shape = (len(users), len(tokeniser.vocabulary()))
+        wanted = batch.filter(pl.col("user").is_in(users.implode()))
+        tokens = tokeniser.numbers(wanted["text"])
+        person = np.repeat(numbers(wanted["user"], users), np.diff(tokens.ends, prepend=0))
+        shape = (len(users), len(tokeniser.vocabulary()))
+        parts.append(sp.coo_matrix((np.ones(len(person)), (person, tokens.numbers)), shape).tocsr())
     for part in parts:
-        part.resize(shape)
+        part.resize((len(users), len(tokeniser.vocabulary())))
     return sum(parts[1:], parts[0])
 
 
