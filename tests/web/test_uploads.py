@@ -98,7 +98,7 @@ def test_without_the_form_key_nothing_is_written(client: TestClient, options: Se
 
 def test_no_file_at_all_is_explained(client: TestClient) -> None:
     answer = send_files(client, {})
-    assert "choose at least one file" in answer.text
+    assert "Choose at least one file" in answer.text
 
 
 def test_a_form_cut_short_is_refused(client: TestClient, options: ServeOptions) -> None:
