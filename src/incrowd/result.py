@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+SURE = 1e-6
+"""Nobody is certain beyond this, whatever the rounding."""
+
 
 class Direction(StrEnum):
     """Which way a value is good."""
@@ -154,6 +157,32 @@ def say_number(value: float) -> str:
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:.4g}"
+
+
+def say_amount(value: float, unit: str) -> str:
+    """Write a value with its unit as a person would: "12 people", "97%", "rank 3"."""
+    if math.isnan(value):
+        return "cannot tell"
+    if unit == "probability":  # somebody's certainty
+        return say_percent(min(max(value, SURE), 1 - SURE))
+    if unit.startswith("probability"):
+        return say_percent(value)
+    if unit == "rank":
+        return f"rank {say_number(value)}"
+    if unit == "people":
+        rounded = round(value, 1)
+        return f"{say_number(rounded)} {'person' if rounded == 1 else 'people'}"
+    return f"{say_number(value)} {unit}"
+
+
+def say_percent(value: float) -> str:
+    """Two digits that never round doubt away: 99.97% does not become 100%."""
+    percent = 100 * value
+    if 0 < percent < 1:
+        return f"{percent:.2g}%" if percent >= 0.01 else "under 0.01%"
+    if 99 < percent < 100:
+        return "over 99.9%" if percent > 99.9 else f"{percent:.1f}%"
+    return f"{percent:.0f}%"
 
 
 def say_count(count: int, one: str, many: str = "") -> str:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from incrowd.advisor.answer import Level, ThemeName
 from incrowd.measures.exposure.explain import NOTHING
 from incrowd.report.advice import person_label, person_report_page, theme_label
-from incrowd.report.pictures import crowd_picture, evidence_bars, helps, say_amount, sweep, worst_crowd
+from incrowd.report.pictures import crowd_picture, evidence_bars, helps, sweep, worst_crowd
 from incrowd.report.templating import strongest
-from incrowd.result import Evidence
+from incrowd.result import Evidence, say_amount
 
 from .people import actions, alex
 

@@ -6,7 +6,6 @@ import re
 import time as clock
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -198,11 +197,10 @@ def _suggestions(
 ) -> tuple[Suggestion, ...]:
     """Measure each shorter version; return those that help, the most helpful first."""
     shorter = {rest: what for what, rest in _shorter(bench, text, words) if rest != text and rest.strip()}
-    with ThreadPoolExecutor() as threads:  # NumPy lets go of the lock
-        measured = list(threads.map(lambda rest: bench.findings(bench.after(rest, when)), shorter))
+    # One after the other: each is done before a second thread would have got going.
     tried = [
-        _suggestion(bench, text, what, rest, (before, after, found))
-        for (rest, what), found in zip(shorter.items(), measured, strict=True)
+        _suggestion(bench, text, what, rest, (before, after, bench.findings(bench.after(rest, when))))
+        for rest, what in shorter.items()
     ]
     useful = [one for one in tried if one.gain > 0]
     return tuple(sorted(useful, key=lambda one: (-one.gain, len(one.left_out)))[:MOST_SUGGESTIONS])

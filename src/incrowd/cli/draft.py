@@ -102,7 +102,7 @@ def _show(result: DraftCheck) -> None:
 
 
 def _cells(change: Change) -> tuple[str, str, str]:
-    from incrowd.report.pictures import say_amount
+    from incrowd.result import say_amount
 
     before = say_amount(change.before, change.unit) if change.before == change.before else "–"
     mark = "[red]▼[/red] " if change.worse else ""

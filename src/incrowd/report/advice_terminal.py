@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.advisor.answer import Action, Level, OwnPost, PersonReport, Plan, Reason
-from incrowd.report.pictures import say_amount, say_percent, share_of
-from incrowd.result import say_count, say_number
+from incrowd.report.pictures import share_of
+from incrowd.result import say_amount, say_count, say_number, say_percent
 
 STYLES = {
     Level.AT_RISK: "bold white on red",

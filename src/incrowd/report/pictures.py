@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from incrowd.advisor.answer import Effect, Judged, PersonReport
-from incrowd.result import Direction, Evidence, say_number
+from incrowd.result import Direction, Evidence, say_amount, say_number, say_percent
 
 MOST_DOTS = 200
 COLUMNS = 20
 STEP, RADIUS = 14, 4.6
-SURE = 1e-6
 LEAST_WIDTH = 0.6
 """Of a bar: a part too small to be drawn to scale is still seen."""
 
@@ -176,32 +175,6 @@ def sweep(judged: Iterable[Judged]) -> tuple[SweepRow, ...]:
         )
         for one in sorted(known, key=lambda one: -one.risk)
     )
-
-
-def say_amount(value: float, unit: str) -> str:
-    """Write a value with its unit as a person would: "12 people", "97%", "rank 3"."""
-    if math.isnan(value):
-        return "cannot tell"
-    if unit == "probability":  # somebody's certainty: nobody is certain, whatever the rounding
-        return say_percent(min(max(value, SURE), 1 - SURE))
-    if unit.startswith("probability"):
-        return say_percent(value)
-    if unit == "rank":
-        return f"rank {say_number(value)}"
-    if unit == "people":
-        rounded = round(value, 1)
-        return f"{say_number(rounded)} {'person' if rounded == 1 else 'people'}"
-    return f"{say_number(value)} {unit}"
-
-
-def say_percent(value: float) -> str:
-    """Two digits that never round doubt away: 99.97% does not become 100%."""
-    percent = 100 * value
-    if 0 < percent < 1:
-        return f"{percent:.2g}%" if percent >= 0.01 else "under 0.01%"
-    if 99 < percent < 100:
-        return "over 99.9%" if percent > 99.9 else f"{percent:.1f}%"
-    return f"{percent:.0f}%"
 
 
 def helps(effect: Effect) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 
 from incrowd.report import pictures
-from incrowd.result import Evidence, say_count, say_number
+from incrowd.result import Evidence, say_amount, say_count, say_number
 
 MOST_EVIDENCE = 10
 MOST_FINDINGS = 12
@@ -26,7 +26,7 @@ def environment(loader: BaseLoader) -> Environment:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     made.filters |= {
-        "amount": pictures.say_amount,
+        "amount": say_amount,
         "bars": pictures.evidence_bars,
         "share_of": pictures.share_of,
         "count": say_count,
