@@ -95,6 +95,8 @@ def test_people_are_drawn_judged_and_compared(incrowd, tiny_crowd: Crowd, tmp_pa
     assert frame["user"].n_unique() == 20
     assert set(frame["user"]) <= set(tiny_crowd.posts().collect()["user"])
     assert frame["vote"].null_count() == 20
+    blank = incrowd("exposure", "evaluate", tiny_crowd.path, "--labels", sheet)
+    assert (blank.code, "fill in the column vote" in blank.err) == (2, True)
     judged = frame.with_columns(vote=pl.Series([1.0, 0.0] * 5 + [None] * 10))
     judged.write_csv(sheet)
     result = incrowd("exposure", "evaluate", tiny_crowd.path, "--labels", sheet, "--json")
@@ -113,6 +115,8 @@ def test_a_space_is_learnt_and_used(incrowd, tiny_crowd: Crowd, tmp_path: Path) 
         "exposure", "rank", tiny_crowd.path, "--model", model, "--user", "alex", "--topic", "debts", "--json"
     )
     assert json.loads(used.out)["assessments"][0]["assumptions"]["parameters"]["method"] == "LDA-DT"
+    lost = incrowd("exposure", "train", tiny_crowd.path, "--out", tmp_path / "none" / "lda.npz")
+    assert (lost.code, "expected an existing folder" in lost.err) == (2, True)
     both = incrowd("exposure", "rank", tiny_crowd.path, "--model", model, "--topics", model)
     assert (both.code, "exclude each other" in both.err) == (2, True)
     page, sheet, votes, out = (tmp_path / name for name in ("j.html", "s.csv", "v.csv", "t.toml"))

@@ -122,6 +122,8 @@ def train(
 
     if space not in ("lda", "word2vec", "embeddings"):
         raise InputError(f"--space must be lda, word2vec or embeddings, got '{space}'")
+    if not out.absolute().parent.is_dir():  # to be told after an hour of learning would be too late
+        raise InputError(f"{out}: expected an existing folder to write to; make it, or choose another --out")
     chosen, opened = _topics(file), Crowd(crowd)
     options = training.TrainOptions(
         dims=dims,

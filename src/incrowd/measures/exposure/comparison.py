@@ -180,6 +180,8 @@ def read_labels(path: Path | str, crowd: Crowd) -> pl.DataFrame:
     if missing := {"user", "topic", "vote"} - set(frame.columns):
         raise SchemaError(f"{path}: expected the columns user, topic and vote; add '{min(missing)}'")
     frame = frame.drop_nulls("vote")  # nobody has judged those
+    if not frame.height:
+        raise SchemaError(f"{path}: expected votes from 0 to 1, got none; fill in the column vote")
     if not frame["vote"].is_between(0, 1).all():
         raise SchemaError(f"{path}: votes must be between 0 and 1, the share of judges who said yes")
     state = crowd.state
