@@ -333,3 +333,9 @@ def test_what_a_condition_lacks_is_said() -> None:
         query_from_json({"attribute": "movies", "where": {"column": "city"}}, LIMITS)
     with pytest.raises(InputError, match="and nothing else; got more"):
         query_from_json({"attribute": "movies", "limit": 3}, LIMITS)
+
+
+@pytest.mark.parametrize("day", ["2020-W01-1", "20200101  ", "2020-1-01", "\uff12020-01-01", "2020-02-30"])
+def test_a_day_is_spelt_in_one_way(day: str) -> None:
+    with pytest.raises(InputError, match="YYYY-MM-DD"):
+        query_from_json({"attribute": "movies", "where": {"column": "born", "op": "<", "value": day}}, LIMITS)

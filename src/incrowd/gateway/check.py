@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from incrowd.gateway.predicate import (
 KINDS = ("text", "integer", "number", "date", "boolean", "latitude", "longitude")
 ORDERED = frozenset({"integer", "number", "date", "latitude", "longitude"})
 FLOATING = frozenset({"number", "latitude", "longitude"})
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 LARGEST = 2**62
 """Whole numbers beyond fit no column; the room above keeps `< n` and `<= n - 1` the same."""
 
@@ -176,7 +178,7 @@ def _of_kind(kind: str, value: Any) -> Literal | None:
 def _day(value: Any) -> date | None:
     if isinstance(value, date) and type(value) is date:
         return value
-    if not isinstance(value, str) or len(value) != 10:
+    if not isinstance(value, str) or not DAY.fullmatch(value):  # Python alone takes weeks and blanks, too
         return None
     try:
         return date.fromisoformat(value)

@@ -260,7 +260,7 @@ class Gateway:
             return TAKEN, ()
         if not self._rules.together:
             return "", proposal.codes
-        joint, before = earlier.joint(attribute), self._rules.before(earlier.snapshot, attribute, group)
+        joint, before = earlier.joint(attribute), self._rules.before(attribute, group)
         likely = self._rules.most_alone(earlier.snapshot, attribute, group, proposal, joint.about)
         codes = joint.allowed(Clauses(group, attribute, likely), proposal.threshold, before)
         return ("" if codes else JOINT), codes

@@ -151,17 +151,17 @@ class Rules:
         """How many people have to change before an answer may; an exact number could be tested with own accounts."""
         return self.policy.release.q + self._draw("changes", entry.origin, entry.key)
 
-    def before(self, snapshot: Snapshot, attribute: str, group: Group) -> int:
+    def before(self, attribute: str, group: Group) -> int:
         """How many companions earlier answers must keep beside this one; an exact number could be tested, too."""
-        return self.base + self._draw("before", snapshot.number, attribute, group.digest)
+        return self.base + self._draw("before", attribute, group.digest)
 
     def propose(self, snapshot: Snapshot, attribute: str, group: Group) -> Proposal:
         """Apply the rules that look at this class alone."""
         index = snapshot.attributes[attribute]
         supports = index.supports(group.members)
-        amount = self._draw("answer", snapshot.number, attribute, group.digest)
+        amount = self._draw("answer", attribute, group.digest)
         threshold = self.base + amount + (self.room if self.together else 0)
-        if self._too_small(snapshot, group):
+        if self._too_small(group):
             return _nothing(TOO_SMALL, supports, threshold)
         codes, withheld = self._common(snapshot, attribute, group, supports, self.base + amount)
         if not codes:
@@ -181,12 +181,12 @@ class Rules:
         rank = np.array([place[name] for name in names], dtype=np.int64)
         # Wide, since it costs no answer anything: it only blurs which of several values is withheld.
         most = proposal.threshold if self.defences.noise else 0
-        about_it = (snapshot.number, attribute, group.digest)
+        about_it = (attribute, group.digest)
         blur = np.array([self.noise.draw("choice", *about_it, name, most=most) for name in names], np.int64)
         return most_alone(index, group, codes, about, proposal.threshold, rank, blur)
 
-    def _too_small(self, snapshot: Snapshot, group: Group) -> bool:
-        least = self.policy.release.min_class + self._draw("class", snapshot.number, group.digest)
+    def _too_small(self, group: Group) -> bool:
+        least = self.policy.release.min_class + self._draw("class", group.digest)
         return not len(group) or (self.defences.class_size and len(group) < least)
 
     def _common(
@@ -208,7 +208,7 @@ class Rules:
         for code in self._in_the_running(supports, threshold, withheld):
             holders = index.holders(code)
             listing = digest_of(holders[inside[holders]])
-            least = threshold + self._value_noise(snapshot.number, attribute, index.values[code], listing)
+            least = threshold + self._value_noise(attribute, index.values[code], listing)
             above[code] = int(supports[code]) - least
         withheld.update({code: RARE for code, more in above.items() if more < 0})
         # How far a value is above its own secret threshold decides, and then the key: no exact count does.
@@ -234,13 +234,14 @@ class Rules:
         withheld.update(dict.fromkeys(likely[~chance].tolist(), TOO_MANY))
         return [int(code) for code in likely[chance]]
 
-    def _value_noise(self, snapshot: int, attribute: str, value: str, listing: bytes) -> int:
+    def _value_noise(self, attribute: str, value: str, listing: bytes) -> int:
         """Two layers: one that stays for the value, one for exactly who lists it.
 
         The first alone could be found out with planted accounts in classes of their own; the second alone
-        could be averaged out over many classes.
+        could be averaged out over many classes. No amount is drawn anew because time passes: whoever waits
+        until an answer is forgotten would average them out.
         """
-        about = (snapshot, attribute, value)
+        about = (attribute, value)
         return self._draw("value", *about) + self._draw("holders", *about, listing)
 
     def _draw(self, about: str, *parts: bytes | str | int) -> int:

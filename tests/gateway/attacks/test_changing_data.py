@@ -113,3 +113,32 @@ def test_within_a_period_nothing_changes(folder: Path) -> None:
         world.lists["states"][SECRET] = []
         assert has(gateway, IN_TOWN)
         assert has(gateway, Compare("age", "=", 30))
+
+
+def patient(folder: Path, asks: int, defences: Defences = ALL) -> Attack:
+    """Nothing changes, but between questions everything that was told is forgotten."""
+
+    def attack(number: int, present: bool) -> Sequence[float]:
+        columns = {
+            "city": np.full(90, "Aspen"),
+            "age": np.full(90, 30),
+            "zone": np.zeros(90, np.int64),
+        }
+        world = World(columns, {"states": {SECRET: [*range(20), *([50] if present else [])]}})
+        seen = 0
+        with standing(world, folder, number, defences, snapshots={"history": 2}) as gateway:
+            for _ in range(asks):
+                seen += has(gateway, IN_TOWN)
+                for _ in range(3):
+                    gateway.refresh()
+        return [seen]
+
+    return attack
+
+
+def test_waiting_until_an_answer_is_forgotten_teaches_nothing(folder: Path) -> None:
+    """That amounts drawn anew are averaged out is shown with repeats (test_many_answers)."""
+    once, often = patient(folder, 1), patient(folder, 5)
+    for number in range(12):
+        for present in (True, False):
+            assert often(number, present) == [5 * once(number, present)[0]]
