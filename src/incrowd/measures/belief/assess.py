@@ -177,7 +177,8 @@ class PolicyCheck:
             direction=Direction.LOWER_IS_SAFER,
             meaning=(
                 f"{ADVERSARIES[self.options.adversary].capitalize()}, is {one.posterior:.0%} sure of "
-                f"{one.attribute} = {one.value}, and was {one.prior:.0%} sure before; you allow {one.sigma:.0%}."
+                f"{worded(one.attribute)} ({one.value}), and was {one.prior:.0%} sure before; your line is "
+                f"{one.sigma:.0%}."
             ),
             standing=Standing.HEURISTIC,
             assumptions=Assumptions(
