@@ -206,7 +206,7 @@ def test_a_name_nobody_has_is_explained(browser: Any, address: str, report: str)
     here.page.get_by_label("Your name in this crowd").fill("nobody of that name")
     here.page.get_by_role("button", name="Assess me").click()
     here.page.get_by_role("alert").wait_for()
-    assert "nobody of that name is in this crowd" in here.page.get_by_role("alert").text_content()
+    assert "Nobody of that name is in this crowd" in here.page.get_by_role("alert").text_content()
 
 
 def test_two_tabs_work_at_once_and_a_job_can_be_stopped(browser: Any, address: str, report: str) -> None:
