@@ -34,6 +34,8 @@ def test_an_export_alone_says_nothing(tmp_path: Path) -> None:
     assert math.isnan(report.risk)
     assert report.to_dict()["risk"] is None
     assert any("incrowd ingest" in one.remedy for one in report.not_assessed)
+    assert len({(why, remedy) for _, why, remedy in report.silences}) == len(report.silences)
+    assert any(about.startswith("linking your profiles, how you write") for about, _, _ in report.silences)
 
 
 def test_a_post_without_words_says_nothing(tmp_path: Path) -> None:

@@ -318,6 +318,14 @@ class PersonReport:
     """The person's own posts that actions or the plan name."""
 
     @property
+    def silences(self) -> tuple[tuple[str, str, str], ...]:
+        """What could not be told: what it is about, why, what would help; one line for what has the same reason."""
+        lines: dict[tuple[str, str], list[str]] = {}
+        for one in self.not_assessed:
+            lines.setdefault((one.why, one.remedy), []).append(one.about)
+        return tuple((", ".join(dict.fromkeys(about)), *reason) for reason, about in lines.items())
+
+    @property
     def judged(self) -> tuple[Judged, ...]:
         """All findings, theme by theme."""
         return tuple(one for theme in self.themes for one in theme.judged)

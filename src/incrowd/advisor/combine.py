@@ -190,13 +190,9 @@ def _verdict_sentence(level: Level, themes: Sequence[Theme]) -> str:
         return f"Watch out: you are close to the point where {_join(named, 'and')}.{rest}"
     if level is Level.WELL_HIDDEN:
         return "You are well hidden from every adversary this report considers; others may know more."
-    some_hidden = any(theme.level is Level.WELL_HIDDEN for theme in themes)
-    seen = (
-        "what could be measured looks well hidden, but not all could be."
-        if some_hidden
-        else "too little is here."
-    )
-    return f"Cannot tell: {seen}{rest}"
+    if len(unknown) == len(themes):
+        return "Cannot tell: too little is here to answer any of the four questions."
+    return f"Cannot tell: what could be measured looks well hidden, but not all could be.{rest}"
 
 
 def _join(claims: Sequence[str], last: str) -> str:

@@ -144,6 +144,11 @@ class DraftCheck:
         )
 
     @property
+    def told(self) -> tuple[Change, ...]:
+        """The changes that could be measured."""
+        return tuple(change for change in self.changes if not math.isnan(change.after))
+
+    @property
     def worst(self) -> Change | None:
         """The number that gets worse by most."""
         worse = [change for change in self.changes if change.worse]
@@ -156,9 +161,11 @@ class DraftCheck:
 
     def sentence(self) -> str:
         """Say it in one plain sentence."""
-        told = [change for change in self.changes if not math.isnan(change.after)]
+        told = self.told
         if not told:
-            reasons = dict.fromkeys(change.reason for change in self.changes if change.reason)
+            reasons = dict.fromkeys(
+                change.reason.partition(": ")[2] or change.reason for change in self.changes
+            )
             why = "; ".join([*reasons, *self.not_compared])
             return f"Cannot tell what this post in {self.community} would change: {why}."
         numbers = say_count(len(self.changes), "number")

@@ -42,8 +42,8 @@ def _in_a_crowd(finding: Finding) -> Finding:
     """Say nothing where hardly anybody is: whom would one hide among?"""
     if finding.of >= SMALLEST_CROWD or finding.reason:
         return finding
-    people = say_count(finding.of, "person", "people")
-    reason = f"small_crowd: this crowd holds {people} to compare you with, fewer than {SMALLEST_CROWD} are no crowd"
+    people = say_count(finding.of, "person is", "people are")
+    reason = f"small_crowd: {people} there, you included; fewer than {SMALLEST_CROWD} are no crowd"
     return replace(finding, value=math.nan, rank=None, reason=reason)
 
 

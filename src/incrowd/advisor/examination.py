@@ -107,7 +107,6 @@ class _Gathering:
             return
         words = self._large_enough(words)
         if not words.communities:
-            self.missing += silences.nobody_else()
             return
         self.tell(2, STEPS, "sizing crowds")
         self._anonymity(words)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from incrowd.advisor.answer import NotAssessed
 from incrowd.advisor.combine import THEMES
 from incrowd.advisor.spec import SMALLEST_CROWD
-from incrowd.result import say_count
 
 if TYPE_CHECKING:
     from incrowd.advisor.spec import AdvisorOptions
@@ -29,16 +28,12 @@ def no_words(community: str) -> list[NotAssessed]:
     return [_silent(measure, why, "give --keep-stopwords to count every word") for measure in READ_POSTS]
 
 
-def nobody_else() -> list[NotAssessed]:
-    """Return what is silent about somebody without company."""
-    why = "there is nobody to compare you with in your communities"
-    return [_silent(measure, why, ADD_PEOPLE.format("posts")) for measure in READ_POSTS]
-
-
 def small(community: str, people: int) -> list[NotAssessed]:
     """Return what is silent where a handful of people write."""
-    said = say_count(people, "person", "people")
-    why = f"this crowd holds {said} of {community}, you included: fewer than {SMALLEST_CROWD} are no crowd"
+    others = "nobody else" if people == 1 else f"{people - 1} others" if people > 2 else "one other"
+    why = (
+        f"of {community}, this crowd holds you and {others}: fewer than {SMALLEST_CROWD} people are no crowd"
+    )
     return [_silent(measure, why, ADD_PEOPLE.format("posts")) for measure in READ_POSTS]
 
 

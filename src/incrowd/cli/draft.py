@@ -79,6 +79,9 @@ def _show(result: DraftCheck) -> None:
     from rich.table import Table
 
     show(f"[bold]{escape(result.sentence())}[/bold]\n")
+    if not result.told:
+        show("To compare, add what others wrote there: incrowd ingest FILE --crowd DIR")
+        return
     table = Table("what", "now", "with this post", "of", box=None, header_style="dim")
     for change in result.shown:
         table.add_row(escape(f"{change.measure}, {change.subject}"), *_cells(change))

@@ -132,8 +132,8 @@ def _posts(posts: tuple[OwnPost, ...]) -> RenderableType:
 
 def _not_assessed(report: PersonReport) -> Table:
     table = Table("about", "why", "what would help", box=None, header_style="dim")
-    for one in report.not_assessed:
-        table.add_row(Text(one.about), Text(one.why), Text(one.remedy))
+    for line in report.silences:
+        table.add_row(*map(Text, line))
     return table
 
 
@@ -141,8 +141,9 @@ def _fine_print(report: PersonReport) -> RenderableType:
     fine = report.fine_print
     lines = [fine.rule, *fine.levels]
     lines.append(f"Adversaries: {'; '.join(fine.adversaries) or 'none could be run'}.")
-    lines.append("Standing: " + "; ".join(f"{name}: {how}" for name, how in fine.standings.items()) + ".")
-    lines.append(
-        f"{report.people:,} people, seed {fine.seed}, data {fine.data_hash}, incrowd {fine.version}. {fine.notice}"
-    )
+    if fine.standings:
+        lines.append("Standing: " + "; ".join(f"{name}: {how}" for name, how in fine.standings.items()) + ".")
+    people = say_count(report.people, "person", "people")
+    made = f"{people}, seed {fine.seed}, data {fine.data_hash}, incrowd {fine.version}."
+    lines.append(f"{made} {fine.notice}")
     return Group(*(Text(line, style="dim") for line in lines))
