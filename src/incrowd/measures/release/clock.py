@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
-from threading import Timer
 from time import monotonic
 
 import numpy as np
@@ -59,10 +59,17 @@ class Deadline:
         if expected < allowed / 50 or allowed == inf:
             yield stop
             return
-        timer = Timer(allowed, stop.fill, [1])
-        timer.daemon = True
-        timer.start()
+        done = allocate_lock()
+        done.acquire()
+        # Not a threading.Timer: starting one waits until its thread runs, which on a busy machine takes too long.
+        start_new_thread(_raise_flag, (stop, done, monotonic() + allowed))
         try:
             yield stop
         finally:
-            timer.cancel()
+            done.release()
+
+
+def _raise_flag(stop: NDArray[np.int64], done: LockType, end: float) -> None:
+    """Wait until the work is done or its time is up."""
+    if not done.acquire(timeout=max(0.0, end - monotonic())):
+        stop[0] = 1
