@@ -101,6 +101,8 @@ async def _ask(
 ) -> None:
     writer = None
     try:
+        while idle and idle[-1][0].at_eof():  # the service closed it, as nobody had used it for a while
+            idle.pop()[1].close()
         reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", load.port)
         head = f"POST /v1/query HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n"
         writer.write(
