@@ -6,10 +6,12 @@ import html.parser
 import json
 import math
 import re
+import stat
 import xml.etree.ElementTree as ET
 
 import pytest
 
+from incrowd.errors import InputError
 from incrowd.report.charts import MOST_POINTS, draw, picture, tick_text
 from incrowd.report.page import embed, page, study_page, table_html, write
 from incrowd.study.figures import Chart, Section, Series, Study, Table
@@ -169,3 +171,15 @@ def test_a_page_appears_whole(tmp_path) -> None:  # type: ignore[no-untyped-def]
     write(path, "ä")
     assert path.read_bytes() == "ä".encode()
     assert [p.name for p in tmp_path.iterdir()] == ["p.html"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(("name", "why"), [("", "a folder"), ("nodir/p.html", "no folder")])
+def test_a_page_that_cannot_be_written_leaves_nothing_behind(tmp_path, name, why) -> None:  # type: ignore[no-untyped-def]
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    with pytest.raises(InputError, match=why) as failed:
+        write(folder / name, "a report about somebody")
+    assert str(failed.value).startswith(f"{folder / name}:")
+    assert ".tmp" not in str(failed.value)
+    assert [path.name for path in tmp_path.rglob("*")] == ["reports"]

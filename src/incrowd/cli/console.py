@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
@@ -22,6 +23,13 @@ FailAbove = Annotated[
 ]
 Memory = Annotated[str, typer.Option("--memory", help="Memory budget, e.g. 512MiB or 4GiB.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of every random step; same seed, same bytes.")]
+
+
+def writable(path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written before the work starts, not after it."""
+    from incrowd.crowd.disk import check_target
+
+    return None if path is None else check_target(path)
 
 
 class Progress(Protocol):

@@ -16,6 +16,7 @@ from incrowd.cli.console import (
     progress_bar,
     show,
     show_json,
+    writable,
 )
 from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 
 def crowd_report(
     crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
-    html: Annotated[Path | None, typer.Option("--html", help="Write the report as one offline page.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", callback=writable, help="Write the report as one offline page."),
+    ] = None,
     radius: Annotated[float, typer.Option("--radius", help="Who counts as writing alike.")] = 0.8,
     wanted: Annotated[
         int, typer.Option("--wanted", help="The crowd everybody should have: 2, 5, 10, 20, 50 or 100.")

@@ -132,11 +132,12 @@ def score(
     from incrowd.measures.microdata.item_list import read_items
     from incrowd.measures.microdata.statistics import load_statistics
     from incrowd.report.label import microdata_label
+    from incrowd.report.page import write
 
     result = score_items(read_items(items), load_statistics(statistics))
     picture = microdata_label(result)
     if label is not None:
-        label.write_text(picture.svg(), encoding="utf-8")
+        write(label, picture.svg())
     assessments = score_assessments(result)
     if as_json:
         show_json(result.to_dict() | {
@@ -240,10 +241,11 @@ def _taste(
 
 
 def _write_page(statistics: Statistics, path: Path) -> None:
+    from incrowd.crowd.disk import PUBLIC
     from incrowd.report.microdata_page import microdata_page
     from incrowd.report.page import write
 
-    write(path, microdata_page(statistics))
+    write(path, microdata_page(statistics), PUBLIC)
 
 
 def _publication(statistics: Statistics, counted: int, out: Path, page: Path | None) -> dict[str, Any]:

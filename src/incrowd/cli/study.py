@@ -9,7 +9,7 @@ import typer
 
 from incrowd.cli.attribute_options import Bands, Ignore, TopicWords, Unknown, table_choices, topic_words
 from incrowd.cli.computing import Cluster, Computing, Kernel, Resume, Verbose
-from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar, show, show_json
+from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar, show, show_json, writable
 
 if TYPE_CHECKING:
     from incrowd.study.figures import Study
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Run a paper's experiments on a crowd.")
 
 CrowdFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The crowd to study.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Where to write the report (one offline HTML file).")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", callback=writable, help="Where to write the report (one offline HTML file)."),
+]
 
 
 def finish(study: Study, out: Path | None, as_json: bool) -> None:

@@ -9,8 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from incrowd.errors import InputError
+
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 """For the owner alone."""
+PUBLIC = 0o666
+"""For everybody, as far as the user's own settings allow."""
 
 
 class Disk:
@@ -20,7 +24,7 @@ class Disk:
         """Set `durable` to False for throw-away crowds, which need not survive a power cut."""
         self.durable = durable
 
-    def open(self, path: Path, mode: int = 0o666) -> IO[bytes]:
+    def open(self, path: Path, mode: int = PUBLIC) -> IO[bytes]:
         """Create or empty a file for writing."""
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb")
 
@@ -59,7 +63,7 @@ class Disk:
         """Make a folder and the folders above it, unless it is there."""
         path.mkdir(mode, parents=True, exist_ok=True)
 
-    def write_whole(self, path: Path, data: bytes, mode: int = 0o666) -> None:
+    def write_whole(self, path: Path, data: bytes, mode: int = PUBLIC) -> None:
         """Replace a file's whole contents in one step."""
         draft = path.with_name(path.name + ".tmp")
         self.remove(draft)  # a leftover would keep its own mode
@@ -68,8 +72,31 @@ class Disk:
         self.rename(draft, path)
 
     @contextmanager
-    def writing(self, path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    def writing(self, path: Path, mode: int = PUBLIC) -> Iterator[IO[bytes]]:
         """Open a file, and have its bytes on the disk when the block ends well."""
         with self.open(path, mode) as file:
             yield file
             self.sync(file)
+
+
+def check_target(path: Path) -> Path:
+    """Refuse a file that cannot be written, before anybody waits for what is to be in it."""
+    if path.is_dir():
+        raise InputError(f"{path}: expected a file to write, got a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise InputError(
+            f"{path}: expected a file in a folder that exists, got no folder {path.parent}; make it first"
+        )
+    return path
+
+
+def hand_over(path: str | Path, text: str, mode: int = PRIVATE) -> None:
+    """Write a file for the user: whole or not at all, and for nobody else to read unless `mode` says so."""
+    target = check_target(Path(path))
+    disk, draft = Disk(durable=False), target.with_name(target.name + ".tmp")
+    try:
+        disk.write_whole(target, text.encode(), mode)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written ({error.strerror}); name another file") from None
+    finally:
+        disk.remove(draft)

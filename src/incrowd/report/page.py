@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from incrowd.crowd.disk import PRIVATE, hand_over
 from incrowd.report.charts import draw, tick_text
 from incrowd.study.figures import Cell, Chart, Section, Study, Table
 
@@ -69,12 +70,9 @@ def embed(data: Any) -> str:
     return text
 
 
-def write(path: str | Path, document: str) -> None:
-    """Write a page; it appears whole or not at all."""
-    target = Path(path)
-    unfinished = target.with_name(target.name + ".tmp")
-    unfinished.write_text(document, encoding="utf-8")
-    unfinished.replace(target)
+def write(path: str | Path, document: str, mode: int = PRIVATE) -> None:
+    """Write a page, for nobody else to read unless it is to be published; whole or not at all."""
+    hand_over(path, document, mode)
 
 
 def study_page(study: Study) -> str:

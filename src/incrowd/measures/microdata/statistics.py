@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.crowd.disk import PUBLIC, hand_over
 from incrowd.errors import SchemaError, UnreadableSource
 from incrowd.measures.microdata.definition import Floats
 from incrowd.measures.microdata.expected_crowd import Activity
@@ -111,11 +112,8 @@ class Statistics:
 
     def write(self, path: str | Path) -> None:
         """Write the JSON document; the file appears whole or not at all."""
-        target = Path(path)
-        unfinished = target.with_name(target.name + ".tmp")
         text = json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(target)
+        hand_over(path, text, PUBLIC)
 
     @classmethod
     def from_dict(cls, plain: Any) -> Statistics:
