@@ -73,6 +73,21 @@ def test_touched_logs_are_noticed(tmp_path: Path, damage: str) -> None:
     assert checked.problem == f"00000001.jsonl, line {1 if damage == 'other key' else 3}"
 
 
+@pytest.mark.parametrize("kept", [0, 4])
+def test_a_lost_end_is_noticed_also_after_the_log_went_on(tmp_path: Path, kept: int) -> None:
+    write(tmp_path, 6)
+    path = tmp_path / "audit" / "00000001.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:kept]))
+    checked = check_audit(tmp_path, KEY)
+    assert (checked.intact, checked.problem) == (False, f"the end: {6 - kept} records are missing")
+    audit = Audit(tmp_path, KEY)
+    assert audit.missing == 6 - kept
+    audit.append({"number": 7}).result(10)
+    audit.close()
+    assert check_audit(tmp_path, KEY).intact == (kept == 0)  # files that were moved away are no damage
+    assert [record["seq"] for record in read_audit(tmp_path)][-1] == 7
+
+
 def test_a_torn_line_is_cut_off_and_the_log_goes_on(tmp_path: Path) -> None:
     write(tmp_path, 3)
     path = tmp_path / "audit" / "00000001.jsonl"

@@ -81,11 +81,20 @@ def test_why_and_the_report_need_no_running_gateway(desk: Desk) -> None:
     assert {one["value"]: one["released"] for one in found["values"]}[VICTIM] is False
     said = desk.run("try", question, database=True).out
     assert "too few people of the class list the value" in said
+    nowhere = desk.run("report", policy=False)
+    assert (nowhere.code, (desk.folder / "state").exists()) == (2, False)
+    assert "there is none at" in nowhere.err
+    desk.run("key", "add", "notebook", "--organisation", "lab")
     report = desk.run("report", database=True)
     assert report.code == 0, report.err
     assert "the audit log is whole" in report.out
     assert "what could leave" in report.out
     assert VICTIM not in report.out
+    (desk.folder / "state" / "audit").mkdir(mode=0o700)
+    (desk.folder / "state" / "audit" / "head").write_text("3\n")
+    lost = desk.run("report", policy=False)
+    assert lost.code == 1
+    assert "3 records are missing" in lost.out
 
 
 @pytest.mark.parametrize(

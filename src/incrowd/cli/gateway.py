@@ -96,8 +96,9 @@ def add_key(
 def list_keys(state: StateFolder = STATE, as_json: AsJson = False) -> None:
     """List clients, organisations and when their keys were made."""
     from incrowd.gateway.keys import KeyStore
+    from incrowd.gateway.operate import existing
 
-    rows = [(key.name, key.organisation, key.id, key.created) for key in KeyStore(state).all()]
+    rows = [(key.name, key.organisation, key.id, key.created) for key in KeyStore(existing(state)).all()]
     if as_json:
         names = ("name", "organisation", "id", "created")
         show_json([dict(zip(names, row, strict=True)) for row in rows])
@@ -172,12 +173,15 @@ def report(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say who asked what and got how much; with --database and --policy also what each attribute supports."""
-    from incrowd.gateway.operate import measure_support
+    """Say who asked what and got how much; with --database and --policy also what each attribute supports.
+
+    Exits with 1 if the audit log was touched or has lost records.
+    """
+    from incrowd.gateway.operate import existing, measure_support
     from incrowd.gateway.report import activity_report
     from incrowd.gateway.secret import open_secret
 
-    activity = activity_report(state, open_secret(state))
+    activity = activity_report(existing(state), open_secret(state))
     support = measure_support(database, _policy(policy), state) if database and policy else None
     if html is not None:
         from incrowd.report.gateway import gateway_page
@@ -188,6 +192,8 @@ def report(
         show_json({**activity.to_dict(), "support": support.to_dict() if support else None})
     else:
         show(_reported(activity, support))
+    if not activity.audit.intact:
+        raise typer.Exit(1)
 
 
 def _given(value: str | None, option: str) -> str:

@@ -2,7 +2,8 @@
 
 One JSON object a line, in numbered files. It names clients and attributes, never a value, a literal or a
 person; a query is known by a keyed hash. Each line carries a keyed sum over itself and the line before, so
-that a change, a gap or a lost line in the middle shows. Requests that arrive together share one fsync.
+that a change, a gap or a lost line in the middle shows; how far the log goes is noted beside it, so that a lost
+end shows, too. Requests that arrive together share one fsync.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from incrowd.gateway.occupy import occupy
 FOLDER_NAME = "audit"
 FILE_BYTES = 64 * 2**20
 """A file beyond this size is followed by a new one; old ones may be moved away."""
+HEAD_NAME, HEAD_DIGITS = "head", 20
+"""Number of the last record, beside the log."""
 START = "0" * 32
 
 
@@ -41,8 +44,13 @@ class Audit:
         self._disk = Disk()
         self._disk.make_folder(self.folder, PRIVATE_FOLDER)
         self._held = occupy(self.folder)  # two that append would break the chain of sums
-        self._number, self._sequence, self._sum = _recover(self.folder)
+        self._number, last, self._sum = _recover(self.folder)
+        # Records that are missing at the end leave a gap in the numbers, which every later check finds.
+        self._sequence = max(last, _head(self.folder))
+        self.missing = self._sequence - last
+        """How many records at the end of the log are gone."""
         self._file = self._open()
+        self._head = os.open(self.folder / HEAD_NAME, os.O_WRONLY | os.O_CREAT, PRIVATE)
         self._waiting: list[tuple[dict[str, Any], Future[None]]] = []
         self._turn = Condition()
         self._closing = False
@@ -73,6 +81,7 @@ class Audit:
             self._turn.notify()
         self._writer.join()
         os.close(self._file)
+        os.close(self._head)
         os.close(self._held)
 
     def _write_batches(self) -> None:
@@ -111,6 +120,8 @@ class Audit:
         while written < len(data):
             written += os.write(self._file, data[written:])
         os.fdatasync(self._file)
+        # After the log and without waiting for the disk: it never says more than the log holds.
+        os.pwrite(self._head, f"{self._sequence:0{HEAD_DIGITS}d}\n".encode(), 0)
         if os.fstat(self._file).st_size >= self._file_bytes:
             os.close(self._file)
             self._number += 1
@@ -130,7 +141,7 @@ class AuditCheck:
     records: int
     intact: bool
     problem: str
-    """File and line of the first record that does not fit; empty if all do."""
+    """File and line of the first record that does not fit, or how many are gone at the end; empty if all is well."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready types."""
@@ -141,6 +152,7 @@ def check_audit(state: Path, key: bytes) -> AuditCheck:
     """Recompute the sums of every line; files moved away at the front are no problem, gaps are."""
     before: str | None = None
     sequence, records = 0, 0
+    head = _head(state / FOLDER_NAME)  # first: a running gateway goes on writing
     for place, line in _lines(state / FOLDER_NAME):
         record = _parse(line)
         text, _, rest = line.decode(errors="replace").rpartition(',"sum":"')
@@ -151,7 +163,9 @@ def check_audit(state: Path, key: bytes) -> AuditCheck:
         if record is None or not fits:
             return AuditCheck(records=records, intact=False, problem=place)
         before, sequence, records = record["sum"], record["seq"], records + 1
-    return AuditCheck(records=records, intact=True, problem="")
+    missing = head - sequence
+    problem = f"the end: {missing} records are missing" if missing > 0 else ""
+    return AuditCheck(records=records, intact=not problem, problem=problem)
 
 
 def read_audit(state: Path) -> Iterator[dict[str, Any]]:
@@ -171,6 +185,14 @@ def _refusal(folder: Path) -> AuditError:
 
 def _sum(key: bytes, before: str, text: str) -> str:
     return blake2b(before.encode() + text.encode(), key=key, digest_size=16).hexdigest()
+
+
+def _head(folder: Path) -> int:
+    """Return the number of the last record that was noted; 0 if nothing was."""
+    try:
+        return int((folder / HEAD_NAME).read_text("ascii"))
+    except (FileNotFoundError, ValueError):
+        return 0
 
 
 def _file_name(number: int) -> str:

@@ -42,6 +42,7 @@ RARE = "rare"
 TIED = "tied"
 JOINT = "joint"
 TAKEN = "taken"
+BEFORE = "told-before"
 TOO_MANY = "too-many"
 RULES = {
     TOO_SMALL: "the query selects too few people",
@@ -52,6 +53,7 @@ RULES = {
     TIED: "with it somebody could be tied to the answer with too high a probability",
     JOINT: "too few people list it alone for it to stay safe together with other answers, earlier or later",
     TAKEN: "people of the class are in an earlier answer, and the policy answers about each of them once",
+    BEFORE: "the question was answered before, without it",
     TOO_MANY: "the answer has as many values as allowed",
 }
 
@@ -298,7 +300,7 @@ def explanation(
     listed = [
         code for code in np.argsort(-proposal.supports, kind="stable").tolist() if proposal.supports[code]
     ]
-    why = rule or ("" if repeated else JOINT)
+    why = rule or (BEFORE if repeated else JOINT)
     values = [
         ValueDecision(
             value=index.values[code],

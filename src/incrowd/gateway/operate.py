@@ -52,12 +52,17 @@ def open_service(url: str, policy: Policy, state: Path) -> Service:
 
 def run(url: str, policy: Policy, state: Path, address: Address) -> None:
     """Serve until told to stop."""
-    from incrowd.gateway.log import log_to_stderr
+    from incrowd.gateway.log import log_to_stderr, logger
     from incrowd.gateway.serve import serve
 
     os.umask(0o077)  # files that libraries make beside ours are for their owner alone, too
     log_to_stderr()
+    logger.info(
+        "starting: compiling, and copying the data if no snapshot is there; the first time takes a minute"
+    )
     service = open_service(url, policy, state)
+    if service.audit.missing:
+        logger.error("the audit log has lost its last %d records", service.audit.missing)
     _warn(service)
     marker = state / RUNNING_NAME
 
@@ -140,12 +145,29 @@ def measure_support(url: str, policy: Policy, state: Path) -> Support:
 
 @contextmanager
 def _opened(url: str, policy: Policy, state: Path) -> Iterator[Gateway]:
+    """Open a state folder; where there is none yet, as if nobody had asked anything, and without leaving one."""
+    import tempfile
+
     warm_up()  # compiling must not use up the time for a decision
-    gateway = Gateway(connect(url), policy, state)
-    try:
-        yield gateway
-    finally:
-        gateway.close()
+    with tempfile.TemporaryDirectory() as folder:
+        passing = not state.exists()
+        gateway = Gateway(connect(url), policy, Path(folder) if passing else state)
+        try:
+            yield gateway
+        finally:
+            if passing:
+                gateway.database.erase()
+            gateway.close()
+
+
+def existing(state: Path) -> Path:
+    """Return a state folder if a gateway or its keys have been there, or say that it is the wrong place."""
+    if not state.is_dir():
+        raise InputError(
+            f"--state: expected the folder of a gateway, there is none at '{state}'. It is made by "
+            "'incrowd gateway key add' or by the first start"
+        )
+    return state
 
 
 def ask_running(state: Path, path: str, body: dict[str, Any]) -> dict[str, Any] | None:

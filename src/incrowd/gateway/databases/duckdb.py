@@ -182,7 +182,7 @@ class DuckDB:
         except duckdb.Error:
             raise UnreadableSource(
                 f"database: {self._source}: expected a DuckDB file that can be read, could not open it. "
-                "Another process that writes to it has to close it first"
+                "Either it is none, or another process is writing to it and has to close it first"
             ) from None
         return source
 
