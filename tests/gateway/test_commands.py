@@ -94,7 +94,7 @@ def test_why_and_the_report_need_no_running_gateway(desk: Desk) -> None:
     (desk.folder / "state" / "audit" / "head").write_text("3\n")
     lost = desk.run("report", policy=False)
     assert lost.code == 1
-    assert "3 records are missing" in lost.out
+    assert "DAMAGED at the end: 3 records" in lost.out
 
 
 @pytest.mark.parametrize(
