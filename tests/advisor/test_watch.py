@@ -50,6 +50,14 @@ POLICY = WatchPolicy(lines=LINES)
 Post = tuple[str, str, int | None, str]
 
 
+STRANGERS: list[Post] = [(f"other{k}", "tea", NOW, f"whale{k}") for k in range(3)]
+"""Nobody hides among them, but without them there would be no crowd."""
+
+
+def alike(*users: str) -> list[Post]:
+    return [(user, "tea", NOW, "kettle sugar") for user in users]
+
+
 def base() -> list[Post]:
     found: list[Post] = []
     for number, user in enumerate(("me", "ann", "bob", "cat", "dan")):
@@ -140,7 +148,7 @@ def test_following_the_crowd_equals_measuring_it_again(tmp_path: Path) -> None:
 def test_one_alert_a_crossing_and_one_on_the_way_back(tmp_path: Path) -> None:
     file = tmp_path / "new.jsonl"
     file.write_text("")
-    crowd = Crowd.from_frame(table([(user, "tea", NOW, "kettle sugar") for user in ("me", "ann", "bob")]))
+    crowd = Crowd.from_frame(table([*alike("me", "ann", "bob"), *STRANGERS]))
     line = Line(measure="anonymity", community="tea", at=3)
     seen: list[Alert] = []
     with new_watch(
@@ -161,14 +169,14 @@ def test_one_alert_a_crossing_and_one_on_the_way_back(tmp_path: Path) -> None:
         (True, 2.0, 4),
     ]
     assert len({alert.id for alert in seen}) == 3
-    assert "2 of 3 people" in seen[0].sentence
+    assert "2 of 6 people" in seen[0].sentence
     assert all("ann" not in alert.sentence for alert in seen)
 
 
 def test_a_restart_says_nothing_twice_and_goes_on_counting(tmp_path: Path) -> None:
     file = tmp_path / "new.jsonl"
     file.write_text(as_lines([("ann", "tea", NOW, "zebra " * 20)]))
-    crowd = Crowd.from_frame(table([(user, "tea", NOW, "kettle sugar") for user in ("me", "ann", "bob")]))
+    crowd = Crowd.from_frame(table([*alike("me", "ann", "bob"), *STRANGERS]))
     policy = WatchPolicy(lines=(Line(measure="anonymity", community="tea", at=3),))
     seen: list[Alert] = []
     for more in ((), (("cat", "tea", NOW, "kettle sugar"),), ()):
@@ -211,7 +219,7 @@ def test_an_unfinished_line_waits_for_its_end(tmp_path: Path) -> None:
 def test_somebody_new_is_watched_from_their_first_post_on(tmp_path: Path) -> None:
     file = tmp_path / "new.jsonl"
     file.write_text("")
-    crowd = Crowd.from_frame(table([("ann", "tea", NOW, "kettle")]))
+    crowd = Crowd.from_frame(table([("ann", "tea", NOW, "kettle"), *STRANGERS]))
     with new_watch(tmp_path, crowd, policy=WatchPolicy(lines=LINES[:1]), follow=file) as watch:
         assert watch.step() == []
         assert watch.readings()[LINES[0]].value != watch.readings()[LINES[0]].value
@@ -268,9 +276,9 @@ def test_a_policy_comes_from_a_file(tmp_path: Path) -> None:
     )
     policy = load_policy(tmp_path / "watch.toml")
     assert [line.key for line in policy.lines] == [
-        "anonymity|tea|None|None|10",
-        "linkability|tea|money|None|5",
-        "exposure|None|None|debts|20",
+        "anonymity|tea|10",
+        "linkability|tea|money|5",
+        "exposure|debts|20",
     ]
     assert policy.jsonl == tmp_path / "alerts.jsonl"
     assert not policy.terminal
@@ -314,6 +322,51 @@ def test_a_rank_that_everybody_shares_without_a_score_crosses_nothing() -> None:
     assert not line.is_crossed(Reading(value=1, of=9, score=0.0))
     assert line.is_crossed(Reading(value=5, of=9, score=0.1))
     assert not line.is_crossed(Reading(value=float("nan"), of=9))
+
+
+def test_a_topic_one_never_wrote_about_has_no_place_to_tell(tmp_path: Path) -> None:
+    crowd = Crowd.from_frame(table([*alike("me", "ann", "bob"), *STRANGERS]))
+    line = Line(measure="exposure", community="tea", topic=TOPIC.name, at=1)
+    with new_watch(tmp_path, crowd, policy=WatchPolicy(lines=(line,))) as watch:
+        (reading,) = watch.readings().values()
+    assert reading.value == 1
+    assert line.sentence(reading) == f"Nothing you wrote in tea points to {TOPIC.name} in particular."
+
+
+def test_a_place_that_rests_on_a_few_words_says_so(tmp_path: Path) -> None:
+    mine = ("me", "tea", NOW, f"{TOPIC.words[0]} {TOPIC.words[1]}")
+    line = Line(measure="exposure", community="tea", topic=TOPIC.name, at=1)
+    for weeks, faint in ((1, True), (3, False)):
+        often = [(*mine[:2], NOW - week * 700_000, mine[3]) for week in range(weeks)]
+        crowd = Crowd.from_frame(table([*often, *alike("ann", "bob"), *STRANGERS]))
+        with new_watch(tmp_path / str(weeks), crowd, policy=WatchPolicy(lines=(line,))) as watch:
+            (reading,) = watch.readings().values()
+        assert line.is_crossed(reading)
+        assert ("too few to tell an interest from chance" in line.sentence(reading)) == faint
+
+
+def test_a_handful_of_people_is_no_crowd_to_watch(tmp_path: Path) -> None:
+    policy = WatchPolicy(lines=(LINES[0], LINES[3]))
+    for others, alone in (("ann", "bob", "cat"), True), (("ann", "bob", "cat", "dan"), False):
+        crowd = Crowd.from_frame(table([("me", "tea", NOW, TOPIC.words[0]), *alike(*others)]))
+        with new_watch(tmp_path / str(alone), crowd, policy=policy) as watch:
+            assert bool(watch.step()) != alone
+            said = [line.sentence(reading) for line, reading in watch.readings().items()]
+        assert all("fewer than 5 people are no crowd" in one for one in said) == alone
+
+
+def test_what_cannot_be_told_is_not_called_right(tmp_path: Path) -> None:
+    crowd = Crowd.from_frame(table(base()))
+    line = Line(measure="linkability", community="tea", target="money", at=9)
+    options = AdvisorOptions(min_posts=2)
+    with new_watch(tmp_path, crowd, policy=WatchPolicy(lines=(line,)), options=options) as watch:
+        assert [alert.crossed for alert in watch.step()] == [True]
+    options = AdvisorOptions(min_posts=3)
+    with new_watch(tmp_path, crowd, policy=WatchPolicy(lines=(line,)), options=options) as watch:
+        (alert,) = watch.step()
+    assert alert.sentence.startswith(
+        "Cannot tell for your line on linkability in tea to money: you have too few"
+    )
 
 
 # Where alerts go
@@ -501,7 +554,7 @@ def test_looking_again_says_where_one_stands(
     assert len(first) > 1
     assert again == first[-1:]
     (state,) = again
-    assert {line["line"] for line in state["state"]} >= {f"anonymity|tea|None|None|{n}" for n in range(2, 7)}
+    assert {line["line"] for line in state["state"]} >= {f"anonymity|tea|{n}" for n in range(2, 7)}
     assert all(line["value"] == state["state"][0]["value"] for line in state["state"])
     assert [line["crossed"] for line in state["state"]] == [
         line["value"] < line["at"] for line in state["state"]

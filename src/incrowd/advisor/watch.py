@@ -172,15 +172,16 @@ class Watch:
 
     def _alert(self, line: Line, reading: Reading, crossing: int, position: int | str) -> Alert:
         crossed = line.is_crossed(reading)
+        back = "Back on the right side: " if reading.defined and not crossed else ""
         return Alert(
             id=alert_id(self.log.owner, line.key, crossing),
             line=line.key,
             crossing=crossing,
             crossed=crossed,
-            value=None if math.isnan(reading.value) else float(reading.value),
+            value=float(reading.value) if reading.defined else None,
             of=reading.of,
             position=position,
-            sentence=("" if crossed else "Back on the right side: ") + line.sentence(reading),
+            sentence=back + line.sentence(reading),
             time=int(time.time()),
         )
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from incrowd.advisor.community_topics import PostScorer, Weeks, rank
 from incrowd.advisor.community_words import NOBODY, Profile, distance
 from incrowd.advisor.prepare import Shelf
-from incrowd.advisor.spec import AdvisorOptions
+from incrowd.advisor.spec import SMALLEST_CROWD, AdvisorOptions
 from incrowd.advisor.watch_policy import Line, Reading
 from incrowd.distances.question import rounded
+from incrowd.measures.exposure.explain import BEYOND_SINGLE_WORDS, SINGLE_WORDS
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.text.reference import tokenise
@@ -105,7 +106,7 @@ class Around:
     def reading(self) -> Reading:
         """Return how many people there are to hide among, the person included."""
         if math.isnan(self._at):
-            return Reading(value=math.nan, of=0)
+            return Reading(value=math.nan, of=0, reason="you have too few posts with words there")
         moved = self._moved.values()
         near = int((self._inside & self._eligible).sum()) + sum(near for near, _ in moved)
         people = int(self._eligible.sum()) + sum(eligible for _, eligible in moved)
@@ -154,11 +155,13 @@ class LiveTopics:
         """Return a person's rank for a topic."""
         at, row = self._scorer.space.topics.place(topic), self._row(user)
         if row is None or math.isnan(self._risks[row, at]):
-            return Reading(value=math.nan, of=len(self._risks))
+            return Reading(value=math.nan, of=len(self._risks), reason="you have no dated posts there")
         column = self._risks[:, at]
         mine = float(column[row])
         # Nobody is above themselves, so their own place may stay in.
-        return Reading(value=rank(mine, column), of=len(column), score=mine)
+        faint = self._scorer.space.name == "BOW" and mine < BEYOND_SINGLE_WORDS
+        looks = SINGLE_WORDS if faint else ""
+        return Reading(value=rank(mine, column), of=len(column), score=mine, looks=looks)
 
 
 class LivePerson:
@@ -190,7 +193,14 @@ class LivePerson:
         return touched
 
     def reading(self, line: Line) -> Reading:
-        """Return where the person stands."""
+        """Return where the person stands; a handful of people is no crowd."""
+        reading = self._measured(line)
+        if reading.defined and reading.of < SMALLEST_CROWD:
+            reason = f"fewer than {SMALLEST_CROWD} people are no crowd"
+            return Reading(value=math.nan, of=reading.of, reason=reason)
+        return reading
+
+    def _measured(self, line: Line) -> Reading:
         if line.topic is not None:
             return self._topics[line.community].reading(self._user, line.topic)
         return self._around[line].reading()

@@ -31,6 +31,20 @@ class Reading:
     of: int
     score: float = math.inf
     """For a rank, the score behind it: without any score nobody is exposed, whatever their rank."""
+    looks: str = ""
+    """For a rank, what it looks like, where that is less than it seems."""
+    reason: str = ""
+    """Why it cannot be told."""
+
+    @property
+    def defined(self) -> bool:
+        """False if it cannot be told."""
+        return not math.isnan(self.value)
+
+    @property
+    def silent(self) -> bool:
+        """True for a rank that is only shared with everybody who never wrote about the topic."""
+        return self.score <= 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,21 +70,23 @@ class Line:
     @property
     def key(self) -> str:
         """What makes it the same line after a restart."""
-        return "|".join(
-            str(part) for part in (self.measure, self.community, self.target, self.topic, self.at)
-        )
+        parts = (self.measure, self.community, self.target, self.topic, self.at)
+        return "|".join(str(part) for part in parts if part is not None)
 
     def is_crossed(self, reading: Reading) -> bool:
         """Say whether the number is on the wrong side."""
-        if math.isnan(reading.value) or reading.score <= 0:
+        if not reading.defined or reading.silent:
             return False
         return reading.value <= self.at if self.measure == "exposure" else reading.value < self.at
 
     def sentence(self, reading: Reading) -> str:
         """Say where the person stands, in plain words."""
         where = self.community or "this crowd"
-        if math.isnan(reading.value):
-            return f"Cannot tell any more for your line on {self.measure} in {where}: there is too little to measure."
+        if not reading.defined:
+            linked = f" to {self.target}" if self.target else ""
+            return f"Cannot tell for your line on {self.measure} in {where}{linked}: {reading.reason}."
+        if reading.silent:
+            return f"Nothing you wrote in {where} points to {self.topic} in particular."
         value = int(reading.value)
         if self.measure == "anonymity":
             told = f"In {where}, {value:,} of {reading.of:,} people write as you do, you included"
@@ -81,6 +97,7 @@ class Line:
             )
         else:
             told = f"For {self.topic} in {where} you are number {value:,} of {reading.of:,} (1 is the most exposed)"
+            told += f", which looks like {reading.looks}" if reading.looks else ""
         return f"{told}; your line is {self.at:,}."
 
 

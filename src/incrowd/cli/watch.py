@@ -131,11 +131,7 @@ def _show(watching: Watch) -> None:
 
     readings = watching.readings()
     table = Table("line", "now", "your line", box=None, header_style="dim")
-    shown = [
-        (line, reading)
-        for line, reading in readings.items()
-        if reading.value == reading.value and reading.score > 0
-    ]
+    shown = [pair for pair in readings.items() if pair[1].defined and not pair[1].silent]
     for line, reading in shown[:MOST_LINES]:
         what = " ".join(
             part

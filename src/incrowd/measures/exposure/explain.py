@@ -25,7 +25,7 @@ BEYOND_SINGLE_WORDS = 0.25
 the people of a made-up crowd reach that for some topic without any stake in it; few get beyond."""
 NOTHING = "nothing: no post points to it"
 LITTLE, PROFESSIONAL = "little out of the ordinary", "a professional or general interest in the whole domain"
-SINGLE_WORDS = "single words here and there"
+SINGLE_WORDS = "a few words, too few to tell an interest from chance"
 PASSING, LASTING = "a passing interest", "a lasting personal interest"
 UNDATED_INTEREST = "a personal interest; without times nobody can tell whether it lasts"
 
