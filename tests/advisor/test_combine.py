@@ -14,7 +14,7 @@ from incrowd.advisor.combine import judge, level_of, risk, shortfall, theme, ver
 from incrowd.advisor.reasons import shortened, strongest
 from incrowd.advisor.spec import AdvisorOptions, Targets
 from incrowd.errors import InputError
-from incrowd.measures.exposure.explain import LASTING, LITTLE, PASSING
+from incrowd.measures.exposure.explain import LASTING, LITTLE, PASSING, PROFESSIONAL, SINGLE_WORDS
 from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing
 
 UNITS = {"anonymity": "people", "linkability": "people", "microdata": "people", "belief": "probability"}
@@ -141,8 +141,28 @@ def test_all_four_well_hidden_is_the_only_way_to_be_well_hidden() -> None:
 
 
 def test_a_missing_part_does_not_hide_a_risk() -> None:
-    line = theme(ThemeName.SINGLED_OUT, [judge(assessed("anonymity", 1))], complete=False)
+    line = theme(ThemeName.SINGLED_OUT, [judge(assessed("anonymity", 1))], missing=["no items"])
     assert line.level is Level.AT_RISK
+
+
+@pytest.mark.parametrize(
+    ("looks", "rank", "told"),
+    [(SINGLE_WORDS, 1, True), (PROFESSIONAL, 1, True), (LITTLE, 40, False), (LASTING, 1, False)],
+)
+def test_a_place_among_the_first_is_not_well_hidden_without_a_reason(
+    looks: str, rank: int, told: bool
+) -> None:
+    judged = judge(assessed("exposure", rank, parameters={"looks_like": looks}))
+    for missing in ((), ("no posts elsewhere",)):
+        line = theme(ThemeName.EXPOSED, [judged], missing=missing)
+        assert ("That is why it does not count as exposed" in line.sentence) == told
+
+
+def test_a_question_without_a_finding_says_what_is_missing() -> None:
+    silence = NotAssessed(measure="linkability", why="three posts", remedy="", theme=ThemeName.LINKABLE)
+    linkable, singled_out, *_ = label([], [silence])
+    assert linkable.sentence == "Cannot tell: three posts."
+    assert "three posts" not in singled_out.sentence
 
 
 def test_targets_are_met_exactly_at_their_line() -> None:

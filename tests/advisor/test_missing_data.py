@@ -79,7 +79,11 @@ def test_too_few_posts_are_named(tmp_path: Path) -> None:
     mine = [("me", "books", f"novel verse {k}") for k in range(12)] + [("me", "films", "novel")]
     report = assess(crowd_of([*people, *mine], tmp_path / "c"), "me", options=MEASURE_ONLY)
     assert levels(report)[ThemeName.LINKABLE] is Level.CANNOT_TELL
-    assert any("fewer than 10 posts" in one.why for one in report.not_assessed)
+    linkable = report.themes[0]
+    assert linkable.sentence.startswith("Cannot tell: you have fewer than 10 posts with words in films")
+    (silence,) = (one for one in report.not_assessed if one.theme is ThemeName.LINKABLE)
+    assert "--min-posts 5" in silence.remedy
+    assert "post more" not in silence.remedy
 
 
 def test_leaving_adversaries_out_leaves_questions_open(tiny_crowd: Crowd) -> None:

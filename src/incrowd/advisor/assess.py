@@ -116,8 +116,9 @@ def _people(crowd: Crowd) -> int:
 
 def label(judged: Sequence[Judged], missing: Sequence[NotAssessed]) -> tuple[Theme, ...]:
     """Return the four lines of the label; a line with something missing is never "well hidden"."""
-    incomplete = {one.theme for one in missing}
-    return tuple(theme(name, judged, complete=name not in incomplete) for name in ThemeName)
+    return tuple(
+        theme(name, judged, missing=[one.why for one in missing if one.theme is name]) for name in ThemeName
+    )
 
 
 def _posts(

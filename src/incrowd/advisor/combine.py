@@ -31,7 +31,7 @@ import numpy as np
 
 from incrowd.advisor.answer import Judged, Level, Theme, ThemeName, Verdict
 from incrowd.advisor.spec import AT_RISK_ABOVE, SMALLEST_CROWD, WATCH_ABOVE, Targets
-from incrowd.measures.exposure.explain import LASTING, NOTHING, PASSING, UNDATED_INTEREST
+from incrowd.measures.exposure.explain import LASTING, LITTLE, NOTHING, PASSING, UNDATED_INTEREST
 from incrowd.result import Assessment, Direction
 
 GAIN_SCALE = ((0.0, 0.2, 0.5, 1.0), (0.0, WATCH_ABOVE, AT_RISK_ABOVE, 1.0))
@@ -139,13 +139,13 @@ def shortfall(assessment: Assessment, targets: Targets) -> float:
     return assessment.value - 1 / targets.people - LINE
 
 
-def theme(name: ThemeName, judged: Iterable[Judged], *, complete: bool = True) -> Theme:
-    """Return one line of the label: its worst finding decides. `complete`: nothing of it is missing."""
+def theme(name: ThemeName, judged: Iterable[Judged], *, missing: Sequence[str] = ()) -> Theme:
+    """Return one line of the label: its worst finding decides. `missing`: why parts of it could not be told."""
     own = sorted((one for one in judged if one.theme == name), key=_worst_first)
     level = worst([one.level for one in own] or [Level.CANNOT_TELL])
-    if level is Level.WELL_HIDDEN and not complete:
+    if level is Level.WELL_HIDDEN and missing:
         level = Level.CANNOT_TELL
-    return Theme(name=name, level=level, sentence=_theme_sentence(own, level, complete), judged=tuple(own))
+    return Theme(name=name, level=level, sentence=_theme_sentence(own, level, missing), judged=tuple(own))
 
 
 def worst(levels: Iterable[Level]) -> Level:
@@ -170,14 +170,21 @@ def _known(number: float) -> float:
     return 0.0 if math.isnan(number) else number
 
 
-def _theme_sentence(judged: Sequence[Judged], level: Level, complete: bool) -> str:
+def _theme_sentence(judged: Sequence[Judged], level: Level, missing: Sequence[str]) -> str:
     if not judged:
-        return "Cannot tell: this crowd holds nothing to measure it by."
-    if level is Level.CANNOT_TELL and complete:
-        return judged[0].assessment.sentence()
-    if level is Level.CANNOT_TELL:
-        return f"What could be assessed looks well hidden, but not all could be. {judged[0].assessment.sentence()}"
-    return judged[0].assessment.sentence()
+        return f"Cannot tell: {missing[0] if missing else 'this crowd holds nothing to measure it by'}."
+    said = judged[0].assessment.sentence() + _why_not_exposed(judged[0])
+    if level is Level.CANNOT_TELL and missing:
+        return f"What could be assessed looks well hidden, but not all could be. {said}"
+    return said
+
+
+def _why_not_exposed(one: Judged) -> str:
+    """Say why a place among the first is well hidden; to be told both without a reason would be no answer."""
+    looks = one.assessment.assumptions.parameters.get("looks_like", NOTHING)
+    if one.theme is not ThemeName.EXPOSED or one.level is not Level.WELL_HIDDEN or looks in (NOTHING, LITTLE):
+        return ""
+    return " That is why it does not count as exposed so far."
 
 
 def _verdict_sentence(level: Level, themes: Sequence[Theme]) -> str:

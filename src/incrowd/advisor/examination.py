@@ -80,6 +80,7 @@ def prepare(
     own = known(crowd, user, options.text)
     gathering = _Gathering(crowd, own, options, tell)
     gathering.words()
+    gathering.missing += silences.more_communities(len(own.communities), options.most_communities)
     gathering.items()
     gathering.attributes()
     gathering.missing += silences.beyond(options)
@@ -118,8 +119,6 @@ class _Gathering:
     def _large_enough(self, words: Written) -> Written:
         """Leave out communities that are no crowd, and say so."""
         there = self.own.communities
-        if len(there) > self.options.most_communities:
-            self.missing.append(silences.more_communities(len(there), self.options.most_communities))
         for name in list(there)[: self.options.most_communities]:
             if name not in words.communities:
                 self.missing += silences.no_words(name)
@@ -152,7 +151,7 @@ class _Gathering:
             return
         links = LinkExaminer.prepare(self.crowd, self.own, words, self.options)
         if not links.pairs:
-            self.missing += [*links.too_few, silences.one_profile()]
+            self.missing += links.too_few if len(words.communities) > 1 else [silences.one_profile()]
             return
         if self.options.asked("unigram"):
             self.quick.append(links)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from incrowd.advisor.answer import Judged, NotAssessed, ThemeName
+from incrowd.advisor.answer import Judged
 from incrowd.advisor.examiner import Findings, Goal, Proposal
+from incrowd.advisor.silences import too_few_posts
 from incrowd.advisor.stored import remembered
 from incrowd.measures.linkability.assess import certainty_assessment, view_evidence
 from incrowd.measures.linkability.spec import LinkabilityOptions
@@ -80,7 +81,8 @@ class DeterminedExaminer:
         """Return how sure the adversary is, from the cache where the same was asked before."""
         few = [name for name in self._both if own.rows_in(name).sum() < self.options.min_posts]
         if few:
-            return Findings((), tuple(_too_few(name, self.options.min_posts) for name in few))
+            least = self.options.min_posts
+            return Findings((), tuple(too_few_posts("linkability (determined)", name, least) for name in few))
         question = {"what": "determined", "person": _digest(own, self._both), **self.options.parameters()}
         found = remembered(self.crowd, question, lambda: self._measure(own))
         return Findings((self._assessment(found, explain),))
@@ -158,12 +160,3 @@ def _digest(own: Own, communities: tuple[str, str]) -> str:
     said = own.posts.filter(pl.col("community").is_in(list(communities))).select("community", "time", "text")
     rows = repr([own.user, *said.rows()])
     return blake2b(rows.encode(), digest_size=12).hexdigest()
-
-
-def _too_few(community: str, least: int) -> NotAssessed:
-    return NotAssessed(
-        measure="linkability (determined)",
-        why=f"you have fewer than {least} posts in {community}: too little to tell",
-        remedy="post more there, or lower --min-posts to see a first guess",
-        theme=ThemeName.LINKABLE,
-    )

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.advisor.answer import Judged, NotAssessed, ThemeName
+from incrowd.advisor.answer import Judged, NotAssessed
 from incrowd.advisor.examiner import Findings, Goal, Proposal
 from incrowd.advisor.others import SomeOthers, distances_to, widened
 from incrowd.advisor.search import alternating, fewer_posts, fewer_words, post_order
+from incrowd.advisor.silences import too_few_posts
 from incrowd.advisor.stored import remembered
 from incrowd.distances import within_both
 from incrowd.measures.linkability.assess import pair_assessment
@@ -69,7 +70,11 @@ class LinkExaminer:
         pairs = tuple(
             _pair(crowd, own, written, source, target, options) for source, target in permutations(enough, 2)
         )
-        few = tuple(_too_few(name, options.min_posts) for name in written.communities if name not in enough)
+        few = tuple(
+            too_few_posts("linkability", name, options.min_posts)
+            for name in written.communities
+            if name not in enough
+        )
         return cls(written, pairs, options.min_posts, crowd.data_hash, few)
 
     def riskiest(self, own: Own) -> LinkabilityOptions:
@@ -82,7 +87,7 @@ class LinkExaminer:
         found = []
         for pair in self.pairs:
             few = [c for c in (pair.options.source, pair.options.target) if not self._enough(own, c)]
-            missing += [_too_few(name, self.min_posts) for name in few]
+            missing += [too_few_posts("linkability", name, self.min_posts) for name in few]
             if not few:
                 found.append(self._ask(own, pair, explain))
         if own.other_name is not None:
@@ -233,12 +238,3 @@ def _common(sources: NDArray[np.generic], targets: NDArray[np.generic]) -> NDArr
 def _candidates(community: Community, least: int) -> SomeOthers:
     """Return everybody else with enough posts."""
     return community.others.some(np.flatnonzero(community.posts[community.strangers] >= least))
-
-
-def _too_few(community: str, least: int) -> NotAssessed:
-    return NotAssessed(
-        measure="linkability",
-        why=f"you have fewer than {least} posts with words in {community}: too little to tell",
-        remedy="post more there, or lower --min-posts to see a first guess",
-        theme=ThemeName.LINKABLE,
-    )

@@ -58,10 +58,19 @@ def one_profile() -> NotAssessed:
     )
 
 
-def more_communities(there: int, assessed: int) -> NotAssessed:
-    """Say that the smaller communities were left out."""
+def too_few_posts(measure: str, community: str, least: int) -> NotAssessed:
+    """Say that a profile is too small to be linked; nobody is told to write more for the sake of a number."""
+    why = f"you have fewer than {least} posts with words in {community}, too few to go by"
+    closer = f"; --min-posts {least // 2} looks closer, with less to go by" if least > 1 else ""
+    return _silent(measure, why, f"nothing to do{closer}")
+
+
+def more_communities(there: int, assessed: int) -> list[NotAssessed]:
+    """Say that the smaller communities were left out, if there are any."""
+    if there <= assessed:
+        return []
     why = f"you write in {there} communities; only the {assessed} largest were looked at"
-    return _silent("linkability", why, "raise --communities")
+    return [_silent("linkability", why, "raise --communities")]
 
 
 def other_pairs(pairs: int, source: str, target: str) -> NotAssessed:

@@ -9,10 +9,9 @@ import numpy as np
 
 from incrowd.distances import pairwise, within_both
 from incrowd.distances.choice import choice_probabilities
-from incrowd.errors import NotInCrowd
 from incrowd.measures.linkability import by_distance, determined
 from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, word_evidence, words_to_avoid
-from incrowd.measures.linkability.meeting import Meeting
+from incrowd.measures.linkability.meeting import Meeting, place_in
 from incrowd.measures.linkability.rates import LinkRates
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
@@ -52,7 +51,7 @@ def assess_person(
 def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str, compute: Compute | None) -> Assessment:
     attack = by_distance.prepare(crowd, options, compute)
     meeting = attack.meeting
-    place = meeting.place_of(user)
+    place = place_in(meeting.people, user, options)
     source, target = (int(x) for x in meeting.pairs[place])
     sets = within_both(attack.x, attack.y, meeting.pairs, metric=attack.metric, compute=attack.compute)
     crowd_size, distance = int(sets.matching[place]), float(sets.distances[place])
@@ -161,10 +160,7 @@ def _under_determined(
     crowd: Crowd, options: LinkabilityOptions, user: str, compute: Compute | None
 ) -> Assessment:
     attack = determined.prepare(crowd, options)
-    found = np.flatnonzero(attack.people == user)
-    if not found.size:
-        raise NotInCrowd("this person has no profile with enough posts in both communities")
-    place = int(found[0])
+    place = place_in(attack.people, user, options)
     certainty = attack.judged(compute=compute)["own"][attack.pairs[:, 0]]
     sure = float(certainty[place])
     return certainty_assessment(

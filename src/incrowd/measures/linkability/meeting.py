@@ -34,13 +34,6 @@ class Meeting:
     people: NDArray[Any]
     """The person of each pair, for clustering; never shown."""
 
-    def place_of(self, user: str) -> int:
-        """Return which of the pairs is this person's."""
-        found = np.flatnonzero(self.people == user)
-        if not found.size:
-            raise NotInCrowd("this person has no profile with enough posts in both communities")
-        return int(found[0])
-
 
 def meet(crowd: Crowd, options: LinkabilityOptions) -> Meeting:
     """Count both communities' words and find the people who are in both."""
@@ -82,6 +75,17 @@ def true_pairs(
     users = identities["user"].to_numpy()
     people, of_source, of_target = np.intersect1d(users[sources], users[targets], return_indices=True)
     return np.column_stack([of_source, of_target]).astype(np.int64).reshape(-1, 2), people
+
+
+def place_in(people: NDArray[Any], user: str, options: LinkabilityOptions) -> int:
+    """Return a person's place among those who are in both communities, or say what keeps them out."""
+    found = np.flatnonzero(people == user)
+    if not found.size:
+        raise NotInCrowd(
+            f"this person does not have {options.min_posts} posts with words in both '{options.source}' and "
+            f"'{options.target}'; a lower --min-posts looks closer, with less to go by"
+        )
+    return int(found[0])
 
 
 def check_communities(crowd: Crowd, names: tuple[str, ...]) -> None:
