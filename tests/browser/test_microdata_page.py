@@ -86,7 +86,7 @@ def vectors() -> list[list[str]]:
         [f"film {c} <é>" for c in rng.choice(90, size=size, replace=False)] for size in (1, 2, 8, 30, 90)
     ]
     lists.append([*lists[2], "unheard of", "also unheard of", " ", lists[2][0]])
-    lists.append([f"odd {k}" for k in range(3000)])
+    lists.append([*lists[0], *(f"odd {k}" for k in range(3000))])
     return lists
 
 
@@ -139,6 +139,9 @@ def test_a_person_pastes_a_list_and_sees_the_label(
     picture = opened.page.locator("#result svg")
     assert label.verdict in picture.locator("title").text_content()
     assert opened.page.locator("#result tbody tr").count() == 11
+    opened.page.get_by_label("Your items").fill("a song\nanother song")
+    assert "of your 2 items none" in opened.page.locator("#problem").text_content()
+    assert opened.page.locator("#result svg").count() == 0
     opened.page.get_by_label("Your items").fill('["broken')
     assert "not" in opened.page.locator("#problem").text_content()
     assert opened.page.locator("#result svg").count() == 0

@@ -72,10 +72,15 @@ def test_repeats_and_blanks_do_not_count(crowd: pl.DataFrame) -> None:
 
 def test_a_profile_beyond_the_scale_is_clamped_and_flagged(crowd: pl.DataFrame) -> None:
     statistics = statistics_of(crowd)
-    huge = score([f"odd{k}" for k in range(5000)], statistics)
+    huge = score(["item0000", *(f"odd{k}" for k in range(5000))], statistics)
     assert (huge.score, huge.clamped, huge.group) == (0.0, True, 0)
     tiny = score(["item0000"], statistics)
     assert (tiny.score, tiny.clamped, tiny.group) == (1.0, True, len(statistics.groups) - 1)
+
+
+def test_a_list_of_which_nothing_is_known_gets_no_label(crowd: pl.DataFrame) -> None:
+    with pytest.raises(InputError, match="cannot tell: of your 9 items none"):
+        score([f"song {k}" for k in range(9)], statistics_of(crowd))
 
 
 def test_an_empty_list_is_refused(crowd: pl.DataFrame) -> None:

@@ -40,6 +40,10 @@ def test_publishing_for_small_profiles_is_asked_for_by_an_option_that_exists(tmp
         run("microdata", "publish", crowd.path, "--out", tmp_path / "s.json")
     told = run("microdata", "publish", crowd.path, "--out", tmp_path / "s.json", "--min-items", 2)
     assert "40 people" in told
+    told = run(
+        "microdata", "publish", crowd.path, "--out", tmp_path / "l.json", "--min-items", 2, "--literal"
+    )
+    assert "40 people, all 7 items are listed." in " ".join(told.split())
 
 
 def test_from_publishing_to_a_person_s_label(folder: Path, tmp_path: Path) -> None:

@@ -265,9 +265,14 @@ def _publication(statistics: Statistics, counted: int, out: Path, page: Path | N
 def _sentences(summary: dict[str, Any]) -> str:
     from incrowd.result import say_count
 
+    listed, counted = summary["items_listed"], summary["items_counted"]
+    which = (
+        f"all {counted:,} items are listed"
+        if listed == counted
+        else f"{listed:,} of {counted:,} items are listed; the others are too rare to be named"
+    )
     lines = [
-        f"Release {summary['release']}: {summary['users']:,} people, {summary['items_listed']:,} of "
-        f"{summary['items_counted']:,} items are listed; the others are too rare to be named.",
+        f"Release {summary['release']}: {summary['users']:,} people, {which}.",
         f"{say_count(len(summary['groups']), 'group')}, riskiest first: "
         + ", ".join(f"{one['people']:,} people around {one['centre']:.2f}" for one in summary["groups"]),
         f"Statistics: {summary['statistics']}",

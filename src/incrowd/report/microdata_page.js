@@ -146,6 +146,9 @@
     const items = tidy(list).sort((a, b) => (a < b ? -1 : 1));
     if (!items.length) throw new Error("The list is empty: there is nothing to score.");
     const unknown = items.map((item) => !statistics.popularity.has(item));
+    if (unknown.every(Boolean))
+      throw new Error(`Cannot tell: of your ${items.length} item${items.length === 1 ? "" : "s"} none is in these ` +
+        "statistics. Is this the right list? If it is, whatever you listed is too rare to be named, and gives you away.");
     const people = items.map((item) => statistics.popularity.get(item) ?? statistics.unlisted);
     return { items, unknown, people, ...classModel(items, people, statistics) };
   }

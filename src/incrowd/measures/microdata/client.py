@@ -19,6 +19,7 @@ from incrowd.measures.microdata.expected_crowd import (
     reading,
 )
 from incrowd.measures.microdata.statistics import Statistics
+from incrowd.result import say_count
 
 MOST_HURTING = 10
 
@@ -87,6 +88,7 @@ def score(items: Iterable[str], statistics: Statistics, *, hurting: int = MOST_H
     `hurting`: how many harmful items to name, each with the score without it.
     """
     profile = Profile.of(items, statistics)
+    profile.require_known()
     raw, value, clamped = profile.paper()
     worst = np.argsort(profile.people, kind="stable")[: max(0, min(hurting, len(profile.items) - 1))]
     without_all = profile.without(worst)
@@ -137,6 +139,14 @@ class Profile:
         people = np.where(unknown, statistics.unlisted, told)
         probabilities, crowd = class_model(names, people, statistics)
         return cls(np.array(names, dtype=object), people, unknown, probabilities, crowd, statistics)
+
+    def require_known(self) -> None:
+        """Refuse a profile that shares nothing with the statistics: they may be about something else."""
+        if self.unknown.all():
+            raise InputError(
+                f"cannot tell: of your {say_count(len(self.items), 'item')} none is in these statistics. Is this the "
+                "right file? If it is, whatever you listed is too rare to be named, and gives you away"
+            )
 
     @property
     def rare(self) -> int:

@@ -68,9 +68,9 @@ def group_meaning(items: int, group: int, groups: int, people: int) -> str:
     """One sentence about the group of like scores a person is in; 0 = riskiest."""
     if groups == 1:
         return f"Your {items} items put you in the one group, of about {people:,} people."
-    ends = {0: "the riskiest", groups - 1: "the safest"}
-    place = ends.get(group, f"number {group + 1} from the riskiest")
-    return f"Your {items} items put you in {place} of {groups} groups, with about {people:,} people."
+    ends = {0: f"the riskiest of {groups} groups", groups - 1: f"the safest of {groups} groups"}
+    place = ends.get(group, f"group {group + 1} of {groups} (1 is the riskiest)")
+    return f"Your {items} items put you in {place}, with about {people:,} people."
 
 
 def _round(people: float) -> str:
