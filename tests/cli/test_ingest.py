@@ -141,3 +141,22 @@ def test_nothing_to_import_is_told(tmp_path: Path, capsys: pytest.CaptureFixture
     outcome = incrowd(capsys, "ingest", "--crowd", tmp_path / "crowd")
     assert outcome.code == 2
     assert "at least one source" in outcome.err
+
+
+def test_a_file_is_no_folder_for_a_crowd(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = source.read_bytes()
+    outcome = incrowd(capsys, "ingest", source, "--crowd", source)
+    assert outcome.code == 2
+    assert "expected a folder for the crowd, got a file" in outcome.err
+    assert source.read_bytes() == before
+
+
+def test_a_date_in_another_form_is_told_which_forms_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "dates.csv"
+    source.write_text("user,community,time,text\nann,tea,31/12/2020,hello\n")
+    outcome = incrowd(capsys, "ingest", source, "--crowd", tmp_path / "crowd")
+    assert outcome.code == 2
+    assert "1 bad_time (the time is" in outcome.err
+    assert "a date such as 2020-12-31" in outcome.err

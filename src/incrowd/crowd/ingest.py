@@ -25,7 +25,7 @@ from incrowd.crowd.disk import Disk
 from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, Manifest, SourceRecord, load, save
 from incrowd.crowd.merge import Merger
 from incrowd.crowd.pseudonyms import Pseudonyms
-from incrowd.crowd.schema import KINDS
+from incrowd.crowd.schema import KINDS, MEANING
 from incrowd.crowd.sources import Source
 from incrowd.crowd.staging import DONE_NAME, Staged, Stager
 from incrowd.errors import CrowdError, InputError
@@ -201,10 +201,10 @@ def _refuse_if_useless(staged: Sequence[Staged]) -> None:
     reasons: Counter[str] = Counter()
     for source in staged:
         reasons.update(source.record.reasons)
-    counts = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common()) or "no rows at all"
+    counts = ", ".join(f"{count:,} {reason} ({MEANING[reason]})" for reason, count in reasons.most_common())
     names = ", ".join(source.record.name for source in staged)
     raise InputError(
-        f"{names}: expected at least one usable row, got: {counts}. Nothing was imported. "
+        f"{names}: expected at least one usable row, got: {counts or 'no rows at all'}. Nothing was imported. "
         "Check --kind, --format and --columns."
     )
 

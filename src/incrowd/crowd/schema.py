@@ -70,7 +70,7 @@ MEANING: dict[str, str] = {
     Reason.DELETED_TEXT: "the text was deleted",
     Reason.EMPTY_TEXT: "there is no text",
     Reason.TEXT_TOO_LONG: "the text or a name is longer than any person's",
-    Reason.BAD_TIME: "the time is before 1970, in the future, or not in seconds",
+    Reason.BAD_TIME: "the time is before 1970, in the future, or neither seconds nor a date such as 2020-12-31",
     Reason.BAD_VALUE: "the value is negative or no number",
     Reason.CONFLICTING_ID: "an earlier row has the same id and says something else",
     Reason.DUPLICATE: "the crowd has this row already",

@@ -101,6 +101,8 @@ class Crowd:
     @classmethod
     def _create(cls, path: Path, *, plain_names: bool, disk: Disk, exist_ok: bool = False) -> Self:
         if not (exist_ok and _is_crowd(path)):
+            if path.exists() and not path.is_dir():
+                raise CrowdError(f"{path}: expected a folder for the crowd, got a file. Name a new folder.")
             disk.make_folder(path, PRIVATE_FOLDER)
             disk.sync_folder(path.parent)
             with import_lock(path, wait=True):
