@@ -71,11 +71,10 @@ def _plan(name: str, options: Mapping[str, Any]) -> Plan:
     if name == "ingest":
         return _import_plan(options)
     crowd = next((value for value in options.values() if isinstance(value, Path) and value.is_dir()), None)
-    if name not in KNOWN or crowd is None:
-        raise InputError(
-            "plan: expected ingest, or a command that reads or compares a whole crowd (anonymity, linkability, "
-            f"microdata, exposure, study, assess, draft) with the crowd's folder, got '{name}'."
-        )
+    if name not in KNOWN:
+        raise InputError(f"plan: '{name}' cannot be planned; these can: ingest, {', '.join(sorted(KNOWN))}.")
+    if crowd is None:
+        raise InputError(f"plan: expected the folder of a crowd after '{name}', got none that exists.")
     from incrowd.crowd import Crowd
     from incrowd.engine.rates import measure_rates
 

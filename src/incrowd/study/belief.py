@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,17 +48,18 @@ def belief_study(
     """Run every experiment on one table of attributes; with a crowd, also on what its members wrote."""
     options = options or BeliefStudyOptions()
     parts = list(folds(table, options, progress))
-    guesses = {name: pooled([one.guesses(name) for one in parts]) for name in (PEOPLE, NETWORK, GUESSING)}
+    made = _guesses(parts, progress)
+    guesses = {name: pooled(of_folds) for name, of_folds in made.items()}
     name = stronger(guesses)
+    sharing = np.concatenate([one.sharing(own) for one, own in zip(parts, made[name], strict=True)])
     parts = [replace(one, name=name) for one in parts]
-    progress(1, 2, "repairing policies")
-    sharing = np.concatenate([one.sharing(one.guesses(name)) for one in parts])
+    progress(0, None, "publishing one attribute at a time")
     sections = [
         _raise_section(parts, guesses[name], table),
         _calibration_section(guesses),
-        repair_section(parts, options),
+        repair_section(parts, options, progress),
         counts_section(guesses[name], sharing),
-        _text(parts, table, crowd, topics),
+        _text(parts, table, crowd, topics, progress),
     ]
     return Study(
         name="belief",
@@ -68,15 +70,29 @@ def belief_study(
     )
 
 
+def _guesses(parts: Sequence[Fold], progress: Progress) -> dict[str, list[Guesses]]:
+    """Let each belief guess what the people of each fold hide."""
+    made: dict[str, list[Guesses]] = {name: [] for name in (PEOPLE, NETWORK, GUESSING)}
+    for k, (name, fold) in enumerate(product(made, parts)):
+        progress(k, len(made) * len(parts), "hiding and guessing")
+        made[name].append(fold.guesses(name))
+    return made
+
+
 def _text(
-    parts: Sequence[Fold], table: AttributeTable, crowd: Crowd | None, topics: Topics | None
+    parts: Sequence[Fold],
+    table: AttributeTable,
+    crowd: Crowd | None,
+    topics: Topics | None,
+    progress: Progress,
 ) -> Section | None:
     if crowd is None or crowd.posts().head(1).collect().is_empty():
         return None
+    progress(0, None, "reading words")
     kinds = {"words": read_words(crowd, table)}
     if topics is not None:
         kinds["topics"] = read_words(crowd, table, topics)
-    return text_section(parts, table, kinds)
+    return text_section(parts, table, kinds, progress)
 
 
 def _summary(guesses: Guesses, blind: Guesses, people: int) -> str:

@@ -11,17 +11,20 @@ from incrowd.measures.belief.calibration import Guesses
 from incrowd.measures.belief.critical import CriticalSet, critical_sets, loss_of_withholding
 from incrowd.measures.belief.policy import Policy, Requirement
 from incrowd.measures.belief.space import HIDDEN, Evidence, Ints
-from incrowd.study.belief_folds import FEWEST, BeliefStudyOptions, Fold
+from incrowd.study.belief_folds import FEWEST, BeliefStudyOptions, Fold, Progress
 from incrowd.study.figures import Section, Table
 
 FEWEST_SHOWN = 2
 """Of a profile that shows less, nothing could be withheld."""
 
 
-def repair_section(folds: Sequence[Fold], options: BeliefStudyOptions) -> Section:
+def repair_section(folds: Sequence[Fold], options: BeliefStudyOptions, progress: Progress) -> Section:
     """Hide each attribute, see how often its own value is believed too much, and withhold more until it is not."""
     names = folds[0].held.space.attributes
-    rows = [_row(name, [_Tried(fold, place, options) for fold in folds]) for place, name in enumerate(names)]
+    rows = []
+    for place, name in enumerate(names):
+        progress(place, len(names), "repairing policies")
+        rows.append(_row(name, [_Tried(fold, place, options) for fold in folds]))
     table = Table(
         title=f"Nobody should be surer than {options.sigma:g} of a person's own hidden value",
         columns=(

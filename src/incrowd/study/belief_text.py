@@ -11,7 +11,7 @@ from incrowd.measures.belief.calibration import reliability
 from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints
 from incrowd.measures.belief.table import AttributeTable
 from incrowd.measures.belief.text_evidence import Words, learn_signs
-from incrowd.study.belief_folds import FEWEST, Fold
+from incrowd.study.belief_folds import FEWEST, Fold, Progress
 from incrowd.study.figures import Chart, Section, Series, Table
 
 WORST = 0.05
@@ -46,10 +46,13 @@ class _Cases:
         )
 
 
-def text_section(folds: Sequence[Fold], table: AttributeTable, kinds: Mapping[str, Words]) -> Section | None:
+def text_section(
+    folds: Sequence[Fold], table: AttributeTable, kinds: Mapping[str, Words], progress: Progress
+) -> Section | None:
     """Guess the attributes of held-out writers from their words, from their attributes, and from both."""
     cases: dict[tuple[str, str], _Cases] = {}
-    for fold in folds:
+    for done, fold in enumerate(folds):
+        progress(done, len(folds), "guessing from words")
         _guess(fold, table, kinds, cases)
     rows = [(*key, *row) for key, found in cases.items() if (row := found.row())[0] >= FEWEST]
     if not rows:
