@@ -75,6 +75,7 @@ def test_a_mistake_is_one_line_and_exit_code_two(
     outcome = incrowd(capsys, "assess", tiny_crowd.path, "--user", "alex", *wrong)
     assert outcome.code == 2
     assert len(outcome.err.strip().splitlines()) == 1
+    assert wrong[0].strip("-") in outcome.err or wrong[0] == "--user"
     assert outcome.out == ""
 
 

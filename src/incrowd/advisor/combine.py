@@ -53,7 +53,9 @@ RULE = (
 LEVELS = (
     "at risk: an adversary considered here would be right about you more than 1 time in 5, or is as well off as that",
     "watch: more than 1 time in 10",
-    "well hidden: at most 1 time in 10, against the adversaries considered; not a guarantee",
+    "well hidden: at most 1 time in 10, against the adversaries considered; not a guarantee. A guess at what you hide "
+    "is judged by how much of the doubt your data take away, at most a fifth, not by how likely it is: 67 % is well "
+    "hidden where 60 % was known before",
     "cannot tell: something needed is missing; the report says what",
 )
 

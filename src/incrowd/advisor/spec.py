@@ -48,10 +48,14 @@ class Targets:
     def __post_init__(self) -> None:
         if not 0 < self.loss <= 1:
             raise InputError(f"targets: expected 0 < loss <= 1, got loss={self.loss:g}")
-        if self.people < 1 or not 0 < self.gain <= 1 or not 0 <= self.exposed <= 1:
+        if not self.people >= 1:
             raise InputError(
-                f"targets: expected people >= 1, 0 < gain <= 1 and 0 <= exposed <= 1, got people={self.people:g}, "
-                f"gain={self.gain:g}, exposed={self.exposed:g}"
+                f"targets: expected at least 1 person to hide among (--people), yourself; got {self.people:g}"
+            )
+        if not 0 < self.gain <= 1 or not 0 <= self.exposed <= 1:
+            raise InputError(
+                f"targets: expected 0 < gain <= 1 and 0 <= exposed <= 1, got gain={self.gain:g}, "
+                f"exposed={self.exposed:g}"
             )
 
 
