@@ -19,7 +19,7 @@ try:
     from sqlglot import exp, parse, tokenize
     from sqlglot.errors import SqlglotError
 except ImportError:
-    raise MissingExtra("queries in text form", "gateway") from None
+    raise MissingExtra("a query in text form", "gateway") from None
 
 PEOPLE = "users"
 """What stands after FROM, whatever the table is called in the database."""
