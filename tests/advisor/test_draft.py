@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from incrowd.advisor.community_words import NOBODY, Profile, distance
 from incrowd.advisor.draft import draft
-from incrowd.advisor.draft_answer import Change, DraftCheck, Suggestion
+from incrowd.advisor.draft_answer import Change, DraftCheck, GivingWord, Suggestion
 from incrowd.advisor.spec import AdvisorOptions
 from incrowd.cli import main
 from incrowd.crowd import Crowd
@@ -188,6 +188,24 @@ def test_a_draft_that_makes_nothing_worse_does_not_hide_what_is_bad_already() ->
     assert "none of the 2 numbers looked at worse, but 1 is at risk already" in check.sentence()
     hidden = replace(check, changes=changes[1:])
     assert hidden.sentence() == "Posting this in tea makes none of the 1 number looked at worse."
+
+
+@pytest.mark.parametrize("points_to", ["debts", ""])
+def test_a_topic_at_its_worst_is_named_though_another_number_gets_worse(points_to: str) -> None:
+    debts = Change(
+        measure="exposure", subject="topic debts in tea", adversary="someone", unit="rank", before=1.0, after=1.0,
+        of_before=9, of_after=9, score_before=0.3, score_after=0.6,
+    )  # fmt: skip
+    word = GivingWord(word="loan", others=1, stands_out=0.1, links=0.0, topic=points_to, topic_share=0.5)
+    check = DraftCheck(
+        community="tea", changes=(counted("you in tea", 40, 30), debts), words=(word,), suggestions=(),
+        not_compared=(), assumptions={},
+    )  # fmt: skip
+    assert debts.at_worst
+    assert "you in tea: people to hide among 40 -> 30" in check.sentence()
+    assert ("points to debts, where you are the most exposed already" in check.sentence()) == bool(points_to)
+    silent = replace(debts, score_before=0.0)
+    assert not silent.at_worst
 
 
 def test_topics_the_draft_points_to_are_listed_though_they_stay() -> None:

@@ -54,6 +54,11 @@ class Change:
         before, after = self.exposure
         return after > before
 
+    @property
+    def at_worst(self) -> bool:
+        """True if it is as bad as it can be already, so that no post makes it worse."""
+        return self.exposure == (1.0, 1.0)
+
     def sentence(self) -> str:
         """Say it in words."""
         what = {"people": "people to hide among", "rank": "your rank (1 = most exposed)"}[self.unit]
@@ -127,13 +132,18 @@ class DraftCheck:
     @property
     def shown(self) -> tuple[Change, ...]:
         """The changes worth a line: everything about sets, and topics that move or that the draft points to."""
-        pointed_to = {f"topic {word.topic} in {self.community}" for word in self.words}
+        pointed_to = self._pointed_to
         return tuple(
             change
             for change in self.changes
             if change.unit == "people"
             or (not change.silent and (change.moves or change.subject in pointed_to))
         )
+
+    @property
+    def _pointed_to(self) -> dict[str, str]:
+        """Each topic that a word of the draft points to, by the subject of its change."""
+        return {f"topic {word.topic} in {self.community}": word.topic for word in self.words if word.topic}
 
     def shown_of(self, suggestion: Suggestion) -> tuple[Change, ...]:
         """The lines of a suggestion: what it makes better or worse than the whole post does, and what stays worse."""
@@ -177,8 +187,17 @@ class DraftCheck:
         count = sum(change.worse for change in self.changes)
         return (
             f"Posting this in {self.community} makes {count} of {len(told)} numbers worse, most of all "
-            f"{worst.sentence()}."
+            f"{worst.sentence()}.{self._no_worse()}"
         )
+
+    def _no_worse(self) -> str:
+        """Name the topics the draft points to and for which the person is the most exposed already."""
+        stuck = [
+            self._pointed_to[c.subject] for c in self.changes if c.at_worst and c.subject in self._pointed_to
+        ]
+        if not stuck:
+            return ""
+        return f" It also points to {' and '.join(stuck)}, where you are the most exposed already."
 
     def _already(self) -> str:
         """Say what cannot get much worse: that a post does no further harm must not sound like safety."""

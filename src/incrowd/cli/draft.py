@@ -99,7 +99,8 @@ def _show(result: DraftCheck) -> None:
     for line in result.not_compared:
         show(f"[dim]Not compared with {escape(line)}.[/dim]")
     show(
-        "[dim]“people” counts whom you hide among, you included; a rank of 1 is the most exposed. Higher is safer. "
+        "[dim]▼ gets worse, ■ is as bad as it can be already. “people” counts whom you hide among, you included; a "
+        "rank of 1 is the most exposed. Higher is safer. "
         "These numbers hold for the adversaries named in --json; they are no guarantee against others.[/dim]"
     )
 
@@ -108,7 +109,7 @@ def _cells(change: Change) -> tuple[str, str, str]:
     from incrowd.result import say_amount
 
     before = say_amount(change.before, change.unit) if change.before == change.before else "–"
-    mark = "[red]▼[/red] " if change.worse else ""
+    mark = "[red]▼[/red] " if change.worse else "[red]■[/red] " if change.at_worst else ""
     return before, mark + say_amount(change.after, change.unit), f"{change.of_after:,}"
 
 
