@@ -68,7 +68,23 @@ def test_an_effect_says_when_the_profile_is_gone() -> None:
         level_before=Level.AT_RISK,
         level_after=Level.CANNOT_TELL,
     )
-    assert "1 -> no profile left" in effect.sentence()
+    assert "1 person -> no profile left" in effect.sentence()
+
+
+def test_an_effect_names_the_adversary_and_rounds_as_the_page_does() -> None:
+    effect = Effect(
+        theme=ThemeName.SINGLED_OUT,
+        measure="microdata",
+        subject="your items",
+        adversary="somebody who saw five of them",
+        unit="people",
+        direction=Direction.HIGHER_IS_SAFER,
+        before=1.9731,
+        after=10.668,
+        level_before=Level.AT_RISK,
+        level_after=Level.WELL_HIDDEN,
+    )
+    assert "somebody who saw five of them: 2 people -> 10.7 people" in effect.sentence()
 
 
 @pytest.mark.parametrize(

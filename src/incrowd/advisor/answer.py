@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from incrowd.errors import InputError
-from incrowd.result import Assessment, Direction, Evidence, say_number
+from incrowd.result import Assessment, Direction, Evidence, say_amount
 
 SMALL_RANK = 10
 """A reader wonders why anybody up to here should be well hidden."""
@@ -191,9 +191,9 @@ class Effect:
 
     def sentence(self) -> str:
         """Say it in words."""
-        after = "no profile left to assess" if math.isnan(self.after) else say_number(self.after)
+        after = "no profile left" if math.isnan(self.after) else say_amount(self.after, self.unit)
         return (
-            f"{self.measure}, {self.subject}: {say_number(self.before)} -> {after} {self.unit} "
+            f"{self.measure}, {self.subject}, {self.adversary}: {say_amount(self.before, self.unit)} -> {after} "
             f"({self.level_before} -> {self.level_after}{self.note and '; ' + self.note})"
         )
 
