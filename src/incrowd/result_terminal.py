@@ -30,9 +30,10 @@ def render(assessment: Assessment) -> RenderableType:
 
 def _facts(assessment: Assessment) -> Table:
     table = Table.grid(padding=(0, 2))
-    rows = [("value", f"{assessment.amount} ({assessment.direction})")]
-    if assessment.interval:
-        rows.append(("interval", "{} to {}".format(*map(say_number, assessment.interval))))
+    between = (
+        ", from {} to {}".format(*map(say_number, assessment.interval)) if assessment.interval else ""
+    )
+    rows = [("value", f"{assessment.amount}{between} ({assessment.direction})")]
     if not math.isnan(assessment.baseline):
         rows.append(("a guesser", say_number(assessment.baseline)))
     if assessment.crowd_rank is not None:

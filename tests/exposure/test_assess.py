@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.crowd import Crowd
 from incrowd.errors import BudgetExceeded, InputError, NotInCrowd, UnreadableSource
-from incrowd.measures.exposure.assess import CARE, assess_alone, assess_person
+from incrowd.measures.exposure.assess import CARE, assess_alone, assess_person, points_nowhere
 from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.comparison import compare
 from incrowd.measures.exposure.explain import own_posts
@@ -222,6 +222,29 @@ def test_a_person_finds_their_rank_with_nobody_elses_posts(
         assert found.interval is not None
         assert found.interval[0] <= scored.ranks("debts")[row] <= found.interval[1]
         assert found.crowd_size == 120
+        assert found.crowd_rank is None  # nobody published it that exactly
+
+
+def test_silence_has_no_place_with_published_quantiles_either(
+    made: SyntheticPosts, space: BagOfWords, scored: Scored
+) -> None:
+    quiet = Crowd.from_frame(
+        pl.DataFrame({"user": "me", "community": "c", "time": [0], "text": "hello there"})
+    )
+    found = assess_alone(score(quiet, space), "me", "debts", quantiles(scored))
+    assert points_nowhere(found)
+    assert "nothing you wrote points to debts" in found.sentence()
+
+
+def test_advice_that_would_change_nothing_is_not_given(space: BagOfWords) -> None:
+    topic = space.topics.topics[space.topics.place("debts")]
+    posts = [("me", week * 604_800, " ".join(topic.words[:6])) for week in range(9)]
+    posts += [(f"other{k}", 0, "hello there") for k in range(9)]
+    crowd = Crowd.from_frame(pl.DataFrame(posts, schema=["user", "time", "text"], orient="row"))
+    found = assess_person(crowd, score(crowd, space), "me", "debts")
+    assert found.value == 1
+    assert all(one.after > one.before for one in found.advice)
+    assert not any("delete" in one.action for one in found.advice)  # six such posts would be left
 
 
 # Streams

@@ -13,8 +13,10 @@ import pytest
 
 from incrowd.cli import main
 from incrowd.crowd import Crowd
+from incrowd.measures.exposure.topics import starter_topics
 
 STARTER = 33
+SENSITIVE = len(starter_topics().sensitive)
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,21 @@ def test_a_space_is_learnt_and_used(incrowd, tiny_crowd: Crowd, tmp_path: Path) 
     assert incrowd("exposure", "annotate", model).code == 2
     wrong = incrowd("exposure", "train", tiny_crowd.path, *options, "--space", "magic")
     assert (wrong.code, "lda, word2vec or embeddings" in wrong.err) == (2, True)
+
+
+def test_topics_nobody_points_to_are_counted_apart(incrowd, tmp_path: Path) -> None:
+    posts = [("me", 0, "debt loan creditor hello"), *((f"p{k}", 0, f"hello there {k}") for k in range(9))]
+    frame = pl.DataFrame(posts, schema=["user", "time", "text"], orient="row")
+    crowd = Crowd.from_frame(frame, path=tmp_path / "crowd")
+    told = incrowd("exposure", "rank", crowd.path, "--user", "me").out
+    panels = told.count("value ")
+    assert panels >= 1
+    assert f"Nothing you wrote points to the other {SENSITIVE - panels} topics." in told
+    quiet = incrowd("exposure", "rank", crowd.path, "--user", "p1").out
+    assert quiet.strip() == f"Nothing you wrote points to the {SENSITIVE} topics."
+    one = incrowd("exposure", "rank", crowd.path, "--user", "p1", "--topic", "debts").out
+    assert "nothing you wrote points to debts" in one
+    assert "1 of 10" not in one
 
 
 def test_quantiles_are_published(incrowd, tiny_crowd: Crowd, tmp_path: Path) -> None:

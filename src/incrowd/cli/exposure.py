@@ -236,7 +236,12 @@ def rank(
     """
     from incrowd.crowd import Crowd
     from incrowd.errors import InputError
-    from incrowd.measures.exposure.assess import assess_alone, assess_topics, points_nowhere
+    from incrowd.measures.exposure.assess import (
+        assess_alone,
+        assess_topics,
+        most_exposed_first,
+        points_nowhere,
+    )
     from incrowd.measures.exposure.publish import load_quantiles
     from incrowd.measures.exposure.scoring import score, summary
 
@@ -256,8 +261,7 @@ def rank(
             found = assess_topics(opened, scored, person, wanted)
         else:
             published = load_quantiles(quantiles)
-            found = [assess_alone(scored, person, name, published) for name in wanted]
-            found.sort(key=lambda one: (not one.defined, one.value))
+            found = most_exposed_first(assess_alone(scored, person, name, published) for name in wanted)
     if person is None:
         show_json({"people": len(scored.users), "topics": totals}) if as_json else _show_totals(totals)
         return
@@ -439,10 +443,20 @@ def _annotated(result: dict[str, Any]) -> str:
 
 def _show_found(found: list[Assessment]) -> None:
     """Show the topics in which the person stands out most, and say how many there are besides."""
-    for one in found[:MOST_SHOWN]:
+    from incrowd.measures.exposure.assess import points_nowhere
+    from incrowd.result import say_count
+
+    silent = [one for one in found if points_nowhere(one)]
+    heard = [one for one in found if not points_nowhere(one)]
+    for one in heard[:MOST_SHOWN]:
         show(one)
-    if len(found) > MOST_SHOWN:
-        show(f"{len(found) - MOST_SHOWN} more topics, in which you rank lower: choose one with --topic.")
+    if len(heard) > MOST_SHOWN:
+        more = say_count(len(heard) - MOST_SHOWN, "more topic")
+        show(f"{more}, in which you stand out no more than that: choose one with --topic.")
+    if len(silent) == 1:
+        show(silent[0].sentence())
+    elif silent:
+        show(f"Nothing you wrote points to the {'other ' if heard else ''}{len(silent)} topics.")
 
 
 def _show_totals(totals: list[dict[str, Any]]) -> None:

@@ -38,6 +38,11 @@ def assess_posts(
     """
     row = scored.place(user)
     found = [_assess(posts, scored, row, topic, explain) for topic in topics]
+    return most_exposed_first(found)
+
+
+def most_exposed_first(found: Iterable[Assessment]) -> list[Assessment]:
+    """Sort by rank; topics that no post points to come after the others, undefined ones last."""
     return sorted(found, key=lambda one: (not one.defined, points_nowhere(one), one.value))
 
 
@@ -94,28 +99,39 @@ def assess_alone(own: Scored, user: str, topic: str, published: Quantiles) -> As
     if math.isnan(risk):
         return _undefined(own, topic, published.people)
     best, worst = published.rank(topic, risk)
+    silent = _points_nowhere_alone(own, user, topic)
     return Assessment(
         measure="exposure",
         subject=f"you, topic {topic}",
         value=float(best),
         unit="rank",
         direction=Direction.HIGHER_IS_SAFER,
-        meaning=(
+        meaning=_nothing_points(own, topic)
+        if silent
+        else (
             f"To {ADVERSARIES[own.space.name]}, you are between number {best:,} and {worst:,} of "
             f"{published.people:,} for {topic} (1 is the most exposed). {CARE}"
         ),
         standing=Standing.HEURISTIC,
-        assumptions=_assumptions(own),
+        assumptions=_assumptions(own, topic=topic, **({"looks_like": NOTHING} if silent else {})),
         interval=(float(best), float(worst)),
         baseline=(published.people + 1) / 2,
-        crowd_rank=best,
+        crowd_rank=best if best == worst else None,
         crowd_size=published.people,
         threats=(Threat.INFERENCE,),
     )
 
 
+def _points_nowhere_alone(own: Scored, user: str, topic: str) -> bool:
+    strength = own.risks("")[own.place(user), own.space.topics.place(topic)]
+    return not strength > 0
+
+
 def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advice, ...]:
-    """Return what leaving posts out, or writing them under another identity, would do to the rank."""
+    """Return what leaving posts out, or writing them under another identity, would do to the rank.
+
+    What would not help is left out.
+    """
     others = np.delete(scored.risks()[:, place], row)
     before = _rank(float(scored.risks()[row, place]), others)
     similar = posts.similarities[:, place]
@@ -131,7 +147,7 @@ def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advic
             "readers who know you by this name",
         ),
     )
-    return tuple(
+    tried = (
         Advice(
             action=action.format(say_count(int(gone.sum()), "post")),
             before=float(before),
@@ -140,6 +156,7 @@ def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advic
         )
         for action, gone, loss in steps
     )
+    return tuple(one for one in tried if one.after > one.before)
 
 
 def _rank(risk: float, others: Floats) -> int:
@@ -153,11 +170,15 @@ def _subject(scored: Scored, topic: str) -> str:
 def _meaning(scored: Scored, topic: str, rank: int, looks: str) -> str:
     people = len(scored.users)
     if looks == NOTHING:
-        return f"To {ADVERSARIES[scored.space.name]}, nothing you wrote points to {topic}. {CARE}"
+        return _nothing_points(scored, topic)
     return (
         f"To {ADVERSARIES[scored.space.name]}, you are number {rank:,} of {people:,} for {topic} "
         f"(1 is the most exposed); it looks like {looks}. {CARE}"
     )
+
+
+def _nothing_points(scored: Scored, topic: str) -> str:
+    return f"To {ADVERSARIES[scored.space.name]}, nothing you wrote points to {topic}. {CARE}"
 
 
 def _assumptions(scored: Scored, **more: Any) -> Assumptions:
