@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def told_counts(told: Spread, sizes: Iterable[int]) -> list[int]:
     values, counts, above = list(sizes), [], told.people
     for size, people in reversed(told.below):
         exact = sum(one < size for one in values)
-        above = above if 0 < above - exact < people.smallest else exact
+        above = above if exact and above - exact < people.smallest else exact
         counts.append(above)
     return counts[::-1]
 
@@ -90,10 +91,11 @@ def test_few_people_are_never_told_apart(sizes: list[int], smallest: int) -> Non
     )  # fmt: skip
     counts = [people.count for _, people in found.below]
     assert counts == sorted(counts)
-    steps = np.diff([*counts, len(sizes)])
-    assert all(step == 0 or step >= smallest for step in steps), "nobody is found by subtraction"
+    at_risk = [count for count in counts if count] + [len(sizes)]
+    assert all(step == 0 or step >= smallest for step in np.diff(at_risk)), "nobody is found by subtraction"
     exact = [sum(one < size for one in sizes) for size, _ in found.below]
     assert all(told >= real for told, real in zip(counts, exact, strict=True)), "no risk is told too small"
+    assert all(bool(told) == bool(real) for told, real in zip(counts, exact, strict=True)), "nobody is nobody"
     for _, people in found.below:
         plain = people.to_dict()
         assert plain["people"] is None or plain["people"] == 0 or plain["people"] >= smallest
@@ -107,6 +109,40 @@ def test_a_hidden_count_says_only_that_it_is_small() -> None:
     assert hidden.words() == "fewer than 10"
     assert "3" not in json.dumps(hidden.to_dict()["people"])
     assert People(count=0, of=50, smallest=10).words() == "0"
+
+
+def one_community(people: int, *, alike: bool) -> CrowdReport:
+    texts = ["kettle sugar" if alike else f"kettle{k}" for k in range(people)]
+    frame = pl.DataFrame({"user": [f"u{k}" for k in range(people)], "community": "tea", "text": texts})
+    return crowd_report(Crowd.from_frame(frame))
+
+
+def test_the_sentence_says_how_exact_it_is_and_of_whom() -> None:
+    none = one_community(40, alike=True)
+    assert none.sentence().startswith("None of the 40 people with posts have fewer than 10 people to hide")
+    assert none.risk == 0
+    assert one_community(40, alike=False).sentence().startswith("All or nearly all of the 40 people")
+    assert People(count=12, of=40, smallest=10).sentence_start() == "At most 12 of the 40"
+    assert People(count=3, of=40, smallest=10).sentence_start() == "Fewer than 10 of the 40"
+
+
+def test_a_crowd_too_small_to_tell_anything_about_says_so() -> None:
+    alone = one_community(1, alike=True)
+    assert alone.sentence().startswith("Cannot tell how well 1 person can hide: ")
+    assert "fewer than 10 people, too few" in alone.sentence()
+    assert np.isnan(alone.risk)
+    assert alone.why() == "the risk cannot be told; unknown is not safe"
+
+
+def test_a_line_that_is_crossed_says_why() -> None:
+    assert one_community(40, alike=False).why() == (
+        "the risk is 1: 40 of 40 people (anonymity in communities)"
+    )
+    hidden = replace(one_community(40, alike=True), exposed=People(count=3, of=40, smallest=10))
+    assert hidden.risk == 9 / 40
+    assert hidden.why() == (
+        "the risk is 0.225: fewer than 10, counted as 9, of 40 people (first for a sensitive topic)"
+    )
 
 
 def test_small_communities_are_counted_and_not_named() -> None:
@@ -171,7 +207,9 @@ def test_the_command_writes_the_page_and_the_json(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1
-    plain = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    assert "--fail-above 0: the risk is" in said.err
+    plain = json.loads(said.out)
     assert {"threats", "spreads", "communities", "fingerprint", "assumptions", "not_measured"} <= set(plain)
     assert plain["fingerprint"]["data_hash"] == tiny_crowd.data_hash
     assert "<h1>How well this crowd hides</h1>" in (tmp_path / "c.html").read_text()

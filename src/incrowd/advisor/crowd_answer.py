@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.result import Threat
+from incrowd.result import Threat, say_count
 
 LINES = (2, 5, 10, 20, 50, 100)
 """Set sizes that people commonly ask for; below 2 means alone."""
@@ -27,10 +27,12 @@ class People:
         """Return a count that points at nobody by subtraction either.
 
         If only a few are missing to the next larger number that is told (`above`, or all), that number is told
-        instead: rounded up, so that a risk is never told too small.
+        instead: rounded up, so that a risk is never told too small. That nobody is at risk points at nobody, and
+        is told as it is.
         """
         above = of if above is None else above
-        return cls(count=above if 0 < above - count < smallest else count, of=of, smallest=smallest)
+        rounded = count > 0 and above - count < smallest
+        return cls(count=above if rounded else count, of=of, smallest=smallest)
 
     @property
     def hidden(self) -> bool:
@@ -41,6 +43,19 @@ class People:
     def share(self) -> float:
         """The share of people; NaN if hidden or of nobody."""
         return math.nan if self.hidden or not self.of else self.count / self.of
+
+    @property
+    def most(self) -> float:
+        """The largest share it may be; NaN if of nobody."""
+        return (self.smallest - 1 if self.hidden else self.count) / self.of if self.of else math.nan
+
+    def sentence_start(self) -> str:
+        """Say how many of all, as exactly as may be told; numbers may have been rounded up."""
+        if self.count == self.of:
+            return f"All or nearly all of the {self.of:,}"
+        if self.hidden:
+            return f"Fewer than {self.smallest} of the {self.of:,}"
+        return f"At most {self.count:,} of the {self.of:,}" if self.count else f"None of the {self.of:,}"
 
     def words(self) -> str:
         """Say the count."""
@@ -66,6 +81,8 @@ class Spread:
     """What the sets are, for somebody who knows none of the papers."""
     adversary: str
     standing: str
+    who: str
+    """Whom it was measured for: everybody, or those of whom enough is known."""
     people: int
     below: tuple[tuple[int, People], ...]
     """For each line, the people with a smaller set."""
@@ -129,7 +146,7 @@ class CrowdReport:
         for threat in (Threat.SINGLING_OUT, Threat.LINKABILITY):
             worst = max(
                 self.of_threat(threat),
-                key=lambda one: one.under(self.wanted).count / one.people,
+                key=lambda one: one.under(self.wanted).most,
                 default=None,
             )
             found[str(threat)] = _threat(
@@ -141,32 +158,39 @@ class CrowdReport:
 
     def sentence(self) -> str:
         """Say it in one plain sentence."""
-        threats = self.threats()
-        measured = [threats[str(one)] for one in (Threat.SINGLING_OUT, Threat.LINKABILITY)]
-        measured = [one for one in measured if one["of"]]
-        if not measured:
-            return f"Cannot tell how well these {self.people:,} people hide: " + "; ".join(self.not_measured)
-        worst = max(measured, key=lambda one: one["share"] or 0.0)
-        count = worst["people"]
-        told = f"fewer than {self.smallest}" if count is None else f"{count:,}"
+        if not self.spreads:
+            whom = say_count(self.people, "person", "people")
+            return f"Cannot tell how well {whom} can hide: " + "; ".join(self.not_measured)
+        worst = max(self.spreads, key=lambda one: one.under(self.wanted).most)
+        of_all = "" if worst.people == self.people else f", of {self.people:,} people in all,"
         return (
-            f"{told} of {worst['of']:,} people have fewer than {self.wanted} people to hide among "
-            f"({str(worst['finding']).split(': ', 1)[-1]})."
+            f"{worst.under(self.wanted).sentence_start()} {worst.who}{of_all} have fewer than {self.wanted} people to "
+            f"hide among ({worst.name})."
         )
 
     @property
     def risk(self) -> float:
         """The largest share of people at risk of the three; hidden shares count as the largest they may be."""
-        told = [People(**part) for part in self._counts()]
-        return max(
-            (min(1.0, one.smallest / one.of) if one.hidden else one.share for one in told if one.of),
-            default=math.nan,
+        return max((one.most for one in self._at_risk().values() if one.of), default=math.nan)
+
+    def rounding(self) -> str:
+        """Say how exact the numbers are."""
+        return (
+            f"Numbers of people from 1 to {self.smallest - 1} are shown as “fewer than {self.smallest}”; larger ones "
+            f"may be rounded up by less than {self.smallest}, so that nobody is found by subtraction."
         )
 
-    def _counts(self) -> list[dict[str, int]]:
-        found = [spread.under(self.wanted) for spread in self.spreads]
-        found += [self.exposed] if self.exposed is not None else []
-        return [{"count": one.count, "of": one.of, "smallest": one.smallest} for one in found]
+    def why(self) -> str:
+        """Say where the risk comes from, for somebody who drew a line."""
+        if math.isnan(self.risk):
+            return "the risk cannot be told; unknown is not safe"
+        name, worst = max(self._at_risk().items(), key=lambda one: one[1].most)
+        counted = f", counted as {worst.smallest - 1}," if worst.hidden else ""
+        return f"the risk is {worst.most:.3g}: {worst.words()}{counted} of {worst.of:,} people ({name})"
+
+    def _at_risk(self) -> dict[str, People]:
+        found = {one.name: one.under(self.wanted) for one in self.spreads}
+        return found if self.exposed is None else {**found, "first for a sensitive topic": self.exposed}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""

@@ -43,6 +43,7 @@ def _spread(one: Spread) -> dict[str, Any]:
         "meaning": one.meaning,
         "adversary": one.adversary,
         "standing": one.standing,
+        "who": one.who,
         "people": one.people,
         "below": {str(size): people.to_dict() for size, people in one.below},
         "quantiles": {f"{share:g}": size for share, size in one.quantiles},

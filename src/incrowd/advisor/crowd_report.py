@@ -21,7 +21,7 @@ from incrowd.advisor.crowd_answer import (
     TopicRisk,
 )
 from incrowd.errors import InputError
-from incrowd.result import Standing, Threat
+from incrowd.result import Standing, Threat, say_count
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
@@ -104,6 +104,10 @@ def crowd_report(
     report(3, 4, "comparing items and topics")
     spreads += _microdata(crowd, chosen, missing)
     topics, exposed = _topics(crowd, space, chosen, missing) if info.posts else ((), None)
+    spreads, few = (
+        [one for one in spreads if (one.people >= chosen.smallest) is enough] for enough in (True, False)
+    )
+    missing += [f"{one.name}: fewer than {chosen.smallest} people, too few to tell anything" for one in few]
     missing.append("belief: what people hide is theirs to say; check one person's with incrowd belief")
     return CrowdReport(
         people=info.users,
@@ -231,6 +235,7 @@ def spread(
     meaning: str,
     adversary: str,
     standing: Standing,
+    who: str = "people",
 ) -> Spread:
     """Summarise one number a person; a set of fewer than `size` people counts at every line above it."""
     people = len(sizes)
@@ -240,6 +245,7 @@ def spread(
         meaning=meaning,
         adversary=adversary,
         standing=str(standing),
+        who=who,
         people=people,
         below=_lines(sizes, people, smallest),
         quantiles=tuple(
@@ -268,6 +274,7 @@ def _anonymity(written: _Written, sizes: Sizes, options: CrowdOptions) -> list[S
             ),
             adversary=ADVERSARY,
             standing=Standing.PROVED,
+            who="people with posts",
         )
     ]
 
@@ -289,6 +296,7 @@ def _linkability(links: dict[str, Any], options: CrowdOptions) -> list[Spread]:
             ),
             adversary=ADVERSARIES["unigram"],
             standing=Standing.REPRODUCTION,
+            who=f"people with {say_count(options.min_posts, 'post')} or more in each of two communities",
         )
     ]
 
@@ -315,6 +323,7 @@ def _microdata(crowd: Crowd, options: CrowdOptions, missing: list[str]) -> list[
             meaning="people, oneself included, who on average fit what the adversary knows of one's items",
             adversary=ADVERSARIES["paper"].words,
             standing=Standing.PROVED,
+            who="people with items",
         )
     ]
 
@@ -360,6 +369,9 @@ def _topics(
     used = space or BagOfWords(starter_topics())
     scored = score(crowd, used, ExposureOptions(text=options.text, memory=options.memory))
     people = len(scored.users)
+    if people < options.smallest:
+        missing.append(f"exposure: fewer than {options.smallest} people, too few to tell anything")
+        return (), None
     first = np.zeros(people, bool)
     found = []
     for name in used.topics.sensitive:

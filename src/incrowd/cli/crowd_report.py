@@ -11,6 +11,7 @@ from incrowd.cli.console import (
     AsJson,
     FailAbove,
     Memory,
+    complain,
     exit_for_risk,
     parse_memory,
     progress_bar,
@@ -72,6 +73,8 @@ def crowd_report(
     show_json(report.to_dict()) if as_json else _show(report)
     if html is not None and not as_json:
         show(f"Report: {html}")
+    if fail_above is not None and not report.risk <= fail_above:
+        complain(f"--fail-above {fail_above:g}: {report.why()}")
     exit_for_risk(report.risk, fail_above)
 
 
@@ -89,5 +92,6 @@ def _show(report: CrowdReport) -> None:
         for row in one.rows:
             table.add_row(*(escape(f"{cell:,.4g}" if isinstance(cell, float) else str(cell)) for cell in row))
         show(table)
+    show(f"[dim]{report.rounding()}[/dim]")
     for line in report.not_measured:
         show(f"[dim]Not measured: {escape(line)}.[/dim]")

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from incrowd.report.page import chart_html, page, table_html
-from incrowd.result import Threat
+from incrowd.result import Threat, say_count
 from incrowd.study.figures import Cell, Chart, Series, Table
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def crowd_report_page(report: CrowdReport) -> str:
     body = [
         f"<h1>{title}</h1>",
         f'<p class="verdict">{escape(report.sentence())}</p>',
-        f'<p class="lead">{report.people:,} people. Totals only: numbers of people from 1 to '
-        f"{report.smallest - 1} are shown as “fewer than {report.smallest}”; smaller communities are not named.</p>",
+        f'<p class="lead">{say_count(report.people, "person", "people")}. Totals only. '
+        f"{escape(report.rounding())} Smaller communities are not named.</p>",
         "<section><h2>The three risks of data-protection authorities</h2>",
         table_html(threat_table(report)),
         "</section>",
@@ -92,7 +92,7 @@ def below_table(one: Spread) -> Table:
     """Return the people below each set size."""
     rows = tuple((f"below {size}", people.words(), _percent(_share(people))) for size, people in one.below)
     return Table(
-        title=f"{one.name[:1].upper()}{one.name[1:]}: {one.people:,} people",
+        title=f"{one.name[:1].upper()}{one.name[1:]}: {one.people:,} {one.who}",
         columns=("people to hide among", "people", "share"),
         rows=rows,
     )
