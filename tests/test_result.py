@@ -102,5 +102,12 @@ def test_the_terminal_shows_sentence_baseline_rank_and_the_rest_of_the_evidence(
     console.print(shown)
     text = console.export_text()
     console.file.close()
-    for part in ("12 people in r/books", "3 of 1,234", "12 people, from 11 to 13", "[word] 0", "4 more", "delete [one] post"):
+    for part in (
+        "12 people in r/books",
+        "3 of 1,234",
+        "12 people, from 11 to 13",
+        "[word] 0",
+        "4 more",
+        "delete [one] post",
+    ):
         assert part in text

@@ -30,9 +30,7 @@ def render(assessment: Assessment) -> RenderableType:
 
 def _facts(assessment: Assessment) -> Table:
     table = Table.grid(padding=(0, 2))
-    between = (
-        ", from {} to {}".format(*map(say_number, assessment.interval)) if assessment.interval else ""
-    )
+    between = ", from {} to {}".format(*map(say_number, assessment.interval)) if assessment.interval else ""
     rows = [("value", f"{assessment.amount}{between} ({assessment.direction})")]
     if not math.isnan(assessment.baseline):
         rows.append(("a guesser", say_number(assessment.baseline)))

@@ -155,7 +155,7 @@ def test_a_place_among_the_first_is_not_well_hidden_without_a_reason(
     judged = judge(assessed("exposure", rank, parameters={"looks_like": looks}))
     for missing in ((), ("no posts elsewhere",)):
         line = theme(ThemeName.EXPOSED, [judged], missing=missing)
-        assert ("That is why it does not count as exposed" in line.sentence) == told
+        assert ("It does not count as exposed because" in line.sentence) == told
 
 
 def test_a_question_without_a_finding_says_what_is_missing() -> None:

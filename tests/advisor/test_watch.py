@@ -364,8 +364,8 @@ def test_what_cannot_be_told_is_not_called_right(tmp_path: Path) -> None:
     options = AdvisorOptions(min_posts=3)
     with new_watch(tmp_path, crowd, policy=WatchPolicy(lines=(line,)), options=options) as watch:
         (alert,) = watch.step()
-    assert alert.sentence.startswith(
-        "Cannot tell for your line on linkability in tea to money: you have too few"
+    assert alert.sentence == (
+        "Cannot tell for your line on linkability from tea to money: it takes 3 posts of yours with words in each."
     )
 
 

@@ -186,7 +186,7 @@ def _why_not_exposed(one: Judged) -> str:
     looks = one.assessment.assumptions.parameters.get("looks_like", NOTHING)
     if one.theme is not ThemeName.EXPOSED or one.level is not Level.WELL_HIDDEN or looks in (NOTHING, LITTLE):
         return ""
-    return " That is why it does not count as exposed so far."
+    return " It does not count as exposed because it does not look like a personal interest so far."
 
 
 def _verdict_sentence(level: Level, themes: Sequence[Theme]) -> str:

@@ -61,8 +61,8 @@ def one_profile() -> NotAssessed:
 def too_few_posts(measure: str, community: str, least: int) -> NotAssessed:
     """Say that a profile is too small to be linked; nobody is told to write more for the sake of a number."""
     why = f"you have fewer than {least} posts with words in {community}, too few to go by"
-    closer = f"; --min-posts {least // 2} looks closer, with less to go by" if least > 1 else ""
-    return _silent(measure, why, f"nothing to do{closer}")
+    closer = f"--min-posts {least // 2} looks closer, with less to go by"
+    return _silent(measure, why, closer if least > 1 else "nothing to do: there are no words to compare")
 
 
 def more_communities(there: int, assessed: int) -> list[NotAssessed]:

@@ -22,6 +22,7 @@ from incrowd.distances.question import rounded
 from incrowd.measures.exposure.explain import BEYOND_SINGLE_WORDS, SINGLE_WORDS
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import ExposureOptions
+from incrowd.result import say_count
 from incrowd.text.reference import tokenise
 
 
@@ -106,7 +107,9 @@ class Around:
     def reading(self) -> Reading:
         """Return how many people there are to hide among, the person included."""
         if math.isnan(self._at):
-            return Reading(value=math.nan, of=0, reason="you have too few posts with words there")
+            each = "" if self._own is self.there else " in each"
+            reason = f"it takes {say_count(self._least, 'post')} of yours with words{each}"
+            return Reading(value=math.nan, of=0, reason=reason)
         moved = self._moved.values()
         near = int((self._inside & self._eligible).sum()) + sum(near for near, _ in moved)
         people = int(self._eligible.sum()) + sum(eligible for _, eligible in moved)

@@ -83,8 +83,8 @@ class Line:
         """Say where the person stands, in plain words."""
         where = self.community or "this crowd"
         if not reading.defined:
-            linked = f" to {self.target}" if self.target else ""
-            return f"Cannot tell for your line on {self.measure} in {where}{linked}: {reading.reason}."
+            place = f"from {where} to {self.target}" if self.target else f"in {where}"
+            return f"Cannot tell for your line on {self.measure} {place}: {reading.reason}."
         if reading.silent:
             return f"Nothing you wrote in {where} points to {self.topic} in particular."
         value = int(reading.value)

@@ -130,7 +130,7 @@ def _points_nowhere_alone(own: Scored, user: str, topic: str) -> bool:
 def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advice, ...]:
     """Return what leaving posts out, or writing them under another identity, would do to the rank.
 
-    What would not help is left out.
+    What would not help is left out. To be silent helps even where the rank stays 1, because all the others are silent.
     """
     others = np.delete(scored.risks()[:, place], row)
     before = _rank(float(scored.risks()[row, place]), others)
@@ -147,16 +147,15 @@ def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advic
             "readers who know you by this name",
         ),
     )
-    tried = (
-        Advice(
-            action=action.format(say_count(int(gone.sum()), "post")),
-            before=float(before),
-            after=float(_rank(posts.risk(scored, place, keep=~gone), others)),
-            loss=loss,
-        )
-        for action, gone, loss in steps
-    )
-    return tuple(one for one in tried if one.after > one.before)
+    tried = []
+    for action, gone, loss in steps:
+        after = _rank(posts.risk(scored, place, keep=~gone), others)
+        silent = not similar[~gone].max(initial=0) > 0
+        if after > before or silent:
+            what = action.format(say_count(int(gone.sum()), "post"))
+            what += "; nothing would point to the topic any more" if silent else ""
+            tried.append(Advice(action=what, before=float(before), after=float(after), loss=loss))
+    return tuple(tried)
 
 
 def _rank(risk: float, others: Floats) -> int:
