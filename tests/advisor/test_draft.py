@@ -206,6 +206,8 @@ def test_a_topic_at_its_worst_is_named_though_another_number_gets_worse(points_t
     assert ("points to debts, where you are the most exposed already" in check.sentence()) == bool(points_to)
     silent = replace(debts, score_before=0.0)
     assert not silent.at_worst
+    assert silent.worse
+    assert "none -> 1" in silent.sentence()
 
 
 def test_topics_the_draft_points_to_are_listed_though_they_stay() -> None:

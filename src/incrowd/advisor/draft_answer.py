@@ -55,6 +55,11 @@ class Change:
         return after > before
 
     @property
+    def was_silent(self) -> bool:
+        """True for the rank of a topic that nothing pointed to before."""
+        return self.unit == "rank" and self.score_before <= 0
+
+    @property
     def at_worst(self) -> bool:
         """True if it is as bad as it can be already, so that no post makes it worse."""
         return self.exposure == (1.0, 1.0)
@@ -62,7 +67,7 @@ class Change:
     def sentence(self) -> str:
         """Say it in words."""
         what = {"people": "people to hide among", "rank": "your rank (1 = most exposed)"}[self.unit]
-        before, after = _say(self.before), _say(self.after)
+        before, after = "none" if self.was_silent else _say(self.before), _say(self.after)
         told = f"{before} -> {after}" if before != after else after
         return f"{self.measure}, {self.subject}: {what} {told}"
 

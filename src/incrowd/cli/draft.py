@@ -108,7 +108,8 @@ def _show(result: DraftCheck) -> None:
 def _cells(change: Change) -> tuple[str, str, str]:
     from incrowd.result import say_amount
 
-    before = say_amount(change.before, change.unit) if change.before == change.before else "–"
+    known = change.before == change.before and not change.was_silent
+    before = say_amount(change.before, change.unit) if known else "–"
     mark = "[red]▼[/red] " if change.worse else "[red]■[/red] " if change.at_worst else ""
     return before, mark + say_amount(change.after, change.unit), f"{change.of_after:,}"
 
