@@ -8,13 +8,24 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "gateway-postgresql.md"
 
 
-def test_the_postgresql_tutorial_works(tmp_path: Path) -> None:
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    # Not pytest's folder: the server runs as a user of its own, and every other run of pytest locks that one out.
+    with tempfile.TemporaryDirectory(prefix="incrowd-tutorial-") as name:
+        yield Path(name)
+
+
+def test_the_postgresql_tutorial_works(folder: Path) -> None:
     blocks = re.findall(r"```bash\n(.*?)```", PAGE.read_text("utf-8"), re.S)
     assert blocks[0].startswith("pip install")
     *steps, tidy = blocks[1:]
@@ -25,19 +36,19 @@ def test_the_postgresql_tutorial_works(tmp_path: Path) -> None:
         for number, step in enumerate(steps):
             commands = step.replace("8400", str(port))
             if commands.rstrip().endswith("incrowd gateway --policy policy.toml"):
-                serving = second_terminal(tmp_path, f"{commands.rstrip()} --port {port} --admin-port 0")
+                serving = second_terminal(folder, f"{commands.rstrip()} --port {port} --admin-port 0")
                 continue
-            said[number] = shell(tmp_path, commands)
+            said[number] = shell(folder, commands)
     finally:
         if serving is not None:
             serving.send_signal(signal.SIGTERM)
             assert serving.wait(60) == 0
-        shell(tmp_path, tidy)
+        shell(folder, tidy)
     denver, aspen = next(text for text in said.values() if text.startswith("[")).splitlines()
     assert "Film" in denver
     assert aspen == "[]"
     assert any("too-small" in text for text in said.values())
-    assert (tmp_path / "report.html").exists()
+    assert (folder / "report.html").exists()
 
 
 def free_port() -> int:
