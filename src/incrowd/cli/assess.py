@@ -17,6 +17,7 @@ from incrowd.cli.console import (
     progress_bar,
     show,
     show_json,
+    writable,
 )
 from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
 
@@ -28,9 +29,12 @@ def assess(
     crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
     user: Annotated[str, typer.Option("--user", help="You, by name.", show_default=False)],
     html: Annotated[
-        Path | None, typer.Option("--html", help="Also write the report as one HTML file.")
+        Path | None,
+        typer.Option("--html", callback=writable, help="Also write the report as one HTML file."),
     ] = None,
-    label: Annotated[Path | None, typer.Option("--label", help="Also draw the label (SVG).")] = None,
+    label: Annotated[
+        Path | None, typer.Option("--label", callback=writable, help="Also draw the label (SVG).")
+    ] = None,
     adversary: Annotated[
         list[str] | None, typer.Option("--adversary", help="Only this adversary; may be given again.")
     ] = None,
@@ -69,7 +73,6 @@ def assess(
     from incrowd.advisor.assess import assess as ask
     from incrowd.advisor.spec import AdvisorOptions, Targets
     from incrowd.crowd import Crowd
-    from incrowd.errors import InputError
 
     options = AdvisorOptions(
         adversaries=tuple(adversary or ()),
@@ -83,9 +86,6 @@ def assess(
         seed=seed,
         memory=parse_memory(memory),
     )
-    for written in (html, label):
-        if written is not None and not written.parent.is_dir():  # before the work, not after it
-            raise InputError(f"{written}: there is no folder {written.parent} to write into")
     with progress_bar("reading") as progress:
         report = ask(Crowd(crowd), user, options=options, progress=progress)
     write_report(report, html, label)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.console import AsJson, show, show_json
+from incrowd.cli.console import AsJson, show, show_json, writable
 
 if TYPE_CHECKING:
     from incrowd.gateway.answer import Explanation
@@ -169,7 +169,8 @@ def report(
     policy: PolicyFile = None,
     state: StateFolder = STATE,
     html: Annotated[
-        Path | None, typer.Option("--html", help="Also write the report as an offline page.")
+        Path | None,
+        typer.Option("--html", callback=writable, help="Also write the report as an offline page."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
