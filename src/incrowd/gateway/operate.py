@@ -41,7 +41,7 @@ OPERATOR_SECONDS = 300.0
 
 def open_service(url: str, policy: Policy, state: Path) -> Service:
     """Open everything a gateway needs to answer; the first time this takes a snapshot."""
-    from incrowd.gateway.desk import DeskApart
+    from incrowd.gateway.desk_apart import DeskApart
     from incrowd.gateway.service import Service
 
     secret = open_secret(state)
