@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -55,36 +56,30 @@ def test_what_cannot_be_told_ranks_before_well_hidden_and_nothing_is_safe() -> N
     assert "safe" not in {str(level) for level in Level}
 
 
+def effect(**changed: Any) -> Effect:
+    plain: dict[str, Any] = {
+        "theme": ThemeName.LINKABLE,
+        "measure": "linkability",
+        "subject": "you in a and b",
+        "adversary": "someone",
+        "unit": "people",
+        "direction": Direction.HIGHER_IS_SAFER,
+        "before": 1.0,
+        "after": 1.0,
+        "level_before": Level.AT_RISK,
+        "level_after": Level.WELL_HIDDEN,
+    }
+    return Effect(**{**plain, **changed})
+
+
 def test_an_effect_says_when_the_profile_is_gone() -> None:
-    effect = Effect(
-        theme=ThemeName.LINKABLE,
-        measure="linkability",
-        subject="you in a and b",
-        adversary="someone",
-        unit="people",
-        direction=Direction.HIGHER_IS_SAFER,
-        before=1.0,
-        after=math.nan,
-        level_before=Level.AT_RISK,
-        level_after=Level.CANNOT_TELL,
-    )
-    assert "1 person -> no profile left" in effect.sentence()
+    gone = effect(after=math.nan, level_after=Level.CANNOT_TELL)
+    assert "1 person -> no profile left" in gone.sentence()
 
 
 def test_an_effect_names_the_adversary_and_rounds_as_the_page_does() -> None:
-    effect = Effect(
-        theme=ThemeName.SINGLED_OUT,
-        measure="microdata",
-        subject="your items",
-        adversary="somebody who saw five of them",
-        unit="people",
-        direction=Direction.HIGHER_IS_SAFER,
-        before=1.9731,
-        after=10.668,
-        level_before=Level.AT_RISK,
-        level_after=Level.WELL_HIDDEN,
-    )
-    assert "somebody who saw five of them: 2 people -> 10.7 people" in effect.sentence()
+    told = effect(adversary="somebody who saw five of them", before=1.9731, after=10.668)
+    assert "somebody who saw five of them: 2 people -> 10.7 people" in told.sentence()
 
 
 @pytest.mark.parametrize(
@@ -94,19 +89,8 @@ def test_an_effect_names_the_adversary_and_rounds_as_the_page_does() -> None:
 def test_an_effect_says_why_a_rank_that_stays_is_no_longer_grave(
     measure: str, after: float, said: bool
 ) -> None:
-    effect = Effect(
-        theme=ThemeName.EXPOSED,
-        measure=measure,
-        subject="you in cycling, topic debts",
-        adversary="someone",
-        unit="rank",
-        direction=Direction.HIGHER_IS_SAFER,
-        before=1.0,
-        after=after,
-        level_before=Level.AT_RISK,
-        level_after=Level.WELL_HIDDEN,
-    )
-    assert ("too faint" in effect.sentence()) is said
+    told = effect(theme=ThemeName.EXPOSED, measure=measure, unit="rank", after=after)
+    assert ("too faint" in told.sentence()) is said
 
 
 def test_a_plan_does_not_claim_what_could_not_be_measured() -> None:

@@ -110,12 +110,19 @@ def check_setup(policy: Policy, url: str | None, state: Path) -> dict[str, Any]:
 
 def _people(policy: Policy, url: str) -> int:
     """Take a throw-away snapshot, which reads every table and column the policy names."""
+    with _passing(url, policy) as gateway:
+        return gateway.snapshot.users
+
+
+@contextmanager
+def _passing(url: str, policy: Policy) -> Iterator[Gateway]:
+    """Open a gateway that nobody has asked anything, and that leaves nothing behind."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         gateway = Gateway(connect(url), policy, Path(folder))
         try:
-            return gateway.snapshot.users
+            yield gateway
         finally:
             gateway.database.erase()
             gateway.close()
@@ -146,18 +153,16 @@ def measure_support(url: str, policy: Policy, state: Path) -> Support:
 @contextmanager
 def _opened(url: str, policy: Policy, state: Path) -> Iterator[Gateway]:
     """Open a state folder; where there is none yet, as if nobody had asked anything, and without leaving one."""
-    import tempfile
-
     warm_up()  # compiling must not use up the time for a decision
-    with tempfile.TemporaryDirectory() as folder:
-        passing = not state.exists()
-        gateway = Gateway(connect(url), policy, Path(folder) if passing else state)
-        try:
-            yield gateway
-        finally:
-            if passing:
-                gateway.database.erase()
-            gateway.close()
+    if not state.exists():
+        with _passing(url, policy) as passing:
+            yield passing
+        return
+    gateway = Gateway(connect(url), policy, state)
+    try:
+        yield gateway
+    finally:
+        gateway.close()
 
 
 def existing(state: Path) -> Path:
