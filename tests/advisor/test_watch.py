@@ -7,24 +7,23 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import polars as pl
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.advisor.test_watch_sinks import alert
 from tests.cli.running import incrowd
 
 from incrowd.advisor.spec import AdvisorOptions
 from incrowd.advisor.watch import Watch
-from incrowd.advisor.watch_policy import Line, Reading, WatchPolicy, default_policy, load_policy
-from incrowd.advisor.watch_sinks import DesktopFile, JsonLines, Terminal, Webhook
+from incrowd.advisor.watch_policy import Line, WatchPolicy
+from incrowd.advisor.watch_sinks import Terminal
 from incrowd.advisor.watch_state import Alert, AlertLog
 from incrowd.cli import main
 from incrowd.crowd import Crowd
-from incrowd.errors import CrowdBusy, CrowdDamaged, InputError, UnreadableSource
+from incrowd.errors import CrowdBusy, CrowdDamaged, InputError
 from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
 from incrowd.measures.anonymity.spec import AnonymityOptions
 from incrowd.measures.exposure.bag_of_words import BagOfWords
@@ -250,78 +249,7 @@ def test_nobody_else_is_in_alerts_the_memory_or_the_screen(
         assert "mark" not in text.lower()
 
 
-# Policies
-
-
-def test_a_policy_comes_from_a_file(tmp_path: Path) -> None:
-    (tmp_path / "watch.toml").write_text(
-        """
-        [[line]]
-        measure = "anonymity"
-        community = "tea"
-        below = 10
-        [[line]]
-        measure = "linkability"
-        source = "tea"
-        target = "money"
-        below = 5
-        [[line]]
-        measure = "exposure"
-        topic = "debts"
-        rank = 20
-        [alerts]
-        jsonl = "alerts.jsonl"
-        terminal = false
-        """
-    )
-    policy = load_policy(tmp_path / "watch.toml")
-    assert [line.key for line in policy.lines] == [
-        "anonymity|tea|10",
-        "linkability|tea|money|5",
-        "exposure|debts|20",
-    ]
-    assert policy.jsonl == tmp_path / "alerts.jsonl"
-    assert not policy.terminal
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "at least one"),
-        ("[[line]]\nmeasure = 'guess'", "measure"),
-        ("[[line]]\nmeasure = 'anonymity'\nbelow = 3", "'community' is missing"),
-        ("[[line]]\nmeasure = 'anonymity'\ncommunity = 'a'\nbelow = '3'", "whole number"),
-        ("[[line]]\nmeasure = 'anonymity'\ncommunity = 'a'\nbelow = 3\ntopic = 'x'", "unknown key 'topic'"),
-        ("[[line]]\nmeasure = 'anonymity'\ncommunity = 'a'\nbelow = 0", "at least 1"),
-        ("[line]\nmeasure = 'anonymity'", "double brackets"),
-        ("[[line]]\nmeasure='anonymity'\ncommunity='a'\nbelow=3\n[alerts]\nmail='x'", "unknown key 'mail'"),
-        ("lines = 3", "unknown table"),
-        ("[[line]", "TOML"),
-    ],
-)
-def test_a_policy_that_cannot_be_read_says_why(text: str, said: str, tmp_path: Path) -> None:
-    (tmp_path / "watch.toml").write_text(text)
-    with pytest.raises(InputError, match=said):
-        load_policy(tmp_path / "watch.toml")
-    with pytest.raises(UnreadableSource, match="no such"):
-        load_policy(tmp_path / "none.toml")
-
-
-def test_without_a_policy_there_are_lines_for_everywhere_one_writes() -> None:
-    policy = default_policy(["tea", "money"], ["debts"], {"tea": 500, "money": 20}, wanted=10)
-    assert [line.measure for line in policy.lines] == ["anonymity"] * 2 + ["linkability"] * 2 + [
-        "exposure"
-    ] * 2
-    assert [line.at for line in policy.lines[-2:]] == [5, 1]
-    with pytest.raises(InputError, match="nothing to watch"):
-        default_policy([], [], {}, wanted=10)
-
-
-def test_a_rank_that_everybody_shares_without_a_score_crosses_nothing() -> None:
-    line = Line(measure="exposure", community="tea", topic="debts", at=5)
-    assert not line.is_crossed(Reading(value=1, of=9, score=0.0))
-    assert line.is_crossed(Reading(value=5, of=9, score=0.1))
-    assert not line.is_crossed(Reading(value=float("nan"), of=9))
+# What is said
 
 
 def test_a_topic_one_never_wrote_about_has_no_place_to_tell(tmp_path: Path) -> None:
@@ -367,75 +295,6 @@ def test_what_cannot_be_told_is_not_called_right(tmp_path: Path) -> None:
     assert alert.sentence == (
         "Cannot tell for your line on linkability from tea to money: it takes 3 posts of yours with words in each."
     )
-
-
-# Where alerts go
-
-
-def alert(number: int = 1) -> Alert:
-    return Alert(
-        id=f"id{number}", line="a", crossing=number, crossed=True, value=2.0, of=9, position=number,
-        sentence="In tea, 2 people.", time=NOW,
-    )  # fmt: skip
-
-
-def test_files_take_an_alert_once_and_mend_a_torn_line(tmp_path: Path) -> None:
-    path = tmp_path / "alerts.jsonl"
-    path.write_text(json.dumps(alert().to_dict()) + '\n{"id": "id')
-    for _ in range(2):
-        sink = JsonLines(path)
-        assert sink.deliver(alert())
-        assert sink.deliver(alert(2))
-    assert [json.loads(line)["id"] for line in path.read_text().splitlines()] == ["id1", "id2"]
-    desktop = DesktopFile(tmp_path / "desktop")
-    assert desktop.deliver(alert())
-    assert desktop.deliver(alert())
-    (written,) = (tmp_path / "desktop").iterdir()
-    assert written.read_text() == "In tea, 2 people.\n"
-
-
-def test_a_program_on_this_machine_gets_alerts_with_their_id() -> None:
-    got: list[tuple[str | None, dict[str, object]]] = []
-    answers = [500, 204]
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            got.append((self.headers["Idempotency-Key"], body))
-            self.send_response(answers.pop(0))
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Receiver)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        sink = Webhook(f"http://localhost:{server.server_port}/hook")
-        assert not sink.deliver(alert())
-        assert sink.deliver(alert())
-    finally:
-        server.shutdown()
-        server.server_close()
-    assert [key for key, _ in got] == ["id1", "id1"]
-    assert got[0][1]["sentence"] == "In tea, 2 people."
-    assert not sink.deliver(alert())  # nobody listens any more: later
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://192.0.2.1/x",
-        "https://127.0.0.1/",
-        "http://0.0.0.0/",
-        "ftp://localhost/",
-        "http://u:p@localhost/",
-        "x",
-    ],
-)
-def test_alerts_never_leave_this_machine(url: str) -> None:
-    with pytest.raises(InputError, match="webhook"):
-        Webhook(url)
 
 
 # What must not be forgotten

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import numpy as np
 import polars as pl
 import pytest
@@ -104,7 +102,6 @@ def test_the_bound_learns_from_others_only() -> None:
     assert np.isnan(supervised_risks(sp.csr_matrix(own), (np.arange(60) < 1).astype(float))).all()
 
 
-@pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is a tool of the benchmarks")
 def test_the_regression_equals_the_peers() -> None:
     from sklearn.linear_model import LogisticRegression
 

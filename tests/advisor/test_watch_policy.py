@@ -1,0 +1,81 @@
+"""What to watch: read from a file, or chosen for somebody who has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from incrowd.advisor.watch_policy import Line, Reading, default_policy, load_policy
+from incrowd.errors import InputError, UnreadableSource
+
+
+def test_a_policy_comes_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "watch.toml").write_text(
+        """
+        [[line]]
+        measure = "anonymity"
+        community = "tea"
+        below = 10
+        [[line]]
+        measure = "linkability"
+        source = "tea"
+        target = "money"
+        below = 5
+        [[line]]
+        measure = "exposure"
+        topic = "debts"
+        rank = 20
+        [alerts]
+        jsonl = "alerts.jsonl"
+        terminal = false
+        """
+    )
+    policy = load_policy(tmp_path / "watch.toml")
+    assert [line.key for line in policy.lines] == [
+        "anonymity|tea|10",
+        "linkability|tea|money|5",
+        "exposure|debts|20",
+    ]
+    assert policy.jsonl == tmp_path / "alerts.jsonl"
+    assert not policy.terminal
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "at least one"),
+        ("[[line]]\nmeasure = 'guess'", "measure"),
+        ("[[line]]\nmeasure = 'anonymity'\nbelow = 3", "'community' is missing"),
+        ("[[line]]\nmeasure = 'anonymity'\ncommunity = 'a'\nbelow = '3'", "whole number"),
+        ("[[line]]\nmeasure = 'anonymity'\ncommunity = 'a'\nbelow = 3\ntopic = 'x'", "unknown key 'topic'"),
+        ("[[line]]\nmeasure = 'anonymity'\ncommunity = 'a'\nbelow = 0", "at least 1"),
+        ("[line]\nmeasure = 'anonymity'", "double brackets"),
+        ("[[line]]\nmeasure='anonymity'\ncommunity='a'\nbelow=3\n[alerts]\nmail='x'", "unknown key 'mail'"),
+        ("lines = 3", "unknown table"),
+        ("[[line]", "TOML"),
+    ],
+)
+def test_a_policy_that_cannot_be_read_says_why(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "watch.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        load_policy(tmp_path / "watch.toml")
+    with pytest.raises(UnreadableSource, match="no such"):
+        load_policy(tmp_path / "none.toml")
+
+
+def test_without_a_policy_there_are_lines_for_everywhere_one_writes() -> None:
+    policy = default_policy(["tea", "money"], ["debts"], {"tea": 500, "money": 20}, wanted=10)
+    assert [line.measure for line in policy.lines] == ["anonymity"] * 2 + ["linkability"] * 2 + [
+        "exposure"
+    ] * 2
+    assert [line.at for line in policy.lines[-2:]] == [5, 1]
+    with pytest.raises(InputError, match="nothing to watch"):
+        default_policy([], [], {}, wanted=10)
+
+
+def test_a_rank_that_everybody_shares_without_a_score_crosses_nothing() -> None:
+    line = Line(measure="exposure", community="tea", topic="debts", at=5)
+    assert not line.is_crossed(Reading(value=1, of=9, score=0.0))
+    assert line.is_crossed(Reading(value=5, of=9, score=0.1))
+    assert not line.is_crossed(Reading(value=float("nan"), of=9))
