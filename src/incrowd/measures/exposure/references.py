@@ -74,7 +74,8 @@ def tfidf(counts: sp.csr_matrix) -> sp.csr_matrix:
 def fit(features: sp.csr_matrix, truth: NDArray[np.bool_]) -> Floats:
     """Return the weights of a logistic regression with a penalty on their squares, the intercept last.
 
-    Ten lines over SciPy's optimiser: scikit-learn would be a heavy dependency for one smooth sum. A test holds the two equal.
+    Ten lines over SciPy's optimiser: scikit-learn would be a heavy dependency for one smooth sum. A test holds the
+    two equal.
     """
     from scipy.optimize import minimize
 
