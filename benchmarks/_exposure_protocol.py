@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 
 from incrowd.measures.exposure.definition import periods
-from incrowd.measures.exposure.evaluation import average_precision, ndcg, r_precision_hits
-from incrowd.measures.exposure.held_out import Setting, held_out, interval, map_intervals, tried
-from incrowd.measures.exposure.peaks import Collector
+from incrowd.measures.exposure.evaluation import (
+    Setting,
+    average_precision,
+    held_out,
+    interval,
+    map_intervals,
+    ndcg,
+    r_precision_hits,
+    tried,
+)
+from incrowd.measures.exposure.scoring import Collector
 from incrowd.measures.exposure.topics import TopicSet
 
 DAYS = (7, 28)

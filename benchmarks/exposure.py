@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.measures.exposure.lda import LdaSpace
+from incrowd.measures.exposure.learnt_spaces import LdaSpace
 from incrowd.measures.exposure.live import LiveExposure
 from incrowd.measures.exposure.space import Encoder
 from incrowd.measures.exposure.spec import ExposureOptions

@@ -43,11 +43,10 @@ from benchmarks._exposure_protocol import (
     risks,
 )
 from incrowd.crowd import Crowd
-from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.comparison import baseline_risks
 from incrowd.measures.exposure.evaluation import average_precision
-from incrowd.measures.exposure.model_file import load_space, save_space
-from incrowd.measures.exposure.space import Encoder
+from incrowd.measures.exposure.learnt_spaces import load_space, save_space
+from incrowd.measures.exposure.space import BagOfWords, Encoder
 from incrowd.measures.exposure.spec import ExposureOptions, method_name
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.exposure.training import (

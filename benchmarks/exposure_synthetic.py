@@ -30,12 +30,12 @@ import polars as pl
 from incrowd.crowd import Crowd
 from incrowd.crowd.synthetic.vocabulary import Topic, default_topics
 from incrowd.crowd.synthetic.words import made_up_words
-from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.comparison import baseline_risks
 from incrowd.measures.exposure.definition import breadth
 from incrowd.measures.exposure.evaluation import merit, paired_t_test
-from incrowd.measures.exposure.model_file import load_space, save_space
+from incrowd.measures.exposure.learnt_spaces import load_space, save_space
 from incrowd.measures.exposure.scoring import Scored, score
+from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions, method_name
 from incrowd.measures.exposure.topics import TopicSet, topic_set
 from incrowd.measures.exposure.training import TrainOptions, documents, train_lda, train_word2vec

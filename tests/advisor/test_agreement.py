@@ -14,8 +14,8 @@ from incrowd.crowd import Crowd
 from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
 from incrowd.measures.anonymity.spec import AnonymityOptions
 from incrowd.measures.exposure.assess import assess_topics
-from incrowd.measures.exposure.bag_of_words import BagOfWords
 from incrowd.measures.exposure.scoring import score
+from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.linkability.assess import assess_person as assess_link

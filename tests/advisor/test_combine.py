@@ -14,7 +14,7 @@ from incrowd.advisor.combine import judge, level_of, risk, shortfall, theme, ver
 from incrowd.advisor.reasons import shortened, strongest
 from incrowd.advisor.spec import AdvisorOptions, Targets
 from incrowd.errors import InputError
-from incrowd.measures.exposure.explain import LASTING, LITTLE, PASSING, PROFESSIONAL, SINGLE_WORDS
+from incrowd.measures.exposure.assess import LASTING, LITTLE, PASSING, PROFESSIONAL, SINGLE_WORDS
 from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing
 
 UNITS = {"anonymity": "people", "linkability": "people", "microdata": "people", "belief": "probability"}
@@ -213,7 +213,7 @@ def test_impossible_targets_are_refused(wrong: dict[str, float]) -> None:
 
 def test_a_rank_shared_with_everybody_who_never_wrote_about_it_is_no_exposure() -> None:
     from incrowd.advisor.combine import judge
-    from incrowd.measures.exposure.explain import NOTHING
+    from incrowd.measures.exposure.assess import NOTHING
     from incrowd.result import Assessment, Assumptions, Direction, Standing
 
     silent = Assessment(

@@ -20,7 +20,7 @@ from incrowd.measures.exposure.annotation import (
     sheet,
     topics_toml,
 )
-from incrowd.measures.exposure.lda import LdaSpace
+from incrowd.measures.exposure.learnt_spaces import LdaSpace
 from incrowd.measures.exposure.topics import Topic, TopicSet, load_topics
 
 CHROMIUM = shutil.which("chromium")

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from incrowd.crowd import Crowd
 from incrowd.errors import BudgetExceeded, InputError, NotInCrowd, UnreadableSource
-from incrowd.measures.exposure.assess import CARE, assess_alone, assess_person, points_nowhere
-from incrowd.measures.exposure.bag_of_words import BagOfWords
+from incrowd.measures.exposure.assess import CARE, assess_alone, assess_person, own_posts, points_nowhere
 from incrowd.measures.exposure.comparison import compare
-from incrowd.measures.exposure.explain import own_posts
 from incrowd.measures.exposure.live import LiveExposure
 from incrowd.measures.exposure.publish import Quantiles, load_quantiles, quantiles
 from incrowd.measures.exposure.scoring import Scored, score, summary
+from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions
 from incrowd.measures.exposure.topics import topic_set
 from incrowd.synthetic import SyntheticPosts
@@ -186,7 +185,7 @@ def test_published_quantiles_enclose_everybodys_true_rank(people: int, smallest:
 
 
 def _scored_with(risks: np.ndarray) -> Scored:
-    from incrowd.measures.exposure.peaks import Peaks
+    from incrowd.measures.exposure.scoring import Peaks
     from incrowd.measures.exposure.topics import Topic, TopicSet
 
     people = len(risks)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.measures.exposure import baselines
+from incrowd.measures.exposure.comparison import diff_priv_order, diff_priv_risks, entropy_risks
 from incrowd.measures.exposure.definition import (
     UNDATED,
     alert_ranks,
@@ -20,8 +20,8 @@ from incrowd.measures.exposure.definition import (
     person_risk,
     place_in_order,
 )
-from incrowd.measures.exposure.peaks import Collector
-from incrowd.measures.exposure.person import PersonRisks
+from incrowd.measures.exposure.live import PersonRisks
+from incrowd.measures.exposure.scoring import Collector
 from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions
 from incrowd.measures.exposure.topics import Topic, TopicSet
 
@@ -186,7 +186,7 @@ def held(count: int, k: int, me: bool) -> np.ndarray:
 
 
 def entropy(count: int, k: int, me: bool) -> float:
-    return float(baselines.entropy_risks(held(count, k, me))[-1])
+    return float(entropy_risks(held(count, k, me))[-1])
 
 
 def test_entropy_of_a_holder_falls_from_its_value_for_a_unique_word_to_nothing() -> None:
@@ -200,7 +200,7 @@ def test_entropy_of_a_holder_falls_from_its_value_for_a_unique_word_to_nothing()
 def test_lacking_a_word_everybody_has_scores_as_having_one_nobody_has() -> None:
     assert entropy(100, 100, False) == pytest.approx(entropy(0, 100, True))
     both = held(100, 100, False)
-    assert baselines.entropy_risks(both, present_only=True)[-1] == 0
+    assert entropy_risks(both, present_only=True)[-1] == 0
 
 
 @given(st.integers(0, 40), st.integers(1, 40), st.booleans())
@@ -212,26 +212,26 @@ def test_entropy_is_finite_and_equals_its_definition(count: int, k: int, me: boo
 
 
 def test_diff_priv_is_infinite_for_a_unique_word_and_never_zero_for_a_used_one() -> None:
-    risks, unique = baselines.diff_priv_risks(held(0, 100, True))
+    risks, unique = diff_priv_risks(held(0, 100, True))
     assert risks[-1] == math.inf
     assert unique.tolist() == [0] * 100 + [1]
-    risks, _ = baselines.diff_priv_risks(held(3, 100, False))
+    risks, _ = diff_priv_risks(held(3, 100, False))
     assert risks[-1] == pytest.approx(math.log2(101 / 100))
-    assert (baselines.diff_priv_risks(held(0, 100, False))[0] == 0).all()
-    assert np.isfinite(baselines.diff_priv_risks(held(0, 100, True), smoothed=True)[0]).all()
+    assert (diff_priv_risks(held(0, 100, False))[0] == 0).all()
+    assert np.isfinite(diff_priv_risks(held(0, 100, True), smoothed=True)[0]).all()
 
 
 def test_a_word_half_of_all_have_adds_nothing_above_the_floor_of_those_without_it() -> None:
-    with_it, _ = baselines.diff_priv_risks(held(60, 100, True))
-    without, _ = baselines.diff_priv_risks(held(60, 100, False))
+    with_it, _ = diff_priv_risks(held(60, 100, True))
+    without, _ = diff_priv_risks(held(60, 100, False))
     assert with_it[-1] < without[-1]
 
 
 def test_infinite_diff_priv_is_ordered_by_the_number_of_unique_words() -> None:
-    order = baselines.diff_priv_order([1.0, math.inf, math.inf, 0.2], [0, 1, 2, 0])
+    order = diff_priv_order([1.0, math.inf, math.inf, 0.2], [0, 1, 2, 0])
     assert np.argsort(-order).tolist() == [2, 1, 0, 3]
 
 
 def test_a_crowd_of_one_has_no_others_to_compare_with() -> None:
-    assert baselines.entropy_risks([[True]]).tolist() == [0]
-    assert baselines.diff_priv_risks([[True]])[0].tolist() == [0]
+    assert entropy_risks([[True]]).tolist() == [0]
+    assert diff_priv_risks([[True]])[0].tolist() == [0]

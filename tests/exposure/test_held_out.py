@@ -8,17 +8,24 @@ import pytest
 import scipy.sparse as sp
 
 from incrowd.crowd import Crowd
-from incrowd.measures.exposure.bag_of_words import BagOfWords
-from incrowd.measures.exposure.evaluation import average_precision
-from incrowd.measures.exposure.held_out import BREADTHS, WEEKS, held_out, interval, map_intervals, tried
-from incrowd.measures.exposure.references import (
+from incrowd.measures.exposure.comparison import (
     fit,
     periods_written,
     supervised_risks,
     tfidf,
     words_of_people,
 )
+from incrowd.measures.exposure.evaluation import (
+    BREADTHS,
+    WEEKS,
+    average_precision,
+    held_out,
+    interval,
+    map_intervals,
+    tried,
+)
 from incrowd.measures.exposure.scoring import score
+from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
 

@@ -12,24 +12,33 @@ import pytest
 
 from incrowd.crowd.synthetic.words import made_up_words
 from incrowd.errors import InputError, UnreadableSource
-from incrowd.measures.exposure import placing
-from incrowd.measures.exposure.bag_of_words import BagOfWords
-from incrowd.measures.exposure.embeddings import Embeddings
-from incrowd.measures.exposure.fitting import EVENING, evening
-from incrowd.measures.exposure.lda import LdaSpace, fold_in
-from incrowd.measures.exposure.model_file import load_space, model_origin, save_space
-from incrowd.measures.exposure.space import Encoder, Space, WordLists
+from incrowd.measures.exposure.learnt_spaces import (
+    Embeddings,
+    LdaSpace,
+    WordVectors,
+    fold_in,
+    load_space,
+    model_origin,
+    post_vector,
+    save_space,
+)
+from incrowd.measures.exposure.space import BagOfWords, Encoder, Space, WordLists
 from incrowd.measures.exposure.topics import Topic, TopicSet
 from incrowd.measures.exposure.training import (
+    EVENING,
     TrainOptions,
     documents,
+    evening,
+    excess,
     learn_embeddings,
     name_dimension,
+    posts_on_topics,
     train_lda,
     train_word2vec,
+    unit,
     with_levels,
+    word_lists,
 )
-from incrowd.measures.exposure.word2vec import WordVectors, post_vector
 from incrowd.text import TextOptions
 
 TOPICS = TopicSet((
@@ -211,21 +220,21 @@ def test_free_dimensions_are_named_by_where_salient_words_come_from(background: 
 
 
 def test_a_topic_lies_where_posts_on_it_differ_from_posts_at_large() -> None:
-    posts = placing.word_lists([["a", "b"], ["a", "unknown", "c"], ["b", "a", "b"]], ["a", "b", "c", "d"])
+    posts = word_lists([["a", "b"], ["a", "unknown", "c"], ["b", "a", "b"]], ["a", "b", "c", "d"])
     assert posts.words.tolist() == [0, 1, 0, 2, 1, 0, 1]
     assert posts.bounds.tolist() == [0, 2, 4, 7]
-    on = placing.posts_on_topics(posts, [[0, 1], [2], [2, 3], []], 4)
+    on = posts_on_topics(posts, [[0, 1], [2], [2, 3], []], 4)
     assert on.tolist() == [
         [True, False, False, False],
         [False, True, False, False],
         [True, False, False, False],
     ]
     vectors = np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]])
-    whole, halves = placing.excess([vectors], on), placing.excess([vectors[:2], vectors[2:]], on)
+    whole, halves = excess([vectors], on), excess([vectors[:2], vectors[2:]], on)
     assert whole == pytest.approx(halves)
     assert whole == pytest.approx(np.array([[0, 1, -1], [0, -2, 2], [0, 0, 0], [0, 0, 0]]) / 6)
-    assert placing.unit(whole)[0] == pytest.approx([0, np.sqrt(0.5), -np.sqrt(0.5)])
-    assert (placing.unit(whole)[2] == 0).all()
+    assert unit(whole)[0] == pytest.approx([0, np.sqrt(0.5), -np.sqrt(0.5)])
+    assert (unit(whole)[2] == 0).all()
 
 
 def test_embeddings_by_hand() -> None:
@@ -245,9 +254,10 @@ def test_embeddings_by_hand() -> None:
 def test_a_sentence_is_the_sum_of_its_words_as_the_model_says() -> None:
     from wordllama.inference import WordLlamaInference
 
-    from incrowd.measures.exposure.sentence_model import _model, word_vectors
+    from incrowd.measures.exposure.learnt_spaces import _sentence_model, word_vectors
 
-    pieces, table = _model.__wrapped__()  # a copy of its own: the peer changes the tokeniser it is given
+    # A copy of its own: the peer changes the tokeniser it is given.
+    pieces, table = _sentence_model.__wrapped__()
     words = ["sertraline", "made", "me", "numb"]
     theirs = WordLlamaInference(table, pieces).embed(" ".join(words))[0]
     ours = word_vectors(words).sum(axis=0)
@@ -286,7 +296,7 @@ def test_only_what_lies_above_what_other_posts_reach_counts_in_word2vec() -> Non
     others = np.array([0.0, 1.0, 1.0, 0.0])  # every post but the first, which is on debts
     assert raised.levels[0] == pytest.approx(min(others.mean() + others.std(), 0.99))
     half = replace(plain, levels=np.full(3, 0.5, np.float32))
-    lists = placing.word_lists([["debt", "casino"], ["casino"]], names)
+    lists = word_lists([["debt", "casino"], ["casino"]], names)
     cosine = plain.similarities(lists)[:, 1]
     assert half.similarities(lists)[:, 1] == pytest.approx(np.maximum(cosine - 0.5, 0) / 0.5)
     everybody_on_it = with_levels(plain, [["debt", "loan"]] * 3)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from incrowd.crowd import Crowd
-from incrowd.measures.exposure.bag_of_words import BagOfWords
+from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.report.page import study_page
 from incrowd.study.exposure import exposure_study

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.advisor.answer import Level, ThemeName
-from incrowd.measures.exposure.explain import NOTHING
+from incrowd.measures.exposure.assess import NOTHING
 from incrowd.report.advice import person_label, person_report_page, theme_label
 from incrowd.report.pictures import crowd_picture, evidence_bars, helps, sweep, worst_crowd
 from incrowd.report.templating import strongest

@@ -31,7 +31,7 @@ import numpy as np
 
 from incrowd.advisor.answer import Judged, Level, Theme, ThemeName, Verdict
 from incrowd.advisor.spec import AT_RISK_ABOVE, SMALLEST_CROWD, WATCH_ABOVE, Targets
-from incrowd.measures.exposure.explain import LASTING, LITTLE, NOTHING, PASSING, UNDATED_INTEREST
+from incrowd.measures.exposure.assess import LASTING, LITTLE, NOTHING, PASSING, UNDATED_INTEREST
 from incrowd.result import Assessment, Direction
 
 GAIN_SCALE = ((0.0, 0.2, 0.5, 1.0), (0.0, WATCH_ABOVE, AT_RISK_ABOVE, 1.0))

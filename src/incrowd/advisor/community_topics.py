@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from incrowd.advisor.arrays import find
 from incrowd.measures.exposure.definition import UNDATED, Floats, periods
-from incrowd.measures.exposure.peaks import Peaks
+from incrowd.measures.exposure.scoring import Peaks
 from incrowd.measures.exposure.space import Space, WordLists
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.text.reference import tokenise

@@ -361,8 +361,8 @@ def _told_share(people: People) -> float:
 def _topics(
     crowd: Crowd, space: Space | None, options: CrowdOptions, missing: list[str]
 ) -> tuple[tuple[TopicRisk, ...], People | None]:
-    from incrowd.measures.exposure.bag_of_words import BagOfWords
     from incrowd.measures.exposure.scoring import score
+    from incrowd.measures.exposure.space import BagOfWords
     from incrowd.measures.exposure.spec import ExposureOptions
     from incrowd.measures.exposure.topics import starter_topics
 

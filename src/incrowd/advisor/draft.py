@@ -19,8 +19,7 @@ from incrowd.advisor.edit import without_words
 from incrowd.advisor.prepare import Shelf, open_shelf, user_id
 from incrowd.advisor.spec import AdvisorOptions
 from incrowd.errors import InputError
-from incrowd.measures.exposure.bag_of_words import BagOfWords
-from incrowd.measures.exposure.space import Space
+from incrowd.measures.exposure.space import BagOfWords, Space
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.text.reference import tokenise

@@ -13,12 +13,17 @@ from incrowd.advisor.answer import Changes, Judged, NotAssessed, ThemeName
 from incrowd.advisor.examiner import Findings, Goal, Proposal
 from incrowd.advisor.search import fewest
 from incrowd.advisor.stored import remembered
-from incrowd.measures.exposure.assess import ON_TOPIC, assess_posts
-from incrowd.measures.exposure.bag_of_words import BagOfWords
-from incrowd.measures.exposure.explain import LASTING, LITTLE, NOTHING, PROFESSIONAL, OwnPosts
-from incrowd.measures.exposure.peaks import Collector
-from incrowd.measures.exposure.scoring import Scored, people, post_periods, score
-from incrowd.measures.exposure.space import WordLists
+from incrowd.measures.exposure.assess import (
+    LASTING,
+    LITTLE,
+    NOTHING,
+    ON_TOPIC,
+    PROFESSIONAL,
+    OwnPosts,
+    assess_posts,
+)
+from incrowd.measures.exposure.scoring import Collector, Scored, people, post_periods, score
+from incrowd.measures.exposure.space import BagOfWords, WordLists
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.result import say_count

@@ -33,8 +33,7 @@ from incrowd.advisor.watch_policy import Line, Reading, WatchPolicy, default_pol
 from incrowd.advisor.watch_sinks import Sink
 from incrowd.advisor.watch_state import Alert, AlertLog, alert_id, drop_unfinished_line
 from incrowd.errors import NotInCrowd
-from incrowd.measures.exposure.bag_of_words import BagOfWords
-from incrowd.measures.exposure.space import Space
+from incrowd.measures.exposure.space import BagOfWords, Space
 from incrowd.measures.exposure.topics import starter_topics
 
 if TYPE_CHECKING:

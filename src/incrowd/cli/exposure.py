@@ -116,7 +116,7 @@ def train(
     from incrowd.crowd import Crowd
     from incrowd.errors import InputError
     from incrowd.measures.exposure import training
-    from incrowd.measures.exposure.model_file import save_space
+    from incrowd.measures.exposure.learnt_spaces import save_space
     from incrowd.measures.exposure.scoring import post_batches
     from incrowd.measures.exposure.spec import ExposureOptions
 
@@ -178,8 +178,7 @@ def annotate(
     """Have judges say which latent topics are sensitive; count their votes and how far they agree."""
     from incrowd.errors import InputError
     from incrowd.measures.exposure import annotation
-    from incrowd.measures.exposure.lda import LdaSpace
-    from incrowd.measures.exposure.model_file import load_space
+    from incrowd.measures.exposure.learnt_spaces import LdaSpace, load_space
 
     space = load_space(model)
     if not isinstance(space, LdaSpace):
@@ -380,8 +379,8 @@ def _topics(file: Path | None) -> TopicSet:
 def _spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
     """Return the spaces asked for; bag of words if none."""
     from incrowd.errors import InputError
-    from incrowd.measures.exposure.bag_of_words import BagOfWords
-    from incrowd.measures.exposure.model_file import load_space
+    from incrowd.measures.exposure.learnt_spaces import load_space
+    from incrowd.measures.exposure.space import BagOfWords
 
     if not model:
         return [BagOfWords(_topics(file))]
@@ -395,7 +394,7 @@ def _spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
 def all_spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
     """Return bag of words and every model; all must have the same topics."""
     from incrowd.errors import InputError
-    from incrowd.measures.exposure.bag_of_words import BagOfWords
+    from incrowd.measures.exposure.space import BagOfWords
 
     spaces = _spaces(model, file)
     if not model:

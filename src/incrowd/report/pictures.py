@@ -157,7 +157,7 @@ class SweepRow:
 
 def loud(judged: Iterable[Judged]) -> list[Judged]:
     """Leave out topics the person says nothing about: everybody who is silent shares the first rank."""
-    from incrowd.measures.exposure.explain import NOTHING
+    from incrowd.measures.exposure.assess import NOTHING
 
     return [one for one in judged if one.assessment.assumptions.parameters.get("looks_like") != NOTHING]
 

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import incrowd
-from incrowd.measures.exposure.comparison import Comparison, compare
+from incrowd.measures.exposure.comparison import (
+    Comparison,
+    compare,
+    periods_written,
+    supervised_risks,
+    tfidf,
+    words_of_people,
+)
 from incrowd.measures.exposure.definition import Floats
-from incrowd.measures.exposure.held_out import SPLITS, held_out, interval, map_intervals, tried
-from incrowd.measures.exposure.references import periods_written, supervised_risks, tfidf, words_of_people
+from incrowd.measures.exposure.evaluation import SPLITS, held_out, interval, map_intervals, tried
 from incrowd.measures.exposure.scoring import Progress
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import BASELINES, DIMENSIONS, ExposureOptions, method_name

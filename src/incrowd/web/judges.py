@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import InputError
 from incrowd.measures.exposure import annotation
-from incrowd.measures.exposure.lda import LdaSpace
+from incrowd.measures.exposure.learnt_spaces import LdaSpace
 from incrowd.web.desk import Desk, attached, document, receive_files
 from incrowd.web.uploads import Upload
 
@@ -87,7 +87,7 @@ def _topics(space: LdaSpace) -> list[tuple[str, ...]]:
 
 
 def _space(upload: Upload) -> LdaSpace:
-    from incrowd.measures.exposure.model_file import load_space
+    from incrowd.measures.exposure.learnt_spaces import load_space
 
     try:
         space = load_space(upload.files[0])

@@ -148,8 +148,8 @@ STUDIES: dict[str, StudyForm] = {
 
 
 def _exposure(desk: Desk, labels: Upload, progress: Progress) -> Study:
-    from incrowd.measures.exposure.bag_of_words import BagOfWords
     from incrowd.measures.exposure.comparison import read_labels
+    from incrowd.measures.exposure.space import BagOfWords
     from incrowd.measures.exposure.spec import ExposureOptions
     from incrowd.measures.exposure.topics import starter_topics
     from incrowd.study.exposure import exposure_study

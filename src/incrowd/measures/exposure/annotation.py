@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from incrowd.errors import InputError, SchemaError, UnreadableSource
-from incrowd.measures.exposure.lda import LdaSpace
+from incrowd.measures.exposure.learnt_spaces import LdaSpace
 
 DOMAINS = ("psychology", "medicine", "finance", "law", "identity", "relationships", "other")
 WORDS = 20

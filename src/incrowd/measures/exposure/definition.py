@@ -65,22 +65,17 @@ def breadth(strength: ArrayLike, siblings: Sequence[int], k: float) -> Floats:
     return np.asarray(-np.partition(-values[:, list(siblings)], place - 1, axis=1)[:, place - 1])
 
 
-def mean_of_best(peaks: ArrayLike, starts: ArrayLike, m: int, *, literal: bool = False) -> Floats:
-    """Return the mean of everybody's m best periods, for each topic.
+def means_of_best(
+    peaks: ArrayLike, starts: ArrayLike, several: Sequence[int], *, literal: bool = False
+) -> list[Floats]:
+    """Return the mean of everybody's m best periods for each topic, once for every m.
 
     Somebody with fewer periods is padded with zeros, so that one burst does not count fully; `literal` takes
     the mean of those that are there.
 
-    >>> mean_of_best([[0.8], [0.25], [0.5]], [0, 1], 2).ravel().tolist()
-    [0.4, 0.375]
+    >>> [one.ravel().tolist() for one in means_of_best([[0.8], [0.25], [0.5]], [0, 1], [1, 2])]
+    [[0.8, 0.5], [0.4, 0.375]]
     """
-    return means_of_best(peaks, starts, [m], literal=literal)[0]
-
-
-def means_of_best(
-    peaks: ArrayLike, starts: ArrayLike, several: Sequence[int], *, literal: bool = False
-) -> list[Floats]:
-    """Return :func:`mean_of_best` for several m; people's periods are put in order only once."""
     values, begins = np.asarray(peaks, dtype=np.float64), np.asarray(starts)
     sizes = np.diff(np.append(begins, len(values)))
     person = np.repeat(np.arange(len(begins)), sizes)
@@ -145,7 +140,7 @@ def alert_ranks(risks: ArrayLike) -> NDArray[np.int64]:
     >>> alert_ranks([0.2, 0.9, 0.9, float("nan")]).tolist()
     [3, 1, 1, 4]
     """
-    values = _undefined_last(risks)
+    values = undefined_last(risks)
     return np.searchsorted(np.sort(-values), -values, side="left") + 1
 
 
@@ -155,11 +150,12 @@ def average_ranks(risks: ArrayLike) -> NDArray[np.float64]:
     >>> average_ranks([0.2, 0.9, 0.9]).tolist()
     [3.0, 1.5, 1.5]
     """
-    values = -_undefined_last(risks)
+    values = -undefined_last(risks)
     ordered = np.sort(values)
     return (np.searchsorted(ordered, values, "left") + 1 + np.searchsorted(ordered, values, "right")) / 2
 
 
-def _undefined_last(risks: ArrayLike) -> Floats:
+def undefined_last(risks: ArrayLike) -> Floats:
+    """Return risks with minus infinity for undefined ones, so that they come last."""
     values = np.asarray(risks, np.float64)
     return np.where(np.isnan(values), -np.inf, values)

@@ -2,36 +2,34 @@
 
 LDA by tomotopy and word2vec by gensim (the extra `topics`), on one thread and with a seed, so that the same
 corpus gives the same model. Sentence embeddings come with a model that others have trained (the extra
-`embeddings`); the corpus says what posts have in common. In LDA and embeddings topics are placed afterwards,
-by their salient words.
+`embeddings`); the corpus says what posts have in common. In LDA and embeddings topics are placed afterwards:
+at what background posts that use their salient words hold more of than others.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InputError, MissingExtra
-from incrowd.measures.exposure.embeddings import Embeddings
-from incrowd.measures.exposure.fitting import centre, evening
-from incrowd.measures.exposure.lda import LdaSpace
-from incrowd.measures.exposure.placing import excess, known_words, posts_on_topics, unit, word_lists
-from incrowd.measures.exposure.space import WordLists
+from incrowd.measures.exposure.learnt_spaces import Embeddings, LdaSpace, WordVectors, word_vectors
+from incrowd.measures.exposure.scoring import Progress
+from incrowd.measures.exposure.space import Floats, WordLists
 from incrowd.measures.exposure.topics import TopicSet
-from incrowd.measures.exposure.word2vec import WordVectors
+from incrowd.text.fast import Tokeniser
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
     import polars as pl
 
-Progress = Callable[[float, float | None, str], None]
 ALPHA, ETA = 0.1, 0.01
 STEP = 10
 PRIOR_WORDS = 30.0
@@ -71,8 +69,6 @@ class TrainOptions:
 
 def documents(texts: Iterable[pl.Series], options: TrainOptions) -> list[list[str]]:
     """Return the tokens of every post that has two known words or more."""
-    from incrowd.text.fast import Tokeniser
-
     tokeniser = Tokeniser(options.text)
     numbered = [tokeniser.numbers(part) for part in texts]
     words = np.array(tokeniser.vocabulary().to_list(), dtype=object)
@@ -209,8 +205,6 @@ def with_levels(space: WordVectors, posts: list[list[str]]) -> WordVectors:
 
 
 def _stable_hash(word: str) -> int:
-    from zlib import crc32
-
     return crc32(word.encode())
 
 
@@ -219,8 +213,6 @@ def learn_embeddings(posts: list[list[str]], topics: TopicSet, options: TrainOpt
 
     A topic that no post is on lies where its words lie.
     """
-    from incrowd.measures.exposure.sentence_model import word_vectors
-
     used = Counter(chain.from_iterable(posts))
     enough = {word for word, times in used.items() if times >= options.min_count}
     words = tuple(sorted(enough.union(topics.vocabulary)))
@@ -236,3 +228,88 @@ def learn_embeddings(posts: list[list[str]], topics: TopicSet, options: TrainOpt
     by_words = np.stack([space.vectors[some].sum(axis=0) for some in columns])
     some_post = on.sum(axis=0)[:, None] > 0
     return replace(space, topic_vectors=unit(np.where(some_post, by_posts, by_words)))
+
+
+EVENING = 0.2
+"""What every direction's spread counts as besides its own, as a share of the mean spread."""
+
+
+def centre(vectors: Floats, used: NDArray[Any]) -> NDArray[np.float32]:
+    """Take the mean off word vectors, each word counted as often as it is used.
+
+    >>> centre(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([3, 1])).tolist()
+    [[0.25, -0.25], [-0.75, 0.75]]
+    """
+    return np.asarray(vectors - (used @ vectors) / max(1, used.sum()), np.float32)
+
+
+def evening(parts: Iterable[Floats]) -> NDArray[np.float32]:
+    """Return the map after which posts spread alike in all directions, but for those in which they hardly do.
+
+    The inverse square root of the posts' covariance, with a share of its mean eigenvalue added.
+    """
+    posts, total, products = 0, np.zeros(1), np.zeros((1, 1))
+    for part in parts:
+        posts += len(part)
+        total = total + part.sum(axis=0, dtype=np.float64)
+        products = products + part.T @ part
+    mean = total / max(1, posts)
+    spread, directions = np.linalg.eigh(products / max(1, posts) - np.outer(mean, mean))
+    spread = np.maximum(spread, 0) + EVENING * max(float(spread.mean()), 1e-12)
+    return np.asarray(directions / np.sqrt(spread) @ directions.T, np.float32)
+
+
+ENOUGH_WORDS = 2
+"""A background post is on a topic if it uses so many of its salient words."""
+
+
+def word_lists(posts: Sequence[Sequence[str]], words: Sequence[str]) -> WordLists:
+    """Return the posts as numbers of the words that are known; the others are left out."""
+    place = {word: at for at, word in enumerate(words)}
+    sizes = np.fromiter(map(len, posts), np.int64, len(posts))
+    tokens = chain.from_iterable(posts)
+    numbers = np.fromiter((place.get(token, -1) for token in tokens), np.int32, int(sizes.sum()))
+    kept = np.concatenate([[0], np.cumsum(numbers >= 0)])
+    return WordLists(numbers[numbers >= 0], kept[np.concatenate([[0], np.cumsum(sizes)])])
+
+
+def known_words(topics: TopicSet, words: Sequence[str]) -> list[list[int]]:
+    """Return, for each topic, the numbers of those of its salient words that a space knows."""
+    place = {word: at for at, word in enumerate(words)}
+    return [[place[word] for word in topic.words if word in place] for topic in topics.topics]
+
+
+def posts_on_topics(posts: WordLists, columns: Sequence[Sequence[int]], width: int) -> NDArray[np.bool_]:
+    """Say which post is on which topic: it uses two of its salient words, or the only one that is known."""
+    held = posts.counts(width).tocsc() > 0
+    on = np.zeros((len(posts), len(columns)), np.bool_)
+    for topic, some in enumerate(columns):
+        if some:
+            hits = np.asarray(held[:, list(some)].sum(axis=1)).ravel()
+            on[:, topic] = hits >= min(ENOUGH_WORDS, len(some))
+    return on
+
+
+def excess(parts: Iterable[Floats], on: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return how the mean of the posts on each topic differs from the mean of all, one row a topic.
+
+    `parts` are the posts' vectors in order, some at a time. A topic that no post is on is a row of zeros.
+
+    >>> excess([np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])], np.array([[True, False], [False, False]])).tolist()
+    [[0.5, -0.5], [0.0, 0.0]]
+    """
+    inside: Any = 0.0
+    everything: Any = 0.0
+    begin = 0
+    for part in parts:
+        inside = inside + on[begin : begin + len(part)].T.astype(np.float64) @ part
+        everything = everything + part.sum(axis=0, dtype=np.float64)
+        begin += len(part)
+    posts = on.sum(axis=0)[:, None]
+    return np.where(posts > 0, inside / np.maximum(posts, 1) - everything / len(on), 0.0)
+
+
+def unit(vectors: Floats) -> NDArray[np.float32]:
+    """Bring every row to length 1; a row of zeros stays."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(length > 0, length, 1.0), np.float32)
