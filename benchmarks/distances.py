@@ -27,8 +27,8 @@ import numpy as np
 from scipy import sparse
 
 from incrowd.distances import Compute, ball_sizes, pairwise
-from incrowd.distances.rows import word_users
-from incrowd.distances.solve import usable_cores
+from incrowd.distances.all_pairs import usable_cores
+from incrowd.distances.reference import word_users
 
 RADII = np.linspace(0, 1, 21)
 PAPER = 58_091
@@ -135,7 +135,7 @@ def contenders() -> dict[str, float]:
 
 def log_limit() -> float:
     """Return polynomial logarithms per second of one core, nothing else in the loop."""
-    from incrowd.distances.cpu_jit import log2_rate
+    from incrowd.distances.cpu_loops import log2_rate
 
     log2_rate(1)
     rates = []

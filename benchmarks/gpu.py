@@ -166,7 +166,7 @@ def stages(cp, x, side: int, repeats: int = 5) -> dict:
     a, b = state.panels.get(False, tile.rows), state.panels.get(False, tile.columns)
     out = cp.empty((a.padded, b.padded), dtype=np.float32)
     grid, edges = (b.padded // gpu_kernels.TILE, a.padded // gpu_kernels.TILE), gpu.Edges(cp.asarray(RADII))
-    from incrowd.distances.gpu_questions import count_between
+    from incrowd.distances.gpu import count_between
 
     steps = {
         "dense": lambda: gpu._add_dense(state, run, a, b, grid, False, out),
@@ -224,7 +224,7 @@ def timed(x, radii=RADII, **options) -> tuple[float, np.ndarray]:
 
 def preparation(cp, x) -> dict:
     """Time what happens before the first distance: checks on the host, word counts, panels."""
-    from incrowd.distances.rows import as_rows, check_rows
+    from incrowd.distances.reference import as_rows, check_rows
 
     times, begin = {}, time.perf_counter()
     rows = as_rows(x)

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from incrowd.distances import Compute, ball_sizes, pairwise
-from incrowd.distances.balls import BallSizes
-from incrowd.distances.dispatch import SMALL_JOB, choose
-from incrowd.distances.reference import METRICS
-from incrowd.distances.rows import as_rows
-from incrowd.distances.solve import Job, Threads
+from incrowd.distances.all_pairs import Job, Threads
+from incrowd.distances.kernels import SMALL_JOB, choose
+from incrowd.distances.reductions import BallSizes
+from incrowd.distances.reference import METRICS, as_rows
 from incrowd.distances.tiles import plan_tiles
 from incrowd.errors import InputError
 

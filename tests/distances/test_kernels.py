@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from incrowd.distances import Compute, ball_sizes, pair_distances, pairwise
-from incrowd.distances.solve import Threads
+from incrowd.distances.all_pairs import Threads
 
 from .strategies import METRICS, crowd, profiles
 

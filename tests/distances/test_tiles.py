@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.distances import Compute, ball_sizes, histogram, mean_distance, nearest
-from incrowd.distances.solve import Threads
+from incrowd.distances.all_pairs import Threads
 from incrowd.distances.tiles import TilePlan, plan_tiles
 from incrowd.errors import BudgetExceeded
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from incrowd.distances import Compute, ball_sizes
-from incrowd.distances.solve import usable_cores
+from incrowd.distances.all_pairs import usable_cores
 from incrowd.engine import Local, connect
 from incrowd.errors import InputError
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.advisor.arrays import find, spans
-from incrowd.distances.question import rounded
+from incrowd.distances.reductions import rounded
 
 DOUBTFUL = 2e-5
 """Squared distances this close to the squared limit are computed again. A term (p + q) log2(p + q) of the quick sum

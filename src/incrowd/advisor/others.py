@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.distances import Compute, pair_distances
-from incrowd.distances.question import rounded
+from incrowd.distances.reductions import rounded
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,7 +18,7 @@ from incrowd.advisor.community_words import NOBODY, Profile, distance
 from incrowd.advisor.prepare import Shelf
 from incrowd.advisor.spec import SMALLEST_CROWD, AdvisorOptions
 from incrowd.advisor.watch_policy import Line, Reading
-from incrowd.distances.question import rounded
+from incrowd.distances.reductions import rounded
 from incrowd.measures.exposure.assess import BEYOND_SINGLE_WORDS, SINGLE_WORDS
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import ExposureOptions

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from incrowd.advisor.person import Own
     from incrowd.advisor.spec import AdvisorOptions
     from incrowd.crowd import Crowd
-    from incrowd.distances.solve import Progress
+    from incrowd.distances.all_pairs import Progress
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,11 @@
 
 ::
 
-    questions.py   what to ask: ball_sizes, nearest, ranks, within_both, histogram, mean_distance, pairwise
-        │ picks a kernel (dispatch.py), cuts the pairs into tiles (tiles.py)
+    all_pairs.py   what to ask: ball_sizes, nearest, ranks, within_both, histogram, mean_distance, pairwise;
+        │          picks a kernel (kernels.py), cuts the pairs into tiles (tiles.py), runs them tile by tile
+        │ a kernel fills a tile                    a reduction (reductions.py) sums it up
         ▼
-    solve.py       a Job, opened once a process, run tile by tile by an engine (threads here)
-        │ kernel fills a tile            question reduces it
-        ▼                                ▼
-    kernel.py / cpu.py / gpu.py      balls.py · neighbours.py · summary.py
+    kernels.py · cpu.py (loops in cpu_loops.py) · gpu.py (gpu_panels.py, gpu_kernels.py)
         │ agree with
         ▼
     reference.py   the formulas, readable
@@ -22,9 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from incrowd.distances.dispatch import KERNELS
-    from incrowd.distances.neighbours import LocalMatching, Neighbours, TrueRanks
-    from incrowd.distances.questions import (
+    from incrowd.distances.all_pairs import (
         Compute,
         ball_sizes,
         histogram,
@@ -33,11 +29,13 @@ if TYPE_CHECKING:
         pair_distances,
         pairwise,
         ranks,
+        replace_row,
+        update_ball_sizes,
         within_both,
     )
+    from incrowd.distances.kernels import KERNELS
+    from incrowd.distances.reductions import DistanceSummary, LocalMatching, Neighbours, TrueRanks
     from incrowd.distances.reference import METRICS, Metric, RowKind, register
-    from incrowd.distances.summary import DistanceSummary
-    from incrowd.distances.update import replace_row, update_ball_sizes
 
 __all__ = [
     "KERNELS",
@@ -63,16 +61,14 @@ __all__ = [
 ]
 
 _WHERE = {
-    "dispatch": ("KERNELS",),
-    "neighbours": ("LocalMatching", "Neighbours", "TrueRanks"),
+    "kernels": ("KERNELS",),
+    "reductions": ("DistanceSummary", "LocalMatching", "Neighbours", "TrueRanks"),
     "reference": ("METRICS", "Metric", "RowKind", "register"),
-    "summary": ("DistanceSummary",),
-    "update": ("replace_row", "update_ball_sizes"),
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'incrowd.distances' has no attribute {name!r}")
-    module = next((module for module, names in _WHERE.items() if name in names), "questions")
+    module = next((module for module, names in _WHERE.items() if name in names), "all_pairs")
     return getattr(import_module(f"incrowd.distances.{module}"), name)

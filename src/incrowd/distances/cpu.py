@@ -6,8 +6,8 @@ Only shared words matter. With base-2 logarithms the Jensen-Shannon divergence i
     f(p, q)   = (p+q) log₂(p+q) − p log₂ p − q log₂ q,
 
 so a word that only one of two people uses costs nothing. Hellinger (Σ √p√q), total variation (Σ min(p, q))
-and the angle (Σ pq) have the same form with another f; one set of loops (`cpu_jit.py`,
-`cpu_pairs.py`) serves all four.
+and the angle (Σ pq) have the same form with another f; one set of loops (`cpu_loops.py`)
+serves all four.
 
 1. *Frequent words* (used by more than a fifth of people) are laid out word by word for 64 people at a time.
    One word of one person meets all 64 in eight vector instructions, logarithm included (a polynomial, in
@@ -29,21 +29,32 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from incrowd.distances.balls import BallSizes, Histogram
-from incrowd.distances.cpu_rules import RULES, Rule, Term
-from incrowd.distances.question import Array, Floats, Ints, Piece, Question, rounded
-from incrowd.distances.reference import Metric
-from incrowd.distances.rows import word_users
+from incrowd.distances.cpu_loops import (
+    BLOCK,
+    LANES,
+    LOG_UNIT,
+    RULES,
+    Rule,
+    Strip,
+    Term,
+    add_frequent,
+    add_rare,
+    count_within,
+    count_words,
+    exact_pairs,
+    fill_strip,
+    first_guesses,
+    near_radius,
+    to_distances,
+)
+from incrowd.distances.reductions import Array, BallSizes, Floats, Histogram, Ints, Piece, Reduction, rounded
+from incrowd.distances.reference import Metric, word_users
 from incrowd.distances.tiles import Tile
-
-if TYPE_CHECKING:
-    from incrowd.distances.cpu_jit import Strip
 
 FREQUENT = 0.2
 """Share of people who use a word for it to be laid out densely: where both ways cost the same."""
@@ -107,8 +118,6 @@ class State:
     @property
     def factor(self) -> float:
         """What a sum over shared words is multiplied with."""
-        from incrowd.distances.cpu_jit import LOG_UNIT
-
         return 0.5 / LOG_UNIT if self.rule.term == Term.ENTROPY else 1.0
 
 
@@ -120,10 +129,10 @@ class CpuKernel:
     threads: int | None = None
 
     def refuses(self, metric: Metric) -> str:
-        """Say why not: it needs Numba, and knows four metrics."""
+        """Say why not: it knows four metrics. (Without Numba this module does not load, and `kernels` says so.)"""
         if metric.name not in RULES:
             return f"it does not know the metric {metric.name!r}"
-        return "" if find_spec("numba") else "Numba is not installed"
+        return ""
 
     def bytes_for(self, x: sparse.csr_matrix, y: sparse.csr_matrix) -> tuple[int, int]:
         """Two copies of the distances; a strip and its posting lists for every person."""
@@ -152,20 +161,18 @@ class CpuKernel:
 
     def exact(self, state: State, rows: Ints, columns: Ints) -> Floats:
         """Compute listed pairs in double precision."""
-        from incrowd.distances.cpu_pairs import exact_pairs
-
         distances: Floats = exact_pairs(
             state.x.arrays, state.y.arrays, rows, columns, int(state.rule.formula)
         )
         return distances
 
-    def fused(self, states: tuple[Any, ...], question: Question, tile: Tile) -> Piece | None:
+    def fused(self, states: tuple[Any, ...], reduction: Reduction, tile: Tile) -> Piece | None:
         """Count ball sizes and histograms without putting the distances back in order."""
-        if isinstance(question, BallSizes):
-            by_row, by_column = _counts(states[0], question.radii, tile)
-            return question.piece(tile, by_row, by_column)
-        if isinstance(question, Histogram):
-            return question.piece(tile, _counts(states[0], question.edges, tile)[0])
+        if isinstance(reduction, BallSizes):
+            by_row, by_column = _counts(states[0], reduction.radii, tile)
+            return reduction.piece(tile, by_row, by_column)
+        if isinstance(reduction, Histogram):
+            return reduction.piece(tile, _counts(states[0], reduction.edges, tile)[0])
         return None
 
 
@@ -181,8 +188,6 @@ class Standing:
 
     def settle(self, radii: Floats, guesses: Ints, below: float) -> None:
         """Compute the pairs near a radius, or nearer than `below`, in double precision."""
-        from incrowd.distances.cpu_pairs import exact_pairs, near_radius
-
         triangle = self.tile.diagonal
         a, b = near_radius(self.distances, radii, guesses, CpuKernel.tolerance, below, triangle)
         rows, columns = (
@@ -198,8 +203,6 @@ class Standing:
 
 def _counts(state: State, radii: Floats, tile: Tile) -> tuple[Array, Array]:
     """Count a tile's pairs by radius, decided in double precision, people in their own order."""
-    from incrowd.distances.cpu_pairs import count_within, first_guesses
-
     standing, guesses = _standing(state, tile), first_guesses(radii)
     standing.settle(radii, guesses, below=0.0)
     by_row, by_column = count_within(standing.distances, radii, guesses, tile.diagonal)
@@ -209,8 +212,6 @@ def _counts(state: State, radii: Floats, tile: Tile) -> tuple[Array, Array]:
 
 def _standing(state: State, tile: Tile) -> Standing:
     """Compute a tile: sums over shared words, distances from them, the small ones again."""
-    from incrowd.distances.cpu_pairs import to_distances
-
     rows = _strip(state, state.x, tile.rows)
     columns = rows if tile.diagonal else _strip(state, state.y, tile.columns)
     shared = np.zeros(tile.shape)
@@ -230,8 +231,6 @@ def _strip(state: State, side: Side, span: range) -> Strip:
 
 
 def _make_strip(state: State, side: Side, span: range) -> Strip:
-    from incrowd.distances.cpu_jit import Strip, count_words, fill_strip
-
     v, rule = state.vocabulary, state.rule
     counts = count_words(side.arrays, span.start, len(span), v.block_of, len(v.words))
     sizes = counts[: v.frequent].sum(axis=0)
@@ -258,8 +257,6 @@ def _add_frequent(state: State, rows: Strip, columns: Strip, out: Floats, triang
 def _lead(
     state: State, leading: Strip, following: Strip, begin: Ints, out: Floats, steps: tuple[int, int]
 ) -> None:
-    from incrowd.distances.cpu_jit import LANES, add_frequent
-
     v, followers = state.vocabulary, len(following.order)
     ends = np.minimum(np.arange(LANES, followers + LANES, LANES), followers)
     reached = np.searchsorted(begin, ends, side="left")
@@ -268,8 +265,6 @@ def _lead(
 
 
 def _add_rare(state: State, rows: Strip, columns: Strip, out: Floats, triangle: bool) -> None:
-    from incrowd.distances.cpu_jit import add_rare
-
     v, width = state.vocabulary, len(columns.order)
     for block in range(v.frequent, len(v.words)):
         for left in range(0, width, SUBSTRIP):
@@ -292,8 +287,6 @@ def _side(rows: sparse.csr_matrix, rule: Rule) -> Side:
 
 def _vocabulary(sides: list[sparse.csr_matrix], rule: Rule) -> Vocabulary:
     """Rank words by how many people use them and cut the ranking into blocks."""
-    from incrowd.distances.cpu_jit import BLOCK
-
     words = sides[0].shape[1]
     people = sum(side.shape[0] for side in sides)
     users = np.sum([word_users(side) for side in sides], axis=0)

@@ -6,7 +6,7 @@
     tile      panels for its rows and columns, made once and kept while device memory lasts
               → dense words → posting lists → distances; doubtful pairs again in double precision
                                                                    (gpu_kernels.py)
-    fused     reduce the tile on the device; only counts travel    (gpu_questions.py)
+    fused     reduce the tile on the device; only counts travel    (below)
 
 Needs NumPy, SciPy and CuPy alone. Distances agree with the reference within `TOLERANCE`; counts at radii are
 decided in double precision, so they agree exactly.
@@ -14,17 +14,20 @@ decided in double precision, so they agree exactly.
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from incrowd.distances import gpu_kernels as cuda
-from incrowd.distances.gpu_memory import Panels, Turns
 from incrowd.distances.gpu_panels import (
     Device,
     Panel,
@@ -35,10 +38,101 @@ from incrowd.distances.gpu_panels import (
     log_scale,
     split_vocabulary,
 )
-from incrowd.distances.question import Array, Floats, Ints, Piece, Question
+from incrowd.distances.reductions import (
+    UNIT,
+    Array,
+    BallSizes,
+    Floats,
+    Histogram,
+    Ints,
+    Nearest,
+    Piece,
+    Ranks,
+    Reduction,
+    Summary,
+    WithinBoth,
+    starts,
+)
 from incrowd.distances.reference import Metric
 from incrowd.distances.tiles import Tile
-from incrowd.errors import MissingExtra
+from incrowd.errors import BudgetExceeded, MissingExtra
+
+# Keeping to a budget on the device: which panels stay there, and who works when memory is short.
+
+Result = TypeVar("Result")
+_PAUSES = (0.0, 0.1, 0.5)
+
+
+class Panels:
+    """The panels of one comparison, kept on the device while they fit, the longest unused dropped first."""
+
+    def __init__(self, build: Callable[[bool, range], Panel], limit: int) -> None:
+        self._build, self._limit = build, limit
+        self._held: OrderedDict[tuple[bool, range], Future[Panel | None]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, is_y: bool, span: range) -> Panel:
+        """Return the panel of some rows; the first thread to ask builds it, others wait."""
+        key = (is_y, span)
+        with self._lock:
+            waiting = self._held.get(key)
+            if waiting:
+                self._held.move_to_end(key)
+            else:
+                mine = self._held[key] = Future()
+        if waiting:
+            return waiting.result() or self.get(is_y, span)
+        panel = None
+        try:
+            panel = self._build(is_y, span)
+        finally:
+            if panel is None:  # those who waited try for themselves
+                with self._lock:
+                    del self._held[key]
+            mine.set_result(panel)
+        self._make_room(key)
+        return panel
+
+    def drop(self) -> None:
+        """Keep none."""
+        with self._lock:
+            self._held.clear()
+
+    def _make_room(self, newest: tuple[bool, range]) -> None:
+        with self._lock:
+            built = {key: held.result() for key, held in self._held.items() if held.done()}
+            sizes = {key: panel.nbytes for key, panel in built.items() if panel}
+            total = sum(sizes.values())
+            for key in sizes:
+                if total <= self._limit:
+                    return
+                if key != newest:
+                    total -= sizes[key]
+                    del self._held[key]
+
+
+class Turns:
+    """Lets tiles run side by side until device memory runs out once; from then on one at a time."""
+
+    def __init__(self) -> None:
+        self._lock, self._one_at_a_time = threading.Lock(), False
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Do some work that raises MemoryError (as CuPy and its sorting do) if there is not enough."""
+        if not self._one_at_a_time:
+            with suppress(MemoryError):
+                return work()
+            self._one_at_a_time = True
+        with self._lock:
+            for pause in _PAUSES:  # tiles that began side by side end soon
+                time.sleep(pause)
+                with suppress(MemoryError):
+                    return work()
+        raise BudgetExceeded(
+            "gpu: a tile needs more device memory than it may take. Use smaller tiles (`tile`), or free "
+            "memory on the device."
+        )
+
 
 GAP_ERROR = 5e-6
 """Largest error of a gap (Jensen-Shannon divergence, 1 - cosine, …) in single precision: 2e-6 from the chip's
@@ -144,14 +238,13 @@ class GpuKernel:
                 found[part] = _exact_part(state, rows[part], columns[part])
         return found
 
-    def fused(self, states: tuple[Any, ...], question: Question, tile: Tile) -> Piece | None:
+    def fused(self, states: tuple[Any, ...], reduction: Reduction, tile: Tile) -> Piece | None:
         """Answer on the device, if the question is one it knows."""
-        from incrowd.distances.gpu_questions import ANSWERS
 
-        answer = ANSWERS.get(type(question))
+        answer = ANSWERS.get(type(reduction))
         if answer is None:
             return None
-        piece: Piece = states[0].turns.run(lambda: _in_stream(answer, states, question, tile))
+        piece: Piece = states[0].turns.run(lambda: _in_stream(answer, states, reduction, tile))
         return piece
 
 
@@ -304,3 +397,179 @@ def _no_device() -> str:
         return "CuPy is not installed (pip install 'incrowd[gpu]')"
     except Exception as error:  # CuPy raises CUDARuntimeError without a driver
         return f"CUDA does not answer ({type(error).__name__})"
+
+
+# Reductions on the device: a few numbers a row travel, never distances.
+
+EDGES_AT_ONCE = 4096
+"""Radii whose counters fit the shared memory of a thread block."""
+
+
+def answer_ball_sizes(states: tuple[GpuState], reduction: BallSizes, tile: Tile) -> Piece:
+    """Count on the device, for rows and, in a mirrored tile, for columns."""
+    import cupy as xp
+
+    edges = xp.asarray(reduction.radii)
+    found = distances(states[0], tile, Edges(edges))
+    by_row = xp.asnumpy(count_between(states[0].metric, found, edges))
+    by_column = by_row
+    if tile.mirrored:
+        by_column = xp.asnumpy(count_between(states[0].metric, xp.ascontiguousarray(found.T), edges))
+    return reduction.piece(tile, by_row, by_column)
+
+
+def answer_histogram(states: tuple[GpuState], reduction: Histogram, tile: Tile) -> Piece:
+    """Count by row on the device."""
+    import cupy as xp
+
+    edges = xp.asarray(reduction.edges)
+    found = distances(states[0], tile, Edges(edges))
+    return reduction.piece(tile, xp.asnumpy(count_between(states[0].metric, found, edges)))
+
+
+def answer_nearest(states: tuple[GpuState], reduction: Nearest, tile: Tile) -> Piece:
+    """Find who could be among the k nearest in single precision, then order them in double precision."""
+    found = distances(states[0], tile)
+    if tile.diagonal and not reduction.include_self:
+        found = found.copy()
+        _set_diagonal(found, np.inf)
+    indices, nearest = _nearest(states[0], tile, found, reduction.k, False)
+    piece = {"row_start": starts(tile.rows.start), "row_indices": indices, "row_distances": nearest}
+    if tile.mirrored:
+        indices, nearest = _nearest(states[0], tile, found, reduction.k, True)
+        piece |= {
+            "column_start": starts(tile.columns.start),
+            "column_indices": indices,
+            "column_distances": nearest,
+        }
+    return piece
+
+
+def answer_ranks(states: tuple[GpuState], reduction: Ranks, tile: Tile) -> Piece:
+    """Count columns nearer than, and as near as, each row's true target."""
+    import cupy as xp
+
+    rows = slice(tile.rows.start, tile.rows.stop)
+    own = xp.asarray(reduction.distances[rows])
+    found = distances(states[0], tile, Edges(own, own=True))
+    for skipped in (reduction.targets[rows], reduction.excluded[rows]):
+        inside = np.flatnonzero((skipped >= tile.columns.start) & (skipped < tile.columns.stop))
+        found[xp.asarray(inside), xp.asarray(skipped[inside] - tile.columns.start)] = np.inf
+    edge = own.astype(np.float32)[:, None]
+    counts = xp.stack([(found < edge).sum(axis=1), (found == edge).sum(axis=1)], axis=1)
+    return {"row_start": starts(tile.rows.start), "row_counts": xp.asnumpy(counts)}
+
+
+def answer_within_both(states: tuple[GpuState, GpuState], reduction: WithinBoth, tile: Tile) -> Piece:
+    """Count targets within each pair's distance of its source, of its target, of both."""
+    import cupy as xp
+
+    own = xp.asarray(reduction.distances[tile.rows.start : tile.rows.stop])
+    edge = own.astype(np.float32)[:, None]
+    matching, anonymity = (distances(state, tile, Edges(own, own=True)) <= edge for state in states)
+    counts = [part.sum(axis=1) for part in (matching, anonymity, matching & anonymity)]
+    return {"row_start": starts(tile.rows.start), "row_counts": xp.asnumpy(xp.stack(counts, axis=1))}
+
+
+def answer_summary(states: tuple[GpuState], reduction: Summary, tile: Tile) -> Piece:
+    """Add up by row and, in a mirrored tile, by column; as integers, as everywhere."""
+    import cupy as xp
+
+    found = distances(states[0], tile)
+    units = xp.rint(found.astype(np.float64) * UNIT).astype(np.int64)
+    height, width = tile.shape
+    drop = int(tile.diagonal and not reduction.include_self)
+    piece = {
+        "row_start": starts(tile.rows.start),
+        "row_sums": xp.asnumpy(units.sum(axis=1)),
+        "row_counts": np.full(height, width - drop, np.int64),
+    }
+    if tile.mirrored:
+        piece |= {
+            "column_start": starts(tile.columns.start),
+            "column_sums": xp.asnumpy(units.sum(axis=0)),
+            "column_counts": np.full(width, height, np.int64),
+        }
+    once = _each_once(found, tile, reduction.include_self)
+    least, most = float(xp.nanmin(once)), float(xp.nanmax(once))
+    if np.isnan(least):  # a single person, not counting themselves
+        least, most = np.inf, -np.inf
+    return piece | {"minimum": np.array([least]), "maximum": np.array([most])}
+
+
+ANSWERS: dict[type, Callable[[Any, Any, Tile], Piece]] = {
+    BallSizes: answer_ball_sizes,
+    Histogram: answer_histogram,
+    Nearest: answer_nearest,
+    Ranks: answer_ranks,
+    WithinBoth: answer_within_both,
+    Summary: answer_summary,
+}
+
+
+def count_between(metric: str, found: Device, edges: Device) -> Device:
+    """Return (rows, edges + 1): how many distances first reach each edge; the last column: none."""
+    import cupy as xp
+
+    (rows, columns), placed = found.shape, xp.zeros(len(found), dtype=np.int32)
+    parts = []
+    for start in range(0, len(edges), EDGES_AT_ONCE):
+        some = edges[start : start + EDGES_AT_ONCE]
+        counts = xp.empty((rows, len(some) + 1), dtype=np.int32)
+        cuda.kernels(metric).count_between(
+            (rows,),
+            (256,),
+            (found, np.int64(found.strides[0] // 4), np.int32(columns), some, np.int32(len(some)), counts),
+            shared_mem=4 * (2 * len(some) + 1),
+        )
+        counts[:, 0] -= placed
+        placed += counts[:, :-1].sum(axis=1, dtype=np.int32)
+        parts.append(counts[:, :-1])
+    return xp.concatenate([*parts, counts[:, -1:]], axis=1)
+
+
+def _each_once(found: Device, tile: Tile, include_self: bool) -> Device:
+    """In a diagonal tile, blank the lower half, so that every two people count once."""
+    import cupy as xp
+
+    if not tile.diagonal:
+        return found
+    number = xp.arange(len(found))
+    upper = number[None] >= number[:, None] if include_self else number[None] > number[:, None]
+    return xp.where(upper, found, np.float32(np.nan))
+
+
+def _set_diagonal(found: Device, value: float) -> None:
+    import cupy as xp
+
+    number = xp.arange(min(found.shape))
+    found[number, number] = value
+
+
+def _nearest(state: GpuState, tile: Tile, found: Device, k: int, transposed: bool) -> tuple[Ints, Floats]:
+    import cupy as xp
+
+    view = xp.ascontiguousarray(found.T) if transposed else found
+    rows, columns = view.shape
+    kth = xp.empty(rows, dtype=np.float32)
+    cuda.kernels(state.metric).kth_smallest(
+        (rows,),
+        (256,),
+        (view, np.int64(view.strides[0] // 4), np.int32(columns), np.int32(min(k, columns)), kth),
+    )
+    i, j = xp.nonzero((view <= (kth + np.float32(2 * TOLERANCE))[:, None]) & xp.isfinite(view))
+    a = state.panels.get(False, tile.rows)
+    b = state.panels.get(not state.symmetric, tile.columns)
+    exact = exact_pairs(state.metric, a, b, *((j, i) if transposed else (i, j)))
+    first = tile.rows.start if transposed else tile.columns.start
+    return smallest(xp.asnumpy(i), xp.asnumpy(j), xp.asnumpy(exact), rows, k, first)
+
+
+def smallest(i: Ints, j: Ints, values: Floats, rows: int, k: int, first: int) -> tuple[Ints, Floats]:
+    """Keep the k smallest of each row's candidates by (distance, column), padded with (-1, inf)."""
+    order = np.lexsort((j, values, i))
+    place: Array = np.arange(len(i)) - np.searchsorted(i[order], i[order], side="left")
+    order, place = order[place < k], place[place < k]
+    indices, nearest = np.full((rows, k), -1, np.int64), np.full((rows, k), np.inf)
+    indices[i[order], place], nearest[i[order], place] = j[order] + first, values[order]
+    return indices, nearest

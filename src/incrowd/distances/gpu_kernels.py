@@ -28,7 +28,7 @@ from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
-from incrowd.distances.question import DECIMALS
+from incrowd.distances.reductions import DECIMALS
 
 TILE = 128
 """Rows and columns one thread block works on; panels are padded to a multiple of it."""

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from incrowd.distances.gpu_kernels import DEPTH, TILE, TINY
-from incrowd.distances.question import Floats, Ints
+from incrowd.distances.reductions import Floats, Ints
 
 Device = Any
 """An array of NumPy or CuPy."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, Self
 
-from incrowd.distances.question import Piece
-from incrowd.distances.solve import Absorb, Progress
+from incrowd.distances.all_pairs import Absorb, Progress
+from incrowd.distances.reductions import Piece
 
 __all__ = ["Absorb", "Engine", "Job", "Piece", "Plan", "Progress", "Task", "Worker"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from incrowd.distances.solve import Threads
+from incrowd.distances.all_pairs import Threads
 
 
 class Local(Threads):

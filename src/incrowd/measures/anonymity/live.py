@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.distances import Compute, ball_sizes
-from incrowd.distances.update import replace_row, update_ball_sizes
+from incrowd.distances.all_pairs import replace_row, update_ball_sizes
 from incrowd.errors import NotInCrowd
 from incrowd.text import tokenise
 

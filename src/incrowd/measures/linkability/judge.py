@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.distances.solve import Threads
+from incrowd.distances.all_pairs import Threads
 from incrowd.engine.row_ranges import RowRange, RowRanges
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
-from incrowd.distances.solve import Threads
+from incrowd.distances.all_pairs import Threads
 from incrowd.engine.row_ranges import RowRange, RowRanges
 from incrowd.errors import InputError, MissingExtra
 from incrowd.measures.microdata.definition import Floats, Ints, known_sizes

@@ -9,31 +9,158 @@ same counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
-from incrowd.distances.balls import BallSizes, Histogram
-from incrowd.distances.dispatch import choose
-from incrowd.distances.kernel import Kernel
-from incrowd.distances.neighbours import (
+from incrowd.distances.kernels import Kernel, choose
+from incrowd.distances.reductions import (
+    Array,
+    BallSizes,
+    DistanceSummary,
+    Floats,
+    Histogram,
+    Ints,
     LocalMatching,
+    Matrix,
     Nearest,
     Neighbours,
+    Piece,
     Ranks,
+    Reduction,
+    Summary,
     TrueRanks,
     WithinBoth,
+    rounded,
 )
-from incrowd.distances.question import Floats, Ints, Question, rounded
-from incrowd.distances.reference import metric_named
-from incrowd.distances.rows import as_rows, check_pair, check_rows
-from incrowd.distances.solve import Engine, Job, Progress, Side, Threads
-from incrowd.distances.summary import DistanceSummary, Matrix, Summary
-from incrowd.distances.tiles import LARGEST_SIDE, TilePlan, plan_tiles
+from incrowd.distances.reference import as_rows, check_pair, check_rows, metric_named
+from incrowd.distances.tiles import LARGEST_SIDE, Tile, TilePlan, plan_tiles
 from incrowd.errors import BudgetExceeded, InputError
+
+# Running a reduction over a plan of tiles: here in threads, or wherever an engine sends the tiles.
+#
+# A :class:`Job` is everything a worker needs, as one picklable value: send it once, `open` it once a process,
+# then call what comes back with one tile after another.
+
+Progress = Callable[[float, float | None, str], None]
+Absorb = Callable[[Piece], None]
+Side = tuple[sparse.csr_matrix, sparse.csr_matrix | None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One reduction of one or two comparisons, for one kernel."""
+
+    reduction: Reduction
+    metric: str
+    kernel: str
+    sides: tuple[Side, ...]
+
+    def open(self) -> Worker:
+        """Prepare the kernel; the costly part, done once a process and shared by its threads."""
+        from incrowd.distances.kernels import kernel_named
+
+        kernel, metric = kernel_named(self.kernel), metric_named(self.metric)
+        return Worker(self.reduction, kernel, tuple(kernel.prepare(x, y, metric) for x, y in self.sides))
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Computes a tile and reduces it. Safe to call from several threads."""
+
+    reduction: Reduction
+    kernel: Kernel
+    states: tuple[Any, ...]
+
+    def __call__(self, tile: Tile) -> Piece:
+        """Compute the tile's distances, settle the doubtful ones in double precision, reduce."""
+        piece = self.kernel.fused(self.states, self.reduction, tile)
+        if piece is not None:
+            return piece
+        return self.reduction.look(tile, *(self._settled(side, tile) for side in range(len(self.states))))
+
+    @property
+    def threads(self) -> int | None:
+        """How many tiles this process may work on at once; None: any number."""
+        return self.kernel.threads
+
+    def _settled(self, side: int, tile: Tile) -> Array:
+        distances = self.kernel.tile(self.states[side], tile)
+        if self.kernel.tolerance == 0:
+            return rounded(distances)
+        i, j = self.reduction.doubtful(tile, side, distances, self.kernel.tolerance)
+        if len(i):
+            distances = distances.astype(np.float64)
+            rows, columns = i + tile.rows.start, j + tile.columns.start
+            distances[i, j] = rounded(self.kernel.exact(self.states[side], rows, columns))
+            if tile.diagonal:
+                np.fill_diagonal(distances, 0.0)
+        return distances
+
+
+class Engine(Protocol):
+    """Where tiles run."""
+
+    @property
+    def workers(self) -> int:
+        """How many tiles are in memory at once."""
+        ...
+
+    def run(self, job: Job, plan: TilePlan, absorb: Absorb, progress: Progress | None) -> None:
+        """Run every tile of the plan and hand each piece to `absorb`, in any order, one at a time."""
+        ...
+
+
+class Threads:
+    """The default engine: the cores of this machine."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or usable_cores()
+
+    def run(self, job: Job, plan: TilePlan, absorb: Absorb, progress: Progress | None) -> None:
+        """Keep `workers` tiles under way; kernels release Python's lock."""
+        worker = job.open()
+        at_once = min(self.workers, worker.threads or self.workers)
+        done, total = 0, float(plan.pairs)
+        with ThreadPoolExecutor(at_once) as pool:
+            for tile, piece in _as_finished(pool, worker, plan, at_once + 1):
+                absorb(piece)
+                done += tile.pairs
+                if progress:
+                    progress(done, total, "distances")
+
+
+def _as_finished(
+    pool: ThreadPoolExecutor, work: Callable[[Tile], Piece], tiles: Iterable[Tile], ahead: int
+) -> Iterable[tuple[Tile, Piece]]:
+    running: dict[Future[Piece], Tile] = {}
+    waiting = iter(tiles)
+    try:
+        while True:
+            while len(running) < ahead and (tile := next(waiting, None)) is not None:
+                running[pool.submit(work, tile)] = tile
+            if not running:
+                return
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield running.pop(future), future.result()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +222,8 @@ def ball_sizes(
     side = _side(X, Y, metric)
     wanted = _finite(radii, "radii")
     values, back = np.unique(wanted, return_inverse=True)
-    question = BallSizes(_extent(side)[0], values, include_self)
-    sizes: Ints = _solve(question, (side,), metric, compute)[:, back]
+    reduction = BallSizes(_extent(side)[0], values, include_self)
+    sizes: Ints = _solve(reduction, (side,), metric, compute)[:, back]
     return sizes
 
 
@@ -131,8 +258,8 @@ def ranks(
     x, y = side
     source, target = _pairs(pairs, side)
     d = pair_distances(X, Y, pairs, metric=metric, compute=compute)
-    question = Ranks(d, target, source if y is None else np.full(len(source), -1, np.int64))
-    result: TrueRanks = _solve(question, ((x[source], x if y is None else y),), metric, compute)
+    reduction = Ranks(d, target, source if y is None else np.full(len(source), -1, np.int64))
+    result: TrueRanks = _solve(reduction, ((x[source], x if y is None else y),), metric, compute)
     return result
 
 
@@ -198,24 +325,24 @@ def pair_distances(
     return rounded(kernel.exact(kernel.prepare(*side, metric_named(metric)), source, target))
 
 
-def _solve(question: Question, sides: tuple[Side, ...], metric: str, compute: Compute) -> Any:
+def _solve(reduction: Reduction, sides: tuple[Side, ...], metric: str, compute: Compute) -> Any:
     """Pick a kernel, plan tiles, run them, finish."""
     engine: Engine = compute.engine or Threads()
     rows, columns = _extent(sides[0])
     choice = choose(metric_named(metric), len(sides) * rows * columns, compute.kernel)
-    plan = _plan(question, sides, choice.kernel, engine.workers, compute)
+    plan = _plan(reduction, sides, choice.kernel, engine.workers, compute)
     if compute.explain:
         for reason in choice.reasons:
             compute.explain(f"kernel {reason}")
         compute.explain(f"tiles: {len(plan):,} of up to {plan.height} x {plan.width}; {plan.pairs:,} pairs")
-    total = question.empty()
-    job = Job(question, metric, choice.kernel.name, sides)
-    engine.run(job, plan, lambda piece: question.absorb(total, piece), compute.progress)
-    return question.finish(total)
+    total = reduction.empty()
+    job = Job(reduction, metric, choice.kernel.name, sides)
+    engine.run(job, plan, lambda piece: reduction.absorb(total, piece), compute.progress)
+    return reduction.finish(total)
 
 
 def _plan(
-    question: Question, sides: tuple[Side, ...], kernel: Kernel, workers: int, compute: Compute
+    reduction: Reduction, sides: tuple[Side, ...], kernel: Kernel, workers: int, compute: Compute
 ) -> TilePlan:
     rows, columns = _extent(sides[0])
     a_pair, a_side = kernel.bytes_for(sides[0][0], _other(sides[0]))
@@ -225,7 +352,7 @@ def _plan(
         symmetric=sides[0][1] is None,
         memory=compute.memory,
         bytes_per_pair=a_pair * len(sides),
-        bytes_per_side=a_side * len(sides) + question.bytes_per_row,
+        bytes_per_side=a_side * len(sides) + reduction.bytes_per_row,
         workers=min(workers, kernel.threads or workers),
         largest=compute.tile or LARGEST_SIDE,
     )
@@ -267,3 +394,57 @@ def _finite(values: npt.ArrayLike, name: str) -> Floats:
     if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
         raise InputError(f"{name}: expected a list of finite numbers; got shape {numbers.shape}.")
     return rounded(numbers)
+
+
+# One person changes: their row is computed again, nobody else's.
+
+
+def update_ball_sizes(
+    sizes: Ints,
+    rows: Any,
+    person: int,
+    profile: Any,
+    *,
+    radii: npt.ArrayLike,
+    include_self: bool = True,
+    metric: str = "jensen-shannon",
+    compute: Compute = DEFAULT,
+) -> Ints:
+    """Return everybody's ball sizes after one person's profile changed, without comparing the others again.
+
+    `sizes` are the ball sizes of `rows` (X against itself) for these radii and `include_self`, before the
+    change; `profile` is the person's new row. The result equals `ball_sizes(replace_row(rows, person,
+    profile))`, at the cost of two rows of distances in place of all pairs.
+
+    >>> X = np.eye(3)
+    >>> before = ball_sizes(X, radii=[0.5])
+    >>> update_ball_sizes(before, X, 0, [0.0, 1.0, 0.0], radii=[0.5]).ravel().tolist()
+    [2, 2, 1]
+    """
+    x, new = as_rows(rows), as_rows(profile, "profile")
+    _check(x, new, sizes, person, np.size(radii))
+    options: dict[str, Any] = {"radii": radii, "metric": metric, "compute": compute}
+    lost, won = ball_sizes(x, x[[person]], **options), ball_sizes(x, new, **options)
+    lost[person], won[person] = 0, 0
+    updated = np.asarray(sizes) - lost + won
+    alone = ball_sizes(new, include_self=include_self, **options)
+    updated[person] = won.sum(axis=0) + alone[0]
+    return updated
+
+
+def replace_row(rows: Any, person: int, profile: Any) -> sparse.csr_matrix:
+    """Return the rows with one person's profile replaced."""
+    x, new = as_rows(rows), as_rows(profile, "profile")
+    return sparse.vstack([x[:person], new, x[person + 1 :]], format="csr")
+
+
+def _check(x: sparse.csr_matrix, new: sparse.csr_matrix, sizes: Ints, person: int, radii: int) -> None:
+    if not 0 <= person < x.shape[0]:
+        raise InputError(f"person: expected a row number from 0 to {x.shape[0] - 1}; got {person}.")
+    if new.shape != (1, x.shape[1]):
+        raise InputError(f"profile: expected one row of {x.shape[1]} columns; got {new.shape}.")
+    if np.shape(sizes) != (x.shape[0], radii):
+        raise InputError(
+            f"sizes: expected what ball_sizes returned for these rows and radii, shape "
+            f"{(x.shape[0], radii)}; got {np.shape(sizes)}."
+        )

@@ -6,15 +6,18 @@ well and otherwise step aside with a reason.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from incrowd.distances.question import Array, Floats, Ints, Piece, Question
+from incrowd.distances.reductions import Array, Floats, Ints, Piece, Reduction
 from incrowd.distances.reference import Metric
 from incrowd.distances.tiles import Tile
+from incrowd.errors import InputError
 
 _CHUNK = 2**21
 """Entries of a dense block the reference kernel holds at once."""
@@ -49,7 +52,7 @@ class Kernel(Protocol):
         """Return the distances of some pairs in double precision, the same bits whatever the tile."""
         ...
 
-    def fused(self, states: tuple[Any, ...], question: Question, tile: Tile) -> Piece | None:
+    def fused(self, states: tuple[Any, ...], reduction: Reduction, tile: Tile) -> Piece | None:
         """Answer a question on a tile without writing its distances; None: not this one."""
         ...
 
@@ -108,6 +111,76 @@ class ReferenceKernel:
             distances[part] = state.metric.distance(p, q)
         return distances
 
-    def fused(self, states: tuple[Any, ...], question: Question, tile: Tile) -> Piece | None:
+    def fused(self, states: tuple[Any, ...], reduction: Reduction, tile: Tile) -> Piece | None:
         """Never: it shows every step."""
         return None
+
+
+# Picks the kernel for the input and the machine, says why, and can be overruled.
+
+# Fastest first. A module is imported only when its turn comes.
+_KERNELS = {
+    "gpu": ("incrowd.distances.gpu", "GpuKernel"),
+    "cpu": ("incrowd.distances.cpu", "CpuKernel"),
+    "reference": ("incrowd.distances.kernels", "ReferenceKernel"),
+}
+KERNELS = tuple(_KERNELS)
+SMALL_JOB = 20_000_000
+"""Pairs below which starting the GPU costs more than it saves."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The kernel taken and the reasons, one line for every kernel looked at."""
+
+    kernel: Kernel
+    reasons: tuple[str, ...]
+
+
+def kernel_named(name: str) -> Kernel:
+    """Load a kernel by name."""
+    if name not in _KERNELS:
+        raise InputError(f"kernel: expected auto, {', '.join(KERNELS)}; got {name!r}.")
+    module, attribute = _KERNELS[name]
+    loaded: Callable[[], Kernel] = getattr(import_module(module), attribute)
+    return loaded()
+
+
+def choose(metric: Metric, pairs: int, kernel: str = "auto") -> Choice:
+    """Take the fastest kernel that accepts the job, or the one asked for.
+
+    >>> from incrowd.distances.reference import METRICS
+    >>> choose(METRICS["hellinger"], 10, "reference").reasons
+    ('reference: asked for',)
+    """
+    if kernel != "auto":
+        return _forced(metric, kernel)
+    reasons = []
+    for name in KERNELS:
+        reason = _objection(name, metric, pairs)
+        reasons.append(f"{name}: {reason or 'taken'}")
+        if not reason:
+            return Choice(kernel_named(name), tuple(reasons))
+    return Choice(ReferenceKernel(), tuple(reasons))
+
+
+def _forced(metric: Metric, name: str) -> Choice:
+    try:
+        kernel = kernel_named(name)
+        reason = kernel.refuses(metric)
+    except ImportError as error:
+        raise InputError(
+            f"kernel: {name!r} was asked for but {error.name or error} is not installed."
+        ) from error
+    if reason:
+        raise InputError(f"kernel: {name!r} was asked for but {reason}. Use kernel='auto'.")
+    return Choice(kernel, (f"{name}: asked for",))
+
+
+def _objection(name: str, metric: Metric, pairs: int) -> str:
+    if name == "gpu" and pairs < SMALL_JOB:
+        return f"{pairs:,} pairs are too few to be worth starting it"
+    try:
+        return kernel_named(name).refuses(metric)
+    except ImportError as error:
+        return f"cannot be loaded ({error.name or error})"

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import incrowd.distances as distances
 from incrowd.distances import Compute
+from incrowd.distances.reductions import UNIT, Summary
 from incrowd.errors import BudgetExceeded, InputError
 
 from .strategies import METRICS, crowd, normalise, profiles
@@ -173,6 +175,33 @@ def test_means_and_extremes(compute, include_self):
     assert found.mean == pytest.approx(d[keep].mean(), abs=1e-6)
     assert (found.minimum, found.maximum) == (pytest.approx(d[keep].min(), abs=1e-6), 1.0)
     assert found.row_means == pytest.approx(np.nanmean(np.where(keep, d, np.nan), axis=1), abs=1e-6)
+
+
+def test_the_mean_of_a_large_crowd_does_not_overflow():
+    strangers = sparse.identity(2897, format="csr")  # 2,897² distances of 1 pass 2**63 units of 2**-40
+    found = distances.mean_distance(strangers)
+    assert found.mean == 1.0
+    assert (found.row_sums == 2896).all()
+
+
+def test_the_mean_of_a_million_people_is_exact():
+    people, part = 10**6, 250_000
+    question = Summary(people, include_self=True)
+    total = question.empty()
+    for _ in range(4):
+        question.absorb(
+            total,
+            {
+                "row_start": np.array([0]),
+                "row_sums": np.full(people, int(0.75 * part * UNIT), np.int64),
+                "row_counts": np.full(people, part, np.int64),
+                "minimum": np.array([0.75]),
+                "maximum": np.array([0.75]),
+            },
+        )
+    found = question.finish(total)
+    assert (found.mean, found.pairs) == (0.75, people**2)
+    assert (found.row_means == 0.75).all()
 
 
 def test_a_single_person_has_no_mean_distance():
