@@ -15,14 +15,11 @@ import numpy as np
 
 from incrowd.measures.belief.adversary import Adversary
 from incrowd.measures.belief.critical import critical_sets
-from incrowd.measures.belief.crowd_belief import CrowdBelief
+from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.everyone import check_everyone
-from incrowd.measures.belief.fit import fitted_belief
-from incrowd.measures.belief.policy import Policy, Requirement
-from incrowd.measures.belief.publication import Publication, Withhold
-from incrowd.measures.belief.space import HIDDEN, Evidence, Space
+from incrowd.measures.belief.policy import Policy, Publication, Requirement, Withhold
 from incrowd.measures.belief.spec import BeliefOptions
-from incrowd.measures.belief.table import AttributeTable
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Space
 from incrowd.synthetic import SyntheticAttributes
 
 

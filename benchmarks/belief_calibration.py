@@ -18,11 +18,9 @@ import numpy as np
 
 from incrowd.crowd import Crowd
 from incrowd.measures.belief.calibration import hide_and_guess
-from incrowd.measures.belief.choices import TableChoices
-from incrowd.measures.belief.crowd_belief import CrowdBelief
-from incrowd.measures.belief.fit import fitted_belief
+from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.network import NetworkBelief
-from incrowd.measures.belief.table import AttributeTable, attribute_table
+from incrowd.profiles.attributes import AttributeTable, TableChoices, attribute_table
 
 NAMES = ("first_name", "last_name", "middle_name", "name")
 

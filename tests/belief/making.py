@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.measures.belief.crowd_belief import CrowdBelief
-from incrowd.measures.belief.explicit import ExplicitBelief
+from incrowd.measures.belief.engine import ExplicitBelief
 from incrowd.measures.belief.network import NetworkBelief
-from incrowd.measures.belief.space import HIDDEN, Evidence, Space
-from incrowd.measures.belief.table import AttributeTable
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Space
 
 
 def table_of(space: Space, codes: np.ndarray) -> AttributeTable:

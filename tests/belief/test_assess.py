@@ -15,14 +15,19 @@ from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.belief.assess import check_policy
 from incrowd.measures.belief.calibration import hide_and_guess, reliability
-from incrowd.measures.belief.crowd_belief import CrowdBelief
+from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.everyone import check_everyone
-from incrowd.measures.belief.fit import fitted_belief
-from incrowd.measures.belief.policy import Policy, Requirement, Unlinkable
-from incrowd.measures.belief.publication import Generalise, Perturb, Publication, Withhold
-from incrowd.measures.belief.space import HIDDEN, Evidence, Space
+from incrowd.measures.belief.policy import (
+    Generalise,
+    Perturb,
+    Policy,
+    Publication,
+    Requirement,
+    Unlinkable,
+    Withhold,
+)
 from incrowd.measures.belief.spec import BeliefOptions
-from incrowd.measures.belief.table import attribute_table, from_long
+from incrowd.profiles.attributes import HIDDEN, Evidence, Space, attribute_table, from_long
 
 POLICY = """
 [publish]

@@ -11,12 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.errors import InputError
-from incrowd.measures.belief.bands import Edges, Groups, Width, band_name, banded, number, parse_bands
 from incrowd.measures.belief.crowd_belief import CrowdBelief
-from incrowd.measures.belief.policy import read_policy
-from incrowd.measures.belief.publication import Band, Publication
-from incrowd.measures.belief.space import HIDDEN
-from incrowd.measures.belief.table import AttributeTable, from_long
+from incrowd.measures.belief.policy import Band, Publication, read_policy
+from incrowd.profiles.attributes import (
+    HIDDEN,
+    AttributeTable,
+    Edges,
+    Groups,
+    Width,
+    band_name,
+    banded,
+    from_long,
+    number,
+    parse_bands,
+)
 
 AGES = Edges((Fraction(18), Fraction(25), Fraction(35)))
 

@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.measures.belief.adversary import Adversary
-from incrowd.measures.belief.critical import critical_sets
+from incrowd.measures.belief.critical import (
+    corollary_1,
+    corollary_2,
+    critical_sets,
+    measured_epsilon,
+    theorem_1,
+)
 from incrowd.measures.belief.definition import (
     EntityModel,
     is_sensitive,
@@ -16,10 +22,9 @@ from incrowd.measures.belief.definition import (
     satisfies,
     total_variation,
 )
-from incrowd.measures.belief.explicit import ExplicitBelief
+from incrowd.measures.belief.engine import ExplicitBelief
 from incrowd.measures.belief.policy import Policy, Requirement
-from incrowd.measures.belief.space import Evidence
-from incrowd.measures.belief.theorems import corollary_1, corollary_2, measured_epsilon, theorem_1
+from incrowd.profiles.attributes import Evidence
 
 
 def test_a_restricted_model_is_null_elsewhere() -> None:

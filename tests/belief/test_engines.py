@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.belief.making import random_evidence, random_table, spelled_out, table_of, written_out
 
-from incrowd.measures.belief import crowd_belief, crowd_few, crowd_kernel
-from incrowd.measures.belief.crowd_belief import CrowdBelief
+from incrowd.measures.belief import crowd_belief, crowd_kernel
+from incrowd.measures.belief.crowd_belief import CELLS, CrowdBelief, combined, grouped
 from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.network import NetworkBelief
-from incrowd.measures.belief.packing import CELLS, grouped, joined
-from incrowd.measures.belief.space import HIDDEN, Evidence, Space
+from incrowd.profiles.attributes import HIDDEN, Evidence, Space
 from incrowd.synthetic import SyntheticAttributes
 
 
@@ -38,7 +37,7 @@ def test_the_plain_loop_equals_the_compiled_one_bit_by_bit() -> None:
     fixed = codes, weights, factors, plain, targets, own
     compiled, few = np.zeros_like(factors), np.zeros_like(factors)
     crowd_kernel.weigh(*fixed, compiled)
-    crowd_few.weigh(*fixed, few)
+    crowd_belief.weigh_plainly(*fixed, few)
     assert np.array_equal(compiled, few)
 
 
@@ -172,7 +171,7 @@ def test_packing_columns_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     table = random_table(4, sizes=(3, 2, 4, 5, 2))
     belief, evidence = CrowdBelief.learn(table, 0.1), random_evidence(table.space, 2, people=40)
     packed, mass = belief.posteriors([1, 3], evidence), belief.mass(evidence)
-    monkeypatch.setattr(crowd_belief, "WORTH_PACKING", 1000)
+    monkeypatch.setattr(crowd_belief, "WORTH_GROUPING", 1000)
     np.testing.assert_allclose(belief.mass(evidence), mass, rtol=1e-12)
     for one, other in zip(packed, belief.posteriors([1, 3], evidence), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
@@ -184,7 +183,7 @@ def test_groups_of_columns_stay_small_and_hold_everything() -> None:
     columns = [rng.integers(size, size=5000) for size in sizes]
     groups = grouped(columns, sizes, range(10))
     assert sorted(place for group in groups for place in group) == list(range(10))
-    assert all(len(joined(columns, sizes, group)[1]) <= CELLS for group in groups)
+    assert all(len(combined(columns, sizes, group)[1]) <= CELLS for group in groups)
     assert len(groups) < 7
 
 
@@ -193,7 +192,7 @@ def test_attributes_that_decide_each_other_are_packed_together() -> None:
     zips = np.random.default_rng(0).integers(90, size=3000)
     columns, sizes = [zips, zips // 3, zips // 9], [90, 30, 10]
     assert grouped(columns, sizes, range(3)) == [(0, 1, 2)]
-    which, combinations = joined(columns, sizes, (0, 1, 2))
+    which, combinations = combined(columns, sizes, (0, 1, 2))
     assert len(combinations) == 90
     np.testing.assert_array_equal(combinations[which], np.stack(columns, axis=1))
 

@@ -13,18 +13,26 @@ from hypothesis import strategies as st
 from tests.belief.making import random_table, table_of
 
 from incrowd.errors import InputError, NotInCrowd
-from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.adversary import Adversary, unlinkable
+from incrowd.measures.belief.assess import steps
 from incrowd.measures.belief.critical import critical_sets, what_if_published
 from incrowd.measures.belief.crowd_belief import CrowdBelief
-from incrowd.measures.belief.explain import steps
-from incrowd.measures.belief.explicit import ExplicitBelief
-from incrowd.measures.belief.linkage import unlinkable
+from incrowd.measures.belief.engine import ExplicitBelief
 from incrowd.measures.belief.network import NetworkBelief
-from incrowd.measures.belief.policy import Policy, Requirement, load_policy, read_policy
-from incrowd.measures.belief.publication import Generalise, Perturb, Publication, Publish, Withhold
+from incrowd.measures.belief.policy import (
+    Generalise,
+    Perturb,
+    Policy,
+    Publication,
+    Publish,
+    Requirement,
+    Withhold,
+    load_policy,
+    read_policy,
+)
 from incrowd.measures.belief.rules import Rule, WorldKnowledge, learn_rules, load_rules, rules_toml
-from incrowd.measures.belief.space import HIDDEN, Evidence, Space
 from incrowd.measures.belief.text_evidence import learn_signs
+from incrowd.profiles.attributes import HIDDEN, Evidence, Space
 
 PEOPLE = table_of(
     Space.of({"city": ["A", "B"], "job": ["nurse", "smith"], "faith": ["none", "sun", "tree"]}),

@@ -14,19 +14,23 @@ from tests.belief.making import table_of
 
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
-from incrowd.measures.belief.adversary import Adversary
-from incrowd.measures.belief.assess import check_policy
+from incrowd.measures.belief.adversary import (
+    MOST_COMMUNITIES,
+    Adversary,
+    Linkage,
+    Posts,
+    Traces,
+    Written,
+    traces_of,
+)
+from incrowd.measures.belief.assess import check_policy, steps
 from incrowd.measures.belief.critical import candidates, critical_sets
 from incrowd.measures.belief.crowd_belief import CrowdBelief
-from incrowd.measures.belief.explain import steps
-from incrowd.measures.belief.linkage import Linkage
 from incrowd.measures.belief.policy import Policy, Requirement, Unlinkable
 from incrowd.measures.belief.rules import Rule, WorldKnowledge
-from incrowd.measures.belief.space import HIDDEN, Evidence, Space
 from incrowd.measures.belief.spec import BeliefOptions
-from incrowd.measures.belief.table import AttributeTable, attribute_table
 from incrowd.measures.belief.text_evidence import learn_signs, read_words
-from incrowd.measures.belief.traces import MOST_COMMUNITIES, Posts, Traces, Written, traces_of
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Space, attribute_table
 
 TABLE = table_of(
     Space.of({"city": ["A", "B"], "job": ["nurse", "smith"], "faith": ["none", "sun"]}),
@@ -227,7 +231,7 @@ def test_withholding_the_posts_that_tell_repairs_the_policy(topics: dict[str, li
 
 
 def _hiding_job():
-    from incrowd.measures.belief.publication import Publication, Withhold
+    from incrowd.measures.belief.policy import Publication, Withhold
 
     return Publication(ways={"job": Withhold()})
 

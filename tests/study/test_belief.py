@@ -12,11 +12,9 @@ from tests.belief.making import table_of
 from tests.cli.running import incrowd
 
 from incrowd.crowd import Crowd
-from incrowd.measures.belief.choices import TableChoices
-from incrowd.measures.belief.space import HIDDEN, Space
-from incrowd.measures.belief.table import attribute_table, from_long
+from incrowd.profiles.attributes import HIDDEN, Space, TableChoices, attribute_table, from_long
 from incrowd.study.belief import BeliefStudyOptions, belief_study, rises
-from incrowd.study.belief_folds import FEWEST, GUESSING, PEOPLE, folds
+from incrowd.study.belief_experiments import FEWEST, GUESSING, PEOPLE, folds
 
 SMALL = BeliefStudyOptions(people=36, policies=30, repairs=2)
 
@@ -118,7 +116,7 @@ def test_words_and_topics_tell_the_job() -> None:
 
 
 def test_choices_leave_out_band_and_blank() -> None:
-    from incrowd.measures.belief.bands import parse_bands
+    from incrowd.profiles.attributes import parse_bands
 
     _, frame = writers(30)
     chosen = TableChoices(bands=parse_bands(["age=30"]), ignore=("job",), unknown=("?",))

@@ -19,12 +19,10 @@ from incrowd.advisor.stored import remembered
 from incrowd.measures.belief.adversary import Adversary
 from incrowd.measures.belief.assess import Judged, PolicyCheck, judge
 from incrowd.measures.belief.critical import CriticalSets, critical_sets
-from incrowd.measures.belief.crowd_belief import CrowdBelief
-from incrowd.measures.belief.fit import fitted_belief
+from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.policy import Policy, Requirement
-from incrowd.measures.belief.space import Evidence
 from incrowd.measures.belief.spec import BeliefOptions
-from incrowd.measures.belief.table import AttributeTable, attribute_table
+from incrowd.profiles.attributes import AttributeTable, Evidence, attribute_table
 from incrowd.result import say_count
 
 if TYPE_CHECKING:

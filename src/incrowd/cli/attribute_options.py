@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from incrowd.measures.belief.choices import TableChoices
+    from incrowd.profiles.attributes import TableChoices
 
 Bands = Annotated[
     list[str] | None,
@@ -36,8 +36,7 @@ def table_choices(
     bands: list[str] | None, ignore: list[str] | None, unknown: list[str] | None
 ) -> TableChoices:
     """Put what was said about attributes together."""
-    from incrowd.measures.belief.bands import parse_bands
-    from incrowd.measures.belief.choices import TableChoices
+    from incrowd.profiles.attributes import TableChoices, parse_bands
 
     return TableChoices(
         bands=parse_bands(bands or ()), ignore=tuple(ignore or ()), unknown=tuple(unknown or ())

@@ -56,7 +56,7 @@ def check(
     from incrowd.measures.belief.policy import load_policy
     from incrowd.measures.belief.rules import load_rules
     from incrowd.measures.belief.spec import BeliefOptions
-    from incrowd.measures.belief.table import attribute_table
+    from incrowd.profiles.attributes import attribute_table
 
     opened = Crowd(crowd)
     user, table = opened.user(profile), table_choices(bands, ignore, unknown).apply(attribute_table(opened))
@@ -91,7 +91,7 @@ def rules(
     """Learn which attribute suggests which other one, with support and confidence."""
     from incrowd.crowd import Crowd
     from incrowd.measures.belief.rules import learn_rules, rules_toml
-    from incrowd.measures.belief.table import attribute_table
+    from incrowd.profiles.attributes import attribute_table
 
     table = table_choices(bands, ignore, unknown).apply(attribute_table(Crowd(crowd)))
     found = learn_rules(table, min_support=min_support, min_confidence=min_confidence)
@@ -139,6 +139,6 @@ def _show(result: PolicyCheck) -> None:
 
 
 def _listed(found: CriticalSet) -> str:
-    from incrowd.measures.belief.explain import worded
+    from incrowd.measures.belief.assess import worded
 
     return ", ".join(map(worded, found.attributes))

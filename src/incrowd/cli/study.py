@@ -194,7 +194,7 @@ def belief(
 ) -> None:
     """What do published attributes and words give away, how honestly, and what repairs it (paper 000, section 4)?"""
     from incrowd.crowd import Crowd
-    from incrowd.measures.belief.table import attribute_table
+    from incrowd.profiles.attributes import attribute_table
     from incrowd.study.belief import BeliefStudyOptions, belief_study
 
     options, opened = BeliefStudyOptions(people=people, sigma=sigma, seed=seed), Crowd(crowd)

@@ -10,23 +10,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from incrowd.measures.belief.calibration import Guesses
-from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints
-from incrowd.measures.belief.table import AttributeTable
 from incrowd.measures.belief.text_evidence import Topics, read_words
-from incrowd.study.belief_folds import (
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
+from incrowd.study.belief_experiments import (
     FEWEST,
     GUESSING,
     NETWORK,
     PEOPLE,
+    WORST,
     BeliefStudyOptions,
     Fold,
     Progress,
+    counts_section,
     folds,
     pooled,
+    repair_section,
     stronger,
+    text_section,
 )
-from incrowd.study.belief_repair import counts_section, repair_section
-from incrowd.study.belief_text import WORST, text_section
 from incrowd.study.figures import Chart, Section, Series, Study, Table
 
 if TYPE_CHECKING:

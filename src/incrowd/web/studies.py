@@ -73,7 +73,7 @@ def _microdata(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
 
 
 def _belief(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
-    from incrowd.measures.belief.table import attribute_table
+    from incrowd.profiles.attributes import attribute_table
     from incrowd.study.belief import BeliefStudyOptions, belief_study
 
     options = BeliefStudyOptions(

@@ -1,37 +1,76 @@
-"""A crowd, a person and a policy in; who could be how sure of what, and what to withhold, out."""
+"""A crowd, a person and a policy in; who could be how sure of what, why, and what to withhold, out."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from incrowd.crowd import Crowd
 from incrowd.errors import NotInCrowd
-from incrowd.measures.belief.adversary import Adversary
-from incrowd.measures.belief.critical import CriticalSets, WhatIf, critical_sets, what_if_published
-from incrowd.measures.belief.crowd_belief import CrowdBelief
+from incrowd.measures.belief.adversary import Adversary, Linkage, link_in_crowd, traces_of
+from incrowd.measures.belief.critical import (
+    CriticalSets,
+    WhatIf,
+    candidates,
+    critical_sets,
+    measured_epsilon,
+    what_if_published,
+)
+from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.definition import is_sensitive
-from incrowd.measures.belief.explain import steps, worded
-from incrowd.measures.belief.fit import fitted_belief
-from incrowd.measures.belief.linkage import Linkage, link_in_crowd
+from incrowd.measures.belief.engine import Belief
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import ANY, Policy, Requirement
 from incrowd.measures.belief.rules import Rule, WorldKnowledge
-from incrowd.measures.belief.space import Evidence, Ints
 from incrowd.measures.belief.spec import ADVERSARIES, BeliefOptions
-from incrowd.measures.belief.table import AttributeTable, attribute_table
 from incrowd.measures.belief.text_evidence import Topics, read_words
-from incrowd.measures.belief.theorems import measured_epsilon
-from incrowd.measures.belief.traces import traces_of
+from incrowd.profiles.attributes import AttributeTable, Evidence, Ints, attribute_table
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
 from incrowd.result import Evidence as Part
 
-if TYPE_CHECKING:
-    from incrowd.crowd import Crowd
-    from incrowd.measures.belief.engine import Belief
+
+def steps(adversary: Adversary, evidence: Evidence, one: Requirement) -> tuple[Part, ...]:
+    """Return how the belief moves as attributes come in, those that say most alone first; it ends at the posterior.
+
+    The parts add up to posterior minus prior exactly. The order matters for how the sum is shared out, as in any
+    explanation of a joint effect; the total does not depend on it.
+    """
+    names = candidates(adversary, evidence)
+    places = list(names)
+    if not places:
+        return ()
+    alone = _believed(adversary, evidence, one, [[place] for place in places])
+    nothing = _believed(Adversary(adversary.belief), evidence, one, [[]])[0]
+    order = [places[i] for i in np.argsort(-np.abs(alone - nothing), kind="stable")]
+    reached = _believed(adversary, evidence, one, [order[:k] for k in range(len(order) + 1)])
+    moves = np.diff(reached, prepend=nothing)
+    parts = [
+        Part(what=worded(names[place]), contribution=float(move))
+        for place, move in zip(order, moves[1:], strict=True)
+    ]
+    if abs(moves[0]) > 1e-12:
+        parts.append(Part(what="what else is known of you", contribution=float(moves[0])))
+    return tuple(parts)
+
+
+def worded(name: str) -> str:
+    """Say what may be withheld as a person would."""
+    return f"the {name}" if name.startswith("link between ") else f"your {name}"
+
+
+def _believed(
+    adversary: Adversary, evidence: Evidence, one: Requirement, shown: list[list[int]]
+) -> np.ndarray:
+    many = len(evidence.space.attributes) + len(adversary.traces.names)
+    hidden = np.ones((len(shown), many), dtype=bool)
+    for row, places in enumerate(shown):
+        hidden[row, places] = False
+    return np.asarray(one.belief(adversary, evidence.hiding(hidden)).max(axis=1))
+
 
 COMMUNITY = "community:"
 IMPOSSIBLE = "contradiction: nothing the adversary can imagine fits what was published"

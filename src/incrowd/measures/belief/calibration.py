@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from incrowd.measures.belief.engine import Belief
-from incrowd.measures.belief.space import HIDDEN, Evidence, Floats
-from incrowd.measures.belief.table import AttributeTable
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats
 
 BINS = 10
 

@@ -4,6 +4,15 @@ Every person of the crowd stands for the people like them: an unknown person res
 1/N, and each attribute then has r's value with probability 1 - s, or a value drawn from the whole crowd with
 probability s (always, where r gave none). This is a kernel estimate for categories (Aitchison and Aitken 1976,
 Biometrika 63:413, with the crowd's shares in place of uniform ones); s = 0 is the plain empirical distribution.
+
+Each attribute has its own smoothing, fitted so that hidden values are guessed best. One that says nothing about the
+others (a birthday) is smoothed away, as cross-validation does for irrelevant variables (Hall, Racine and Li 2004,
+doi:10.1198/016214504000000548); without that, a chance agreement on many attributes would make the adversary, and so
+the report, far too sure.
+
+Where many people are weighed at once, several attributes are looked up as one. Attributes that depend on each other
+(zip, city, region) have few combinations that occur, so those are combined by what occurs in the crowd and not by
+what could.
 """
 
 from __future__ import annotations
@@ -11,20 +20,146 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.measures.belief.engine import normalised
-from incrowd.measures.belief.packing import CELLS, Packing, apart, joined, packing
-from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints, Space
-from incrowd.measures.belief.table import AttributeTable
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints, Space
+
+
+def weigh_plainly(
+    codes: NDArray[np.uint32],
+    weights: Floats,
+    factors: Floats,
+    plain: Ints,
+    targets: Ints,
+    own_rows: Ints,
+    sums: Floats,
+) -> None:
+    """Add up, for each person, the weight of every row by the row's value of each target.
+
+    A row's weight is the product of the factors its values look up; a target's own factor is left out of that
+    target's sums. Products and sums are taken in the order of the compiled loop, so that they agree bit by bit.
+    """
+    others, chosen = codes[:, plain], codes[:, targets]
+    for factor, own, total in zip(factors, own_rows.tolist(), sums, strict=True):
+        weight = np.multiply.reduce(np.column_stack([weights, factor[others]]), axis=1)
+        if own >= 0:
+            weight[own] = 0.0
+        looked_up = factor[chosen]
+        ones = np.ones((len(codes), 1))
+        before = np.multiply.accumulate(np.column_stack([ones, looked_up[:, :-1]]), axis=1)
+        after = np.multiply.accumulate(np.column_stack([weight, looked_up[:, :0:-1]]), axis=1)[:, ::-1]
+        for number in range(len(targets)):
+            part = np.bincount(chosen[:, number], before[:, number] * after[:, number], len(total))
+            total += part
+
+
+CELLS = 1024
+"""A combined column takes about so many values at most, so that a person's factors stay near the processor."""
+SAMPLE = 20_000
+"""So many rows decide which attributes are looked up together."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnGroups:
+    """Columns to look up, each made of one or more attributes."""
+
+    codes: NDArray[np.uint32]
+    """(rows, columns): where a row's values lie in the combined factors."""
+    groups: tuple[tuple[int, ...], ...]
+    combinations: tuple[Ints, ...]
+    """For each column: (combinations, attributes of the group) the values that stand behind each code."""
+
+    @property
+    def starts(self) -> Ints:
+        """Where each column's values begin."""
+        return np.concatenate([[0], np.cumsum([len(one) for one in self.combinations])]).astype(np.int64)
+
+    def factors(self, parts: Sequence[Floats]) -> Floats:
+        """Multiply the factors of the attributes of each group out; `parts` holds an (n, values) table each."""
+        if not self.groups:
+            return np.ones((len(parts[0]), 0))
+        return np.concatenate(
+            [gathered(parts, group, of) for group, of in zip(self.groups, self.combinations, strict=True)],
+            axis=1,
+        )
+
+
+def gathered(parts: Sequence[Floats], group: Sequence[int], combinations: Ints) -> Floats:
+    """Return for each person the product of a group's factors, combination by combination."""
+    if len(group) == 1 and len(combinations) == parts[group[0]].shape[1]:
+        return parts[group[0]]  # every value occurs, in order
+    product = parts[group[0]][:, combinations[:, 0]]
+    for number, place in enumerate(group[1:], start=1):
+        product = product * parts[place][:, combinations[:, number]]
+    return product
+
+
+def ungrouped(codes: NDArray[np.uint32], sizes: Sequence[int]) -> ColumnGroups:
+    """Pack nothing: every attribute is a column."""
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.uint32)
+    return ColumnGroups(
+        codes + starts, tuple((place,) for place in range(len(sizes))), tuple(map(_itself, sizes))
+    )
+
+
+def group_columns(
+    columns: Sequence[Ints], sizes: Sequence[int], plain: Sequence[int], alone: Sequence[int]
+) -> ColumnGroups:
+    """Pack the plain attributes into as few columns as fit, and keep the others as they are, in last place."""
+    together = grouped(columns, sizes, plain)
+    groups = (*together, *((place,) for place in alone))
+    grouped_columns = [combined(columns, sizes, group) for group in together]
+    kept = [*grouped_columns, *((columns[place], _itself(sizes[place])) for place in alone)]
+    codes, start = np.empty((len(columns[0]), len(groups)), dtype=np.uint32), 0
+    for number, (column, combinations) in enumerate(kept):
+        codes[:, number] = column + start
+        start += len(combinations)
+    return ColumnGroups(codes, groups, tuple(combinations for _, combinations in kept))
+
+
+def combined(columns: Sequence[Ints], sizes: Sequence[int], group: Sequence[int]) -> tuple[Ints, Ints]:
+    """Return each row's combination of a group's values by number, and the combinations that occur."""
+    flat = columns[group[0]]
+    for place in group[1:]:
+        flat = flat * sizes[place] + columns[place]
+    occurring, which = np.unique(flat, return_inverse=True)
+    return which.astype(np.int64), np.stack(
+        np.unravel_index(occurring, [sizes[place] for place in group]), axis=1
+    )
+
+
+def grouped(columns: Sequence[Ints], sizes: Sequence[int], places: Sequence[int]) -> list[tuple[int, ...]]:
+    """Put attributes into groups with about CELLS occurring combinations at most, each where it adds fewest."""
+    some = [column[:SAMPLE] for column in columns]
+    groups: list[tuple[int, ...]] = []
+    for place in sorted(places, key=lambda p: (-sizes[p], p)):
+        fits = [(_occurring(some, sizes, (*group, place)), at) for at, group in enumerate(groups)]
+        fewest, at = min(fits, default=(CELLS + 1, 0))
+        if fewest <= CELLS:
+            groups[at] = (*groups[at], place)
+        else:
+            groups.append((place,))
+    return groups
+
+
+def _occurring(columns: Sequence[Ints], sizes: Sequence[int], group: Sequence[int]) -> int:
+    if np.prod([float(sizes[place]) for place in group]) > 2**62:
+        return CELLS + 1
+    return len(combined(columns, sizes, group)[1])
+
+
+def _itself(size: int) -> Ints:
+    return np.arange(size, dtype=np.int64)[:, None]
+
 
 BLOCK_BYTES = 2**24
 """Working memory of one thread."""
-WORTH_PACKING = 16
+WORTH_GROUPING = 16
 """From so many people on, joining columns first saves time."""
 FEW_CELLS = 4_000_000
 FEW_PEOPLE = 32
@@ -44,8 +179,10 @@ class CrowdBelief:
     """Each value's share among those who gave the attribute."""
     smoothing: Floats
     """s of each attribute."""
-    packings: dict[tuple[tuple[int, ...], tuple[int, ...]], Packing] = field(default_factory=dict, repr=False)
-    """Columns packed before; copies with another smoothing share them."""
+    column_groups: dict[tuple[tuple[int, ...], tuple[int, ...]], ColumnGroups] = field(
+        default_factory=dict, repr=False
+    )
+    """Columns grouped before; copies with another smoothing share them."""
 
     @classmethod
     def learn(cls, table: AttributeTable, smoothing: float = 0.05) -> CrowdBelief:
@@ -67,7 +204,7 @@ class CrowdBelief:
         """Return the probability of the evidence; a person's own row is not in it."""
         from incrowd.measures.belief.crowd_kernel import total_weight
 
-        look, plain, _ = self._packing(evidence.informative, (), len(evidence))
+        look, plain, _ = self._column_groups(evidence.informative, (), len(evidence))
         sums, own = np.empty(len(evidence)), self._own_rows(evidence)
 
         def block(part: slice) -> None:
@@ -97,8 +234,8 @@ class CrowdBelief:
         places = sorted(set(evidence.informative) - set(targets))
         # What an attribute that is smoothed away says is the same for every row.
         plain = [place for place in places if self.smoothing[place] < 1]
-        packed = len(evidence) >= WORTH_PACKING and not self._quick(evidence)
-        if packed and self._few(targets):
+        grouped_columns = len(evidence) >= WORTH_GROUPING and not self._quick(evidence)
+        if grouped_columns and self._few(targets):
             found = self._tallied(plain, targets, evidence)
         else:
             found = self._weighed(plain, targets, evidence)
@@ -118,8 +255,8 @@ class CrowdBelief:
         """Add rows up by their combination of targets, and take the combinations apart afterwards."""
         from incrowd.measures.belief.crowd_kernel import by_value, tally
 
-        look, _, _ = self._packing(plain, (), len(evidence))
-        joint, combinations = joined(self._columns, [size + 1 for size in self.space.sizes], targets)
+        look, _, _ = self._column_groups(plain, (), len(evidence))
+        joint, combinations = combined(self._columns, [size + 1 for size in self.space.sizes], targets)
         found = [np.empty((len(evidence), self.space.sizes[place])) for place in targets]
         own = self._own_rows(evidence)
 
@@ -140,7 +277,7 @@ class CrowdBelief:
 
     def _weighed(self, plain: Sequence[int], targets: Sequence[int], evidence: Evidence) -> list[Floats]:
         """Add rows up target by target: for many targets, or few people."""
-        look, together, alone = self._packing(plain, targets, len(evidence))
+        look, together, alone = self._column_groups(plain, targets, len(evidence))
         found = [np.empty((len(evidence), self.space.sizes[place])) for place in targets]
         own = self._own_rows(evidence)
         weigh = _weigher(self._quick(evidence))
@@ -155,23 +292,25 @@ class CrowdBelief:
         self._run(block, len(evidence), int(look.starts[-1]))
         return found
 
-    def _packing(self, plain: Sequence[int], alone: Sequence[int], people: int) -> tuple[Packing, Ints, Ints]:
+    def _column_groups(
+        self, plain: Sequence[int], alone: Sequence[int], people: int
+    ) -> tuple[ColumnGroups, Ints, Ints]:
         """Return how rows look factors up, and which of its columns are plain and which stand alone."""
-        if people < WORTH_PACKING:
-            return self._unpacked, np.array(plain, dtype=np.int64), np.array(alone, dtype=np.int64)
+        if people < WORTH_GROUPING:
+            return self._ungrouped, np.array(plain, dtype=np.int64), np.array(alone, dtype=np.int64)
         asked = tuple(plain), tuple(alone)
-        if asked not in self.packings:
+        if asked not in self.column_groups:
             sizes = [size + 1 for size in self.space.sizes]
-            self.packings[asked] = packing(self._columns, sizes, plain, alone)
-        look = self.packings[asked]
+            self.column_groups[asked] = group_columns(self._columns, sizes, plain, alone)
+        look = self.column_groups[asked]
         columns = np.arange(len(look.groups))
         first = len(columns) - len(alone)
         return look, columns[:first], columns[first:]
 
     @cached_property
-    def _unpacked(self) -> Packing:
+    def _ungrouped(self) -> ColumnGroups:
         """Every attribute alone: a few people are not worth joining columns for."""
-        return apart(self.codes, [size + 1 for size in self.space.sizes])
+        return ungrouped(self.codes, [size + 1 for size in self.space.sizes])
 
     @cached_property
     def _columns(self) -> list[Ints]:
@@ -249,9 +388,9 @@ class CrowdBelief:
 def _weigher(quick: bool) -> Callable[..., None]:
     """Return the compiled loop or its plain twin; they agree to the last bit."""
     if quick:
-        from incrowd.measures.belief.crowd_few import weigh
-    else:
-        from incrowd.measures.belief.crowd_kernel import weigh
+        return weigh_plainly
+    from incrowd.measures.belief.crowd_kernel import weigh  # Numba starts only where it pays
+
     return weigh
 
 
@@ -274,3 +413,68 @@ def _shares(codes: NDArray[np.int32], size: int) -> Floats:
     counted = np.bincount(codes[codes != HIDDEN], minlength=size).astype(np.float64)
     # Of an attribute nobody here gave, nothing is known: every value is as probable.
     return np.asarray(counted / counted.sum() if counted.any() else np.full(size, 1 / size))
+
+
+GRID = (0.01, 0.1, 0.4, 0.8, 0.97, 1.0)
+ROWS = 2000
+PEOPLE = 150
+SWEEPS = 2
+START = 0.9
+WORTH = 2.0
+"""Trusting an attribute more must explain the sample better by so many nats in all, or it is chance."""
+FLOOR = 1e-6
+"""A value that was ruled out and is true costs this much, not everything."""
+
+
+def fitted_belief(table: AttributeTable, targets: Sequence[int] | None = None, seed: int = 0) -> CrowdBelief:
+    """Return the crowd's belief with the smoothing that guesses the targets of left-out people best.
+
+    At most ROWS people are compared with PEOPLE of them, so the cost does not grow with the crowd.
+    """
+    whole = CrowdBelief.learn(table, START)
+    asked = range(len(table.space.attributes)) if targets is None else targets
+    if len(table.codes) < 3 or not asked:
+        return whole
+    rng = np.random.default_rng(seed)
+    rows = np.sort(rng.permutation(len(table.codes))[:ROWS])
+    some = table.only(rows)
+    belief = replace(
+        CrowdBelief.learn(some, START), shares=whole.shares
+    )  # every value of the whole crowd has a share
+    own = np.sort(rng.permutation(len(rows))[:PEOPLE])
+    evidence = Evidence(table.space, some.codes[own].astype(np.int64), {}, own)
+    return replace(whole, smoothing=_best(belief, evidence, list(asked)))
+
+
+def _best(belief: CrowdBelief, evidence: Evidence, targets: list[int]) -> Floats:
+    """Improve one attribute's smoothing at a time."""
+    chosen, score = belief.smoothing.copy(), _score(belief, evidence, targets)
+    needed = WORTH / max(1, int((evidence.seen[:, targets] != HIDDEN).sum()))
+    for _ in range(SWEEPS):
+        before = score
+        for place in range(len(chosen)):
+            for value in GRID:
+                if value == chosen[place]:
+                    continue
+                tried = chosen.copy()
+                tried[place] = value
+                reached = _score(replace(belief, smoothing=tried), evidence, targets)
+                if reached > score + (needed if value < chosen[place] else 0.0):
+                    chosen, score = tried, reached
+        if score - before < 1e-4:
+            break
+    return chosen
+
+
+def _score(belief: CrowdBelief, evidence: Evidence, targets: list[int]) -> float:
+    """Return the mean log-probability given to people's true values when they are hidden."""
+    guesses = belief.predictions(targets, evidence)
+    logs = [
+        _log_of_truth(guess, evidence.seen[:, place]) for guess, place in zip(guesses, targets, strict=True)
+    ]
+    return float(np.concatenate(logs).mean()) if any(map(len, logs)) else 0.0
+
+
+def _log_of_truth(guess: Floats, codes: Ints) -> Floats:
+    known = np.flatnonzero(codes != HIDDEN)
+    return np.asarray(np.log(np.maximum(guess[known, codes[known]], FLOOR)))

@@ -1,13 +1,18 @@
-"""The one face of every belief engine."""
+"""What every belief engine answers, and the plainest one: models written down one by one, which all others are
+checked against.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from incrowd.measures.belief.space import Evidence, Floats, Space
+from incrowd.measures.belief.definition import EntityModel
+from incrowd.profiles.attributes import Evidence, Floats, Ints, Space
 
 
 class Belief(Protocol):
@@ -54,3 +59,59 @@ def joint_probability(belief: Belief, event: Mapping[int, int], evidence: Eviden
     before = belief.mass(evidence)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(before > 0, belief.mass(narrowed) / before, np.nan))
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitBelief:
+    """A probability for every model (definition 4). Exact, and only for spaces small enough to list."""
+
+    space: Space
+    models: Ints
+    """(models, attributes) codes."""
+    weights: Floats
+
+    @classmethod
+    def over(
+        cls, values: Mapping[str, Sequence[str | None]], weights: ArrayLike | None = None
+    ) -> ExplicitBelief:
+        """Believe in all combinations of the given values: uniformly, or with weights in their order."""
+        space = Space.of(values)
+        models = np.stack([axis.ravel() for axis in np.indices(space.sizes)], axis=1).astype(np.int64)
+        weight = np.ones(len(models)) if weights is None else np.asarray(weights, np.float64).ravel()
+        return cls(space, models, weight / weight.sum())
+
+    @property
+    def words(self) -> str:
+        """Say where the belief comes from."""
+        return f"someone who weighs {len(self.models):,} possible descriptions"
+
+    def model(self, number: int) -> EntityModel:
+        """Return one of the models."""
+        values = {
+            name: self.space.values[place][self.models[number, place]]
+            for place, name in enumerate(self.space.attributes)
+        }
+        return EntityModel.from_mapping(values)
+
+    def weigh(self, evidence: Evidence) -> Floats:
+        """Return Pr[O | theta] b[theta] for every person and model."""
+        weight = np.repeat(self.weights[None, :], len(evidence), axis=0)
+        for place in evidence.informative:
+            weight *= evidence.likelihood(place)[:, self.models[:, place]]
+        return weight
+
+    def mass(self, evidence: Evidence) -> Floats:
+        """Return the probability of the evidence."""
+        return np.asarray(self.weigh(evidence).sum(axis=1))
+
+    def posteriors(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+        """Add up the models that share a value."""
+        weight = self.weigh(evidence)
+        return [
+            normalised(weight @ (self.models[:, [place]] == np.arange(self.space.sizes[place])))
+            for place in targets
+        ]
+
+    def focused(self, evidence: Evidence, keep: Collection[int]) -> tuple[ExplicitBelief, Evidence]:
+        """Return the belief itself: it is small."""
+        return self, evidence

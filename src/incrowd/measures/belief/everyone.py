@@ -11,11 +11,9 @@ import numpy as np
 from incrowd.errors import InputError
 from incrowd.measures.belief.assess import belief_for
 from incrowd.measures.belief.engine import Belief, joint_probability
-from incrowd.measures.belief.policy import ANY, Policy, Requirement
-from incrowd.measures.belief.publication import Perturb, Publish, Way, Withhold
-from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints
+from incrowd.measures.belief.policy import ANY, Perturb, Policy, Publish, Requirement, Way, Withhold
 from incrowd.measures.belief.spec import BeliefOptions
-from incrowd.measures.belief.table import AttributeTable
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

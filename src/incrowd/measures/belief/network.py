@@ -2,6 +2,10 @@
 
 The tree is Chow and Liu's (1968) with one change: an edge is worth what it adds to the log-probability of people who
 are left out, not the mutual information of those who are not.
+
+Inference is exact, by variable elimination: sum one variable out after the other, the cheapest first. Own code,
+because it is short: the maintained libraries for Bayesian networks bring a deep-learning framework or a plotting
+stack with them, and answer one person at a time. NumPy's einsum does each sum, for a batch of people at once.
 """
 
 from __future__ import annotations
@@ -9,14 +13,61 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
-from incrowd.measures.belief.elimination import PEOPLE, Factor, eliminate
 from incrowd.measures.belief.engine import normalised
-from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Space
-from incrowd.measures.belief.table import AttributeTable
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Space
+
+PEOPLE = -1
+"""The label of the axis that runs over people."""
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A table over some variables; the axis of people, where there is one, comes first."""
+
+    labels: tuple[int, ...]
+    table: Floats
+
+
+def eliminate(factors: Sequence[Factor], keep: tuple[int, ...]) -> Floats:
+    """Multiply all factors and sum out every variable that is not kept; axes come in the order of `keep`."""
+    waiting = list(factors)
+    sizes = {label: size for one in waiting for label, size in zip(one.labels, one.table.shape, strict=True)}
+    while left := {label for one in waiting for label in one.labels} - set(keep) - {PEOPLE}:
+        variable = min(left, key=lambda label: (_cost(waiting, label, sizes), label))
+        touched = [one for one in waiting if variable in one.labels]
+        waiting = [one for one in waiting if variable not in one.labels]
+        waiting.append(_product(touched, variable))
+    return _einsum(waiting, keep)
+
+
+def _cost(factors: Sequence[Factor], variable: int, sizes: dict[int, int]) -> int:
+    """Return the size of the table that summing out a variable makes, before the sum."""
+    joined = {label for one in factors if variable in one.labels for label in one.labels}
+    cost = 1
+    for label in joined:
+        cost *= sizes[label]
+    return cost
+
+
+def _product(factors: Sequence[Factor], variable: int) -> Factor:
+    joined = sorted({label for one in factors for label in one.labels} - {variable})
+    return Factor(tuple(joined), _einsum(factors, tuple(joined)))
+
+
+def _einsum(factors: Sequence[Factor], out: tuple[int, ...]) -> Floats:
+    # einsum takes labels below 52 only, so the few variables of one sum are numbered afresh.
+    fresh = {label: number for number, label in enumerate({label for one in factors for label in one.labels})}
+    arguments: list[Any] = []
+    for one in factors:
+        arguments += [one.table, [fresh[label] for label in one.labels]]
+    return np.asarray(np.einsum(*arguments, [fresh[label] for label in out], optimize=len(factors) > 2))
+
 
 PRIOR_PEOPLE = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Each row of a learnt table starts with so many made-up people who follow the whole crowd's shares; the number under
@@ -188,9 +239,6 @@ def _gain(counts: Floats) -> float:
 
 def _best_tree(table: AttributeTable) -> list[int | None]:
     """Return each attribute's parent in the tree that predicts left-out people best; None for roots."""
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
-
     many = len(table.space.attributes)
     gain = np.zeros((many, many))
     for one in range(many):

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InputError
 from incrowd.measures.belief.engine import Belief
-from incrowd.measures.belief.space import HIDDEN, Evidence, Floats, Ints
-from incrowd.measures.belief.table import AttributeTable
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,19 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from incrowd.crowd import Crowd
 from incrowd.errors import InputError
-from incrowd.measures.belief.space import HIDDEN, Floats, Ints
-from incrowd.measures.belief.table import AttributeTable
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-    from incrowd.crowd import Crowd
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints
+from incrowd.text.counts import counts
 
 Topics = Mapping[str, Sequence[str]]
 TEMPERATURES = np.geomspace(1, 10_000, 33)
@@ -71,8 +67,6 @@ def relative(scores: Floats) -> Floats:
 
 def learn_signs(used: sp.csr_matrix, codes: Ints, size: int) -> Signs | None:
     """Learn from people's features (how many words of each they used) and their codes; None: too few people."""
-    import scipy.sparse as sp
-
     known = np.flatnonzero(codes != HIDDEN)
     people = np.bincount(codes[known], minlength=size).astype(np.float64)
     if (people >= FEWEST_WRITERS).sum() < 2:
@@ -151,8 +145,6 @@ class Words:
 
     def used(self) -> sp.csr_matrix:
         """Return how many words of each feature every writer used; each word counts once."""
-        import scipy.sparse as sp
-
         many = len(self.person)
         gather = sp.csr_matrix((np.ones(many), (self.person, np.arange(many))), shape=(len(self.rows), many))
         used = (gather @ self.identities).tocsr()
@@ -166,8 +158,6 @@ class Words:
 
 def read_words(crowd: Crowd, table: AttributeTable, topics: Topics | None = None) -> Words:
     """Count the words of everybody who writes in a crowd."""
-    from incrowd.text.counts import counts
-
     counted = counts(crowd)
     users, person = np.unique(counted.identities["user"].to_numpy().astype(object), return_inverse=True)
     place = np.minimum(np.searchsorted(table.users, users), len(table.users) - 1)
@@ -183,8 +173,6 @@ def read_words(crowd: Crowd, table: AttributeTable, topics: Topics | None = None
 
 def _pool(vocabulary: Sequence[str], topics: Topics) -> sp.csr_matrix:
     """Return which word belongs to which topic; topics without a word of this crowd are left out."""
-    import scipy.sparse as sp
-
     column = {word: place for place, word in enumerate(vocabulary)}
     found = [sorted({column[word] for word in words if word in column}) for words in topics.values()]
     found = [places for places in found if places]
