@@ -1,34 +1,49 @@
 # Every target makes its own .venv and installs what it needs: Python, git and make are enough.
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := $(shell find src -name '*.py' 2>/dev/null)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+OLD := build/oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint bench docs clean browser
+.PHONY: help demo test test-oldest coverage lint bench docs clean browser
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# One stamp per set of extras, so that a target installs no more than it needs.
-.venv/.ready-%: pyproject.toml
+# Only pip 25.1 and newer know dependency groups, and a new environment may come with an older one.
+.venv/.made:
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "installing incrowd[$*] into .venv"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@$(PIP) --upgrade "pip>=25.1"
 	@touch $@
 
-.venv/.ready: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+# One stamp for each dependency group, so that a target installs no more than it needs.
+.venv/.ready-%: pyproject.toml | .venv/.made
+	@echo "installing incrowd and the group '$*' into .venv"
+	@$(PIP) --editable ".[all]" --group $*
+	@touch $@
+
+.venv/.ready: pyproject.toml | .venv/.made
 	@echo "installing incrowd into .venv"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(PIP) --editable ".[web]"
 	@touch $@
 
-demo: .venv/.ready-web ## build a synthetic crowd, assess one member, open the report
+demo: .venv/.ready ## build a synthetic crowd, assess one member, open the report
 	@$(BIN)/incrowd demo --out build/demo
 
 test: .venv/.ready-dev browser ## run every test on two cores
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
-coverage: .venv/.ready-dev browser ## the same, slower, with the lines no test reaches
+# uv resolves to the lower bounds of pyproject.toml; pip cannot. The tests themselves use today's pytest.
+test-oldest: browser ## the same with the oldest versions that pyproject.toml allows
+	@test -x $(OLD)/bin/python || $(PYTHON) -m venv $(OLD)
+	@$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(OLD)/bin/uv pip install --quiet --python $(OLD)/bin/python --only-binary :all: --no-binary incrowd \
+	  --resolution lowest-direct --editable ".[all]"
+	@$(OLD)/bin/uv pip freeze --quiet --python $(OLD)/bin/python --exclude-editable > $(OLD)/pins.txt
+	@$(OLD)/bin/uv pip install --quiet --python $(OLD)/bin/python --constraint $(OLD)/pins.txt --group test
+	$(OLD)/bin/python -m pytest --numprocesses 2 --dist worksteal $(TESTS)
+
+coverage: .venv/.ready-dev browser ## the same as test, slower, with the lines no test reaches
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --cov --cov-report=term
 
 lint: .venv/.ready-dev ## ruff, mypy --strict, the arrows between layers

@@ -12,7 +12,7 @@ release = version = metadata.version("incrowd")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-exclude_patterns = ["generate.py", "_build"]
+exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "incrowd"
 html_static_path = ["images"]

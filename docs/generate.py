@@ -1,7 +1,11 @@
-"""Writes docs/reference/commands.md from the command line itself, so that the two cannot drift apart."""
+"""Writes the pages that are made from the code itself, so that the two cannot drift apart.
+
+The list of commands, and the picture of layers on the architecture page.
+"""
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +14,10 @@ from typer.main import get_command
 
 from incrowd.cli import app
 
-PAGE = Path(__file__).parent / "reference" / "commands.md"
+DOCS = Path(__file__).parent
+LAYERS = runpy.run_path(str(DOCS / "layers.py"))
+ARCHITECTURE = DOCS / "explanation" / "architecture.md"
+START, END = "<!-- layers: written by docs/generate.py -->", "<!-- end of layers -->"
 HEAD = """# Commands
 
 Every command takes `--help`. Exit codes: 0 fine, 1 the risk is above `--fail-above`, 2 bad input.
@@ -58,6 +65,23 @@ def page() -> str:
     return "\n".join([HEAD, *(section(path, command) for path, command in commands(root, "incrowd"))])
 
 
+def architecture() -> str:
+    """Return the architecture page with today's layers between its markers."""
+    before, rest = ARCHITECTURE.read_text("utf-8").split(START)
+    after = rest.split(END)[1]
+    return f"{before}{START}\n{LAYERS['written']()}\n{END}{after}"
+
+
+def files() -> dict[Path, str]:
+    """Return every generated file."""
+    return {
+        DOCS / "reference" / "commands.md": page(),
+        ARCHITECTURE: architecture(),
+        DOCS / "images" / "layers.svg": LAYERS["picture"](),
+    }
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    print(f"wrote {PAGE.relative_to(Path.cwd())}" if PAGE.is_relative_to(Path.cwd()) else f"wrote {PAGE}")
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.relative_to(DOCS.parent)}")

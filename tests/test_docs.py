@@ -22,9 +22,9 @@ def leaf_commands() -> list[str]:
     return [path for path, command in found if not getattr(command, "commands", {})]
 
 
-def test_the_command_reference_is_up_to_date() -> None:
-    written = (DOCS / "reference" / "commands.md").read_text("utf-8")
-    assert written == GENERATE["page"](), "run `make docs` and commit docs/reference/commands.md"
+@pytest.mark.parametrize("path", GENERATE["files"](), ids=lambda path: path.name)
+def test_generated_pages_are_up_to_date(path: Path) -> None:
+    assert path.read_text("utf-8") == GENERATE["files"]()[path], f"run `make docs` and commit {path.name}"
 
 
 @pytest.mark.parametrize("command", leaf_commands())
