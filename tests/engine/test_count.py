@@ -10,11 +10,10 @@ from backports import zstd
 
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.engine import connect
-from incrowd.engine.count import count_files
-from incrowd.engine.counted import read_counts
+from incrowd.engine.count_files import count_files, read_counts
 from incrowd.errors import SchemaError, UnreadableSource
 from incrowd.text import TextOptions, count_tokens, tokenise
-from incrowd.text.filters import Filters
+from incrowd.text.counting import Filters
 
 POSTS = [
     [("ann", "books", "Dune, Dune and MORE dune!"), ("bob", "books", "see www.example.org :)")],

@@ -14,7 +14,7 @@ from tests.cli.running import incrowd
 from incrowd.crowd import Crowd
 from incrowd.distances import Compute
 from incrowd.engine import Engine, connect
-from incrowd.engine.resume import Resumable
+from incrowd.engine.checkpoints import Resumable
 from incrowd.measures.anonymity.assess import community_anonymity
 from incrowd.measures.anonymity.spec import AnonymityOptions
 from incrowd.measures.linkability.assess import assess_person, link_rates

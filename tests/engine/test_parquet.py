@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from incrowd.engine.parquet import read_piece, read_rows, write_piece, write_rows, write_table
+from incrowd.engine.checkpoints import read_piece, read_rows, write_piece, write_rows, write_table
 from incrowd.errors import SchemaError, UnreadableSource
 
 arrays = hnp.arrays(

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from incrowd.distances import Compute, ball_sizes, mean_distance
 from incrowd.engine import Local
-from incrowd.engine.resume import Resumable, fingerprint
+from incrowd.engine.checkpoints import Resumable, fingerprint
 
 RADII = np.linspace(0, 1, 11)
 

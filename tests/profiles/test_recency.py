@@ -8,8 +8,8 @@ import pytest
 
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
-from incrowd.profiles.recency import recent_counts
-from incrowd.text.counts import counts
+from incrowd.profiles.models import recent_counts
+from incrowd.text.counting import counts
 
 WEEK = 7 * 86_400
 START = 1_400_025_600 // WEEK * WEEK

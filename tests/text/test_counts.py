@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from incrowd.crowd import Crowd
 from incrowd.errors import BudgetExceeded, InputError, SchemaError
 from incrowd.text import Counts, TextOptions, count_tokens, counts, tokenise
-from incrowd.text.filters import Filters, reasons
+from incrowd.text.counting import Filters, reasons
 
 POSTS = pl.DataFrame(
     [
@@ -167,7 +167,7 @@ def test_the_second_time_comes_from_the_cache(crowd: Crowd) -> None:
 
 
 def test_a_large_matrix_is_paged_in(crowd: Crowd) -> None:
-    from incrowd.text.stored import load
+    from incrowd.text.counting import load
 
     first = counts(crowd)
     (place,) = (crowd.cache / "counts").iterdir()

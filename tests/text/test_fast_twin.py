@@ -5,9 +5,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from incrowd.text import TextOptions, fast, tokenise
-from incrowd.text.fast import Tokeniser
+from incrowd.text import TextOptions, tokenise
+from incrowd.text import tokeniser as tokeniser_module
 from incrowd.text.reference import cut_runs
+from incrowd.text.tokeniser import Tokeniser
 
 OPTIONS = {
     "default": TextOptions(),
@@ -202,8 +203,8 @@ def test_every_character_of_the_tables_is_treated_as_the_reference_does() -> Non
 
 
 def test_tables_grow_and_chunks_are_forgotten_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "SLICE_BYTES", 5_000)
-    monkeypatch.setattr(fast, "FORGET_CHUNKS_BYTES", 1)
+    monkeypatch.setattr(tokeniser_module, "SLICE_BYTES", 5_000)
+    monkeypatch.setattr(tokeniser_module, "FORGET_CHUNKS_BYTES", 1)
     texts = [f"word{n:x} :) don't{n % 7} http://host{n % 50}.example/{n}" for n in range(40_000)]
     options = OPTIONS["default"]
     expected = [[f"word{n:x}", ":)", f"dont{n % 7}", f"host{n % 50}.example"] for n in range(40_000)]

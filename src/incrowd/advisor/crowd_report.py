@@ -135,7 +135,7 @@ class _Written:
     @classmethod
     def of(cls, crowd: Crowd, options: CrowdOptions) -> _Written:
         from incrowd.profiles import unigram
-        from incrowd.text.counts import counts
+        from incrowd.text.counting import counts
 
         profiles = unigram(counts(crowd, options=options.text, memory=options.memory))
         return cls(profiles.matrix, profiles.ids, options)

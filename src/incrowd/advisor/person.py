@@ -186,7 +186,7 @@ def _words_of_few(texts: pl.Series, options: TextOptions) -> tuple[pl.Series, ND
 
 def _words_of_many(texts: pl.Series, options: TextOptions) -> tuple[pl.Series, NDArray[np.int64]]:
     """Return the same by the compiled twin."""
-    from incrowd.text.fast import Tokeniser
+    from incrowd.text.tokeniser import Tokeniser
 
     tokeniser = Tokeniser(options)
     tokens = tokeniser.numbers(texts)

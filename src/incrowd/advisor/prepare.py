@@ -143,7 +143,7 @@ class Shelf:
         return arrays, {"communities": order}
 
     def _counts(self, community: str) -> Any:
-        from incrowd.text.counts import counts
+        from incrowd.text.counting import counts
 
         return counts(self.crowd(), communities=[community], options=self.text, memory=self.memory)
 

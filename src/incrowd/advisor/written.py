@@ -99,7 +99,7 @@ def written(
 ) -> Written | None:
     """Count the words of everybody in the person's largest communities; None if the person wrote no words."""
     from incrowd.profiles import unigram
-    from incrowd.text.counts import counts
+    from incrowd.text.counting import counts
 
     names = list(own.communities)[: options.most_communities]
     if not names:

@@ -45,7 +45,7 @@ class Computing:
     def engine(self) -> Iterator[Engine]:
         """Start or join the workers; stop what was started."""
         from incrowd.engine import connect
-        from incrowd.engine.resume import Resumable
+        from incrowd.engine.checkpoints import Resumable
 
         with connect(self.cluster) as engine:
             yield Resumable(engine, self.resume) if self.resume else engine

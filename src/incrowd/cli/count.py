@@ -13,7 +13,7 @@ from incrowd.cli.ingest import parse_columns
 from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
-    from incrowd.engine.count import CountReport
+    from incrowd.engine.count_files import CountReport
 
 
 def count(
@@ -40,7 +40,7 @@ def count(
     already counted are not read a second time.
     """
     from incrowd.crowd.readers.base import ReadOptions
-    from incrowd.engine.count import count_files, naming_key
+    from incrowd.engine.count_files import count_files, naming_key
 
     read = ReadOptions(columns=parse_columns(columns))
     text = text_options(tokens, keep_stopwords)

@@ -1,4 +1,4 @@
-"""Where tiles run: the cores of this machine or a Dask cluster, behind one face (:mod:`.face`).
+"""Where tiles run: the cores of this machine or a Dask cluster, with the same three methods (:mod:`.local`).
 
 >>> connect("threads:2").workers
 2
@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from incrowd.engine.face import Engine
-from incrowd.engine.local import Local
+from incrowd.engine.local import Engine, Local
 from incrowd.errors import InputError
 
 __all__ = ["Engine", "Local", "connect"]

@@ -1,6 +1,6 @@
 """A Dask cluster (extra `cluster`): one already running, or one started here.
 
-The job, matrices included, is brought to all workers once (on one machine they share one copy, see `parked`);
+The job, matrices included, is brought to all workers once (on one machine they share one copy, see `MappedJob`);
 each opens it once and then receives tiles. A worker that dies costs the tiles it had under way: they run again
 elsewhere. Results are the same as in threads, bit for bit, because pieces can be absorbed in any order.
 """
@@ -8,20 +8,69 @@ elsewhere. Results are the same as in threads, bit for bit, because pieces can b
 from __future__ import annotations
 
 import logging
+import mmap
+import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 from uuid import uuid4
 
-from incrowd.engine.face import Absorb, Piece, Progress, Task
-from incrowd.engine.parked import park
+from incrowd.engine.local import Absorb, Piece, Progress, Task
 from incrowd.errors import BudgetExceeded, IncrowdError, InputError, MissingExtra
+
+# A job laid down in a folder that all workers see: its arrays are mapped into memory, not copied.
+#
+# Several worker processes on one machine then share one copy of the profiles, and nothing large travels.
+
+_SMALL = 2**16
+"""Bytes below which an array stays in the main file: a mapping costs a page and a file."""
+
+
+@dataclass(frozen=True)
+class MappedJob:
+    """Where a job lies. Small, so it can travel with every task."""
+
+    folder: Path
+    arrays: int
+
+    def open(self) -> Any:
+        """Load the job and open it."""
+        return self.load().open()
+
+    def load(self) -> Any:
+        """Read the job back; its large arrays are private maps of the files, writable without effect on them."""
+        buffers = [_mapped(self.folder / str(number)) for number in range(self.arrays)]
+        # Written by `write_job` a moment ago into a folder that is ours alone.
+        return pickle.loads((self.folder / "job").read_bytes(), buffers=buffers)  # noqa: S301
+
+
+def write_job(job: Any, folder: Path) -> MappedJob:
+    """Write a job into an empty folder."""
+    large: list[pickle.PickleBuffer] = []
+
+    def stays(buffer: pickle.PickleBuffer) -> bool:
+        if buffer.raw().nbytes < _SMALL:
+            return True
+        large.append(buffer)
+        return False
+
+    (folder / "job").write_bytes(pickle.dumps(job, protocol=5, buffer_callback=stays))
+    for number, buffer in enumerate(large):
+        (folder / str(number)).write_bytes(buffer.raw())
+    return MappedJob(folder, len(large))
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+
 
 AHEAD = 2
 """Tasks sent for each worker thread, so that none waits for the next."""
@@ -128,7 +177,7 @@ class DaskEngine:
         """Bring the job to all workers once: through a folder if they are on this machine."""
         if self._cluster is not None:
             with TemporaryDirectory(prefix="incrowd-") as folder:
-                yield park(job, Path(folder))
+                yield write_job(job, Path(folder))
             return
         sent = self._client.scatter(job, broadcast=True, hash=False)
         try:

@@ -8,6 +8,8 @@ from typing import Any
 
 from incrowd.crowd import Crowd
 from incrowd.crowd.plan import Rates
+from incrowd.distances import ball_sizes
+from incrowd.text import count_tokens
 
 SAMPLED_POSTS = 20_000
 SAMPLED_PROFILES = 300
@@ -17,9 +19,7 @@ TYPICAL = Rates(text_bytes=2e7, pairs=2e5, cells=0.1)
 
 def measure_rates(crowd: Crowd, community: str | None = None) -> Rates:
     """Clean, count and compare some posts (of the largest community, unless told) and take the time."""
-    from incrowd.distances import ball_sizes
     from incrowd.profiles import unigram
-    from incrowd.text import count_tokens
 
     posts = crowd.posts(community or _largest(crowd)).head(SAMPLED_POSTS).collect()
     size = int(posts["text"].str.len_bytes().sum())

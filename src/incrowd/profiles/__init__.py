@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from incrowd.profiles.models import MODELS, build, from_matrix, indicator, tfidf, unigram
-from incrowd.profiles.profiles import Profiles
+from incrowd.profiles.models import MODELS, Profiles, build, from_matrix, indicator, tfidf, unigram
 
 __all__ = ["MODELS", "Profiles", "build", "from_matrix", "indicator", "tfidf", "unigram"]

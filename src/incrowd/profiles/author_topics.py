@@ -56,7 +56,7 @@ def author_topics(
     authors
         The author of each post.
     """
-    from incrowd.profiles.author_topics_kernel import sample
+    from incrowd.profiles.kernels import sample
 
     chosen = options or AuthorTopicOptions()
     people = int(authors.max()) + 1 if authors.size else 0

@@ -19,13 +19,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import polars as pl
-    import scipy.sparse as sp
+import polars as pl
+import pyarrow as pa
+import scipy.sparse as sp
 
 TEXT_FAMILIES = ("words", "vocabulary", "phrases", "style")
 TIME_FAMILIES = ("hours", "weeks")
@@ -60,8 +59,6 @@ def habits(posts: pl.DataFrame, *, min_posts: int = 1, families: tuple[str, ...]
     posts
         Columns user, community, time, text, as a crowd returns them.
     """
-    import polars as pl
-
     by = ["community", "user"]
     ordered = posts.filter(pl.len().over(by) >= min_posts).sort([*by, "time", "text"])
     identities = ordered.group_by(by, maintain_order=True).agg(posts=pl.len().cast(pl.Int64))
@@ -75,9 +72,7 @@ def habits(posts: pl.DataFrame, *, min_posts: int = 1, families: tuple[str, ...]
 
 
 def _text_rows(text: pl.Series, posts_of: Any, families: list[str]) -> dict[str, sp.csr_matrix]:
-    import scipy.sparse as sp
-
-    from incrowd.profiles import habits_kernel as kernel
+    from incrowd.profiles import kernels as kernel
 
     codes = {
         "spelling": kernel.SPELLING,
@@ -100,8 +95,6 @@ def _text_rows(text: pl.Series, posts_of: Any, families: list[str]) -> dict[str,
 
 def _utf8(text: pl.Series) -> tuple[Any, Any]:
     """Return the texts' bytes, one after the other, and where each begins."""
-    import pyarrow as pa
-
     array = text.fill_null("").rechunk().to_arrow()
     array = array.cast(pa.large_string())
     _, offsets, data = array.buffers()
@@ -116,8 +109,6 @@ def _owner(posts_of: Any) -> Any:
 
 def _hours(time: pl.Series, posts_of: Any) -> sp.csr_matrix:
     """Return square roots of smoothed shares, so that a dot product is the Bhattacharyya coefficient."""
-    import scipy.sparse as sp
-
     seconds, owner = _known(time, posts_of)
     shares = np.zeros((posts_of.size - 1, 24))
     np.add.at(shares, (owner, (seconds // 3600) % 24), 1.0)
@@ -129,8 +120,6 @@ def _hours(time: pl.Series, posts_of: Any) -> sp.csr_matrix:
 
 
 def _weeks(time: pl.Series, posts_of: Any) -> sp.csr_matrix:
-    import scipy.sparse as sp
-
     seconds, owner = _known(time, posts_of)
     weeks = seconds // WEEK
     shape = (posts_of.size - 1, int(weeks.max(initial=0)) + 1)

@@ -7,18 +7,45 @@ through :func:`from_matrix`. Identities without a word have no profile; they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import narwhals as nw
 import numpy as np
+import polars as pl
+import scipy.sparse as sp
 
+from incrowd.crowd import Crowd
 from incrowd.errors import InputError
-from incrowd.profiles.profiles import Profiles
+from incrowd.text.counting import Counts, counts
+from incrowd.text.options import TextOptions
 
-if TYPE_CHECKING:
-    import scipy.sparse as sp
+# What the adversary sees of each identity, as one sparse row.
 
-    from incrowd.text.counts import Counts
+
+@dataclass(frozen=True, kw_only=True)
+class Profiles:
+    """Sparse rows with the identities they belong to."""
+
+    matrix: sp.csr_matrix
+    """One row an identity; rows sum to 1 where the model says so."""
+    ids: pl.DataFrame
+    """Who the rows are: columns user, community, posts, or whatever the caller brought."""
+    vocabulary: Sequence[str]
+    """What the columns are."""
+    model: str
+    dropped: dict[str, int] = field(default_factory=dict)
+    """How many identities have no row, by reason."""
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def only(self, rows: Any) -> Profiles:
+        """Return some of the profiles, chosen by row numbers or a mask."""
+        chosen = np.asarray(rows)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        return replace(self, matrix=self.matrix[chosen], ids=self.ids[chosen.tolist()])
 
 
 def unigram(counts: Counts | Profiles) -> Profiles:
@@ -71,12 +98,8 @@ def from_matrix(matrix: Any, *, ids: Any = None, vocabulary: Sequence[str] | Non
     `matrix` is anything SciPy or NumPy can read as rows of counts, or a data frame (pandas, Polars, Arrow)
     whose columns are the words.
     """
-    import polars as pl
-    import scipy.sparse as sp
 
     if not sp.issparse(matrix) and not isinstance(matrix, np.ndarray | list | tuple):
-        import narwhals as nw
-
         frame = nw.from_native(matrix, eager_only=True)
         matrix, vocabulary = frame.to_numpy(), vocabulary or frame.columns
     rows = sp.csr_matrix(matrix, dtype=np.float64)
@@ -101,8 +124,6 @@ def _modelled(
     *,
     keep_empty: bool = False,
 ) -> Profiles:
-    import scipy.sparse as sp
-
     raw = sp.csr_matrix(counts.matrix, dtype=np.float64)
     ids = counts.ids if isinstance(counts, Profiles) else counts.identities
     dropped = dict(counts.dropped) if isinstance(counts, Profiles) else _by_reason(counts)
@@ -119,3 +140,55 @@ def _modelled(
 
 def _by_reason(counts: Counts) -> dict[str, int]:
     return dict(counts.dropped.group_by("reason").len().sort("reason").iter_rows())
+
+
+# Profiles that forget: what was written lately counts more.
+
+DAY = 86_400
+PERIOD_DAYS = 7
+
+
+def recent_counts(
+    crowd: Crowd,
+    half_life: float,
+    *,
+    communities: Iterable[str] | None = None,
+    options: TextOptions | None = None,
+    min_posts: int = 1,
+    memory: int = 2**30,
+) -> Counts:
+    """Count words week by week and halve their weight for every `half_life` days before the last post.
+
+    Posts without a time have no place in this; identities that have only such posts are left out.
+    """
+    week = (pl.col("time") // (PERIOD_DAYS * DAY)).alias("week")
+    by_week = counts(
+        crowd,
+        communities=communities,
+        options=options,
+        min_posts=min_posts,
+        period=week,
+        memory=memory,
+    )
+    return fade(by_week, half_life)
+
+
+def fade(by_week: Counts, half_life: float) -> Counts:
+    """Add up an identity's weeks, each weighed by ``2 ** (-age / half_life)``, age in days."""
+
+    if not half_life > 0:
+        raise InputError(f"half-life must be a number of days above 0, got {half_life:g}")
+    dated = by_week.identities["period"].is_not_null().to_numpy()
+    ids = by_week.identities.filter(dated).with_columns(pl.col("period").cast(pl.Int64))
+    if not ids.height:
+        raise InputError("half-life: no post has a time, so none is more recent than another")
+    week = ids["period"].to_numpy()
+    age = (week.max() - week) * float(PERIOD_DAYS)
+    weight = np.exp2(-age / half_life)
+    owner = ids.select(pl.struct("community", "user").rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
+    rows = by_week.matrix[np.flatnonzero(dated)]
+    gather = sp.csr_matrix((weight, (owner, np.arange(ids.height))), shape=(owner.max() + 1, ids.height))
+    identities = (
+        ids.group_by("community", "user").agg(pl.col("posts").sum()).sort("community", "user")
+    ).select("user", "community", "posts")
+    return replace(by_week, matrix=sp.csr_matrix(gather @ rows), identities=identities)

@@ -57,7 +57,7 @@ def matched_pairs(
     """Measure every person who is in two communities against everybody in the second."""
     import polars as pl
 
-    from incrowd.text.counts import counts
+    from incrowd.text.counting import counts
 
     counted = counts(
         crowd,

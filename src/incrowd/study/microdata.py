@@ -30,7 +30,7 @@ from incrowd.study.microdata_questions import (
 )
 
 if TYPE_CHECKING:
-    from incrowd.engine.face import Engine
+    from incrowd.engine.local import Engine
 
 __all__ = ["StudyOptions", "microdata_study"]
 

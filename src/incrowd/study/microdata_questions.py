@@ -25,7 +25,7 @@ from incrowd.measures.microdata.table import ItemTable, restrict
 from incrowd.study.figures import Chart, Section, Series, Table
 
 if TYPE_CHECKING:
-    from incrowd.engine.face import Engine
+    from incrowd.engine.local import Engine
 
 PERCENTS = (1, 2, 5, 10, 20, 50)
 SHARES = (0.1, 0.25, 0.5, 1.0)

@@ -15,9 +15,8 @@ from html.entities import html5
 import numpy as np
 import numpy.typing as npt
 
-from incrowd.text.characters import APOSTROPHES, Kind, kind
 from incrowd.text.options import TextOptions
-from incrowd.text.reference import smileys_in_force
+from incrowd.text.reference import APOSTROPHES, Kind, kind, smileys_in_force
 
 SPACE, WORD, SYMBOL, DELETE, APOSTROPHE, HARD = range(6)
 

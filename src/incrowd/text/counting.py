@@ -1,25 +1,84 @@
-"""The work behind :mod:`incrowd.text.counts`: posts in any order in, one sorted count matrix out."""
+"""How often each identity used each token: the sparse matrix that profiles are made of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import scipy.sparse as sp
 
-from incrowd.errors import BudgetExceeded, SchemaError
-from incrowd.text.fast import Tokeniser
-from incrowd.text.filters import Dropped, Filters, reasons
+from incrowd.crowd import Crowd
+from incrowd.errors import BudgetExceeded, InputError, SchemaError
 from incrowd.text.options import TextOptions
-from incrowd.text.row_table import RowTable
-from incrowd.text.strings import Ints, Longs
 from incrowd.text.tally import Tally
+from incrowd.text.tokeniser import Ints, Longs, RowTable, Tokeniser
 
-if TYPE_CHECKING:
-    import scipy.sparse as sp
+# Which identities are worth a profile, and why the others are not.
+
+
+class Dropped(StrEnum):
+    """Why an identity has no counts. The codes are stable: other programs count them."""
+
+    EMPTY_PROFILE = "empty_profile"
+    """Nothing was left of its posts but stop words."""
+    TOO_FEW_POSTS = "too_few_posts"
+    SMALL_COMMUNITY = "small_community"
+    LARGE_COMMUNITY = "large_community"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """How much an identity and its community must have to be kept."""
+
+    min_posts: int = 1
+    """Posts of an identity."""
+    min_profiles: int = 1
+    """Identities of a community, counted before `min_posts` is applied."""
+    drop_largest: int = 0
+    """How many of the communities with the most identities to leave out."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("min_posts", 1), ("min_profiles", 1), ("drop_largest", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise InputError(f"counts: {name} must be a whole number of at least {least}, got {value!r}.")
+
+
+def reasons(identities: pl.DataFrame, filters: Filters) -> pl.Series:
+    """Return, for each row of `identities` (user, community, posts), why it is dropped; null: it is kept.
+
+    >>> table = pl.DataFrame({"user": ["a", "b"], "community": ["x", "x"], "posts": [1, 9]})
+    >>> reasons(table, Filters(min_posts=5)).to_list()
+    ['too_few_posts', None]
+    """
+    profiles = identities.group_by("community").agg(profiles=pl.col("user").n_unique())
+    # Ties in size are broken by name, so that the same data give the same answer.
+    by_size = profiles.sort(["profiles", "community"], descending=[True, False])
+    largest = by_size["community"].head(filters.drop_largest)
+    small = profiles.filter(pl.col("profiles") < filters.min_profiles)["community"]
+    community = pl.col("community")
+    return identities.select(
+        pl.when(community.is_in(largest.implode()))
+        .then(pl.lit(Dropped.LARGE_COMMUNITY.value))
+        .when(community.is_in(small.implode()))
+        .then(pl.lit(Dropped.SMALL_COMMUNITY.value))
+        .when(pl.col("posts") < filters.min_posts)
+        .then(pl.lit(Dropped.TOO_FEW_POSTS.value))
+        .alias("reason")
+    )["reason"]
+
+
+# The work behind :mod:`incrowd.text.counting`: posts in any order in, one sorted count matrix out.
 
 MIB = 2**20
 LIBRARIES = 448 * MIB
@@ -43,7 +102,7 @@ class Counts:
     """user, community (and period, if asked for), and how many posts they wrote."""
     vocabulary: pl.Series
     dropped: pl.DataFrame
-    """user, community, reason (:class:`~incrowd.text.filters.Dropped`)."""
+    """user, community, reason (:class:`~incrowd.text.counting.Dropped`)."""
     options_hash: str
 
     def __repr__(self) -> str:
@@ -141,3 +200,188 @@ def _places(members: npt.NDArray[np.int64], size: int) -> Longs:
     places = np.full(size, -1, np.int64)
     places[members] = np.arange(len(members))
     return places
+
+
+# Counts on disk: computed once for the same posts and options, then read back.
+
+LAYOUT = 1
+"""Raised when the files below change, so that old ones are not read."""
+SUMMARY = "summary.json"
+_MATRIX = ("data", "indices", "indptr")
+
+
+def name_of(
+    data_hash: str,
+    options: TextOptions,
+    communities: list[str] | None,
+    filters: Filters,
+    period: pl.Expr | None,
+) -> str:
+    """Return a name that only the same question about the same posts has."""
+    question = [
+        LAYOUT,
+        data_hash,
+        options.hash,
+        communities,
+        [filters.min_posts, filters.min_profiles, filters.drop_largest],
+        None if period is None else period.meta.serialize().hex(),
+    ]
+    return blake2b(json.dumps(question).encode(), digest_size=16).hexdigest()
+
+
+def save(counts: Counts, place: Path) -> None:
+    """Write counts into a folder, whole or not at all; a cache may fail to, and nothing is lost."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=place.parent, prefix="draft-"))
+    except OSError:
+        return
+    try:
+        _write(counts, draft)
+        draft.rename(place)
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def load(place: Path, memory: int) -> Counts | None:
+    """Read counts back, or None if they are not there or damaged. A large matrix is paged in on demand."""
+    if not (place / SUMMARY).exists():
+        return None
+    try:
+        return _read(place, memory)
+    except (OSError, EOFError, ValueError, KeyError, pl.exceptions.PolarsError):
+        shutil.rmtree(place, ignore_errors=True)
+        return None
+
+
+def _read(place: Path, memory: int) -> Counts:
+    summary = json.loads((place / SUMMARY).read_text())
+    files = [place / f"{part}.npy" for part in _MATRIX]
+    is_large = sum(map(os.path.getsize, files)) > memory // 4
+    data, indices, indptr = (np.load(file, mmap_mode="r" if is_large else None) for file in files)
+    return Counts(
+        matrix=sp.csr_matrix((data, indices, indptr), shape=summary["shape"]),
+        identities=pl.read_parquet(place / "identities.parquet"),
+        vocabulary=pl.read_parquet(place / "vocabulary.parquet")["token"],
+        dropped=pl.read_parquet(place / "dropped.parquet"),
+        options_hash=summary["options_hash"],
+    )
+
+
+def _write(counts: Counts, folder: Path) -> None:
+    for part in _MATRIX:
+        np.save(folder / f"{part}.npy", getattr(counts.matrix, part))
+    counts.identities.write_parquet(folder / "identities.parquet")
+    counts.vocabulary.to_frame().write_parquet(folder / "vocabulary.parquet")
+    counts.dropped.write_parquet(folder / "dropped.parquet")
+    summary = {"shape": counts.matrix.shape, "options_hash": counts.options_hash}
+    (folder / SUMMARY).write_text(json.dumps(summary))
+
+
+__all__ = ["Counts", "count_tokens", "counts"]
+
+Progress = Callable[[float, float | None, str], None]
+DEFAULT_MEMORY = 2**30
+FETCH_ROWS = 50_000
+
+
+def count_tokens(
+    posts: pl.DataFrame | Iterable[pl.DataFrame],
+    options: TextOptions | None = None,
+    *,
+    min_posts: int = 1,
+    min_profiles: int = 1,
+    drop_largest: int = 0,
+    period: pl.Expr | None = None,
+    memory: int = DEFAULT_MEMORY,
+    folder: Path | None = None,
+) -> Counts:
+    """Count the tokens of each identity in a table of posts, or in tables that follow each other.
+
+    Parameters
+    ----------
+    posts
+        Columns user, community, text; rows without a user or a community are left out.
+    options
+        How text becomes tokens.
+    min_posts, min_profiles, drop_largest
+        See :class:`~incrowd.text.counting.Filters`.
+    period
+        Splits each identity further, e.g. ``pl.from_epoch("time").dt.truncate("1mo")``.
+    memory
+        About how many bytes to use; what does not fit waits on disk.
+    folder
+        Where it waits; None: the system's folder for temporary files.
+
+    Examples
+    --------
+    >>> posts = pl.DataFrame({"user": ["ann", "bob"], "community": "pets", "text": ["Cats!", "cats, dogs"]})
+    >>> count_tokens(posts).matrix.toarray().tolist()
+    [[1, 0], [1, 1]]
+    """
+    filters = Filters(min_posts=min_posts, min_profiles=min_profiles, drop_largest=drop_largest)
+    counting = Counting(options or TextOptions(), period, memory, folder)
+    for table in [posts] if isinstance(posts, pl.DataFrame) else posts:
+        counting.add(table)
+    return counting.result(filters)
+
+
+def counts(
+    crowd: Crowd,
+    *,
+    communities: Iterable[str] | None = None,
+    options: TextOptions | None = None,
+    min_posts: int = 1,
+    min_profiles: int = 1,
+    drop_largest: int = 0,
+    period: pl.Expr | None = None,
+    memory: int = DEFAULT_MEMORY,
+    progress: Progress | None = None,
+) -> Counts:
+    """Count the tokens of each identity of a crowd, or of some of its communities.
+
+    The result is kept in the crowd's cache: asking again costs little until posts are added. Parameters are
+    those of :func:`count_tokens`; `drop_largest` and `min_profiles` look at the communities asked for.
+    """
+    options = options or TextOptions()
+    wanted = None if communities is None else sorted(set(communities))
+    filters = Filters(min_posts=min_posts, min_profiles=min_profiles, drop_largest=drop_largest)
+    place = crowd.cache / "counts" / name_of(crowd.data_hash, options, wanted, filters, period)
+    known = load(place, memory)
+    if known is None:
+        counting = Counting(options, period, memory, crowd.cache)
+        known = _count_crowd(crowd, counting, wanted, filters, memory, progress)
+        save(known, place)
+    return known
+
+
+def _count_crowd(
+    crowd: Crowd,
+    counting: Counting,
+    wanted: list[str] | None,
+    filters: Filters,
+    memory: int,
+    progress: Progress | None,
+) -> Counts:
+    """Decide who is kept from the posts' owners alone, then read only the posts of those."""
+    with crowd.connect(memory // 8) as database:
+        database.register(
+            "wanted", pl.DataFrame({"community": wanted or []}, {"community": pl.String}).to_arrow()
+        )
+        some = "" if wanted is None else "WHERE community IN (SELECT community FROM wanted)"
+        owners = database.sql(
+            f'SELECT "user", community, count(*) AS posts FROM posts {some} GROUP BY ALL'
+        ).pl()
+        why = reasons(owners, filters)
+        kept = owners.filter(why.is_null())
+        total, done = int(kept["posts"].sum()), 0
+        for rows in database.sql(f"SELECT * FROM posts {some}").to_arrow_reader(FETCH_ROWS):
+            table = pl.DataFrame(rows)
+            own = table if len(kept) == len(owners) else table.join(kept, on=IDENTITY, how="semi")
+            counting.add(own)
+            done += len(own)
+            if progress:
+                progress(done, total, "counting words")
+    counted = counting.result(Filters())
+    dropped = pl.concat([counted.dropped, dropped_table(owners, why)]).sort("community", "user")
+    return replace(counted, dropped=dropped)

@@ -6,19 +6,53 @@ row is sorted, and equal neighbours are counted: some rows at a time where not a
 
 from __future__ import annotations
 
+import tempfile
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-from incrowd.text.spill import DiskArray
-from incrowd.text.strings import Ints, Longs
+from incrowd.text.tokeniser import Ints, Longs
 
-if TYPE_CHECKING:
-    import scipy.sparse as sp
+# Arrays that wait on disk: written once, read in slices, gone when nobody holds them.
+
+
+class DiskArray:
+    """A one-dimensional array in an unnamed temporary file; only what is sliced is in memory."""
+
+    def __init__(self, dtype: npt.DTypeLike, folder: Path | None = None) -> None:
+        self.dtype = np.dtype(dtype)
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the array lives
+        weakref.finalize(self, self._file.close)
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, values: npt.NDArray[Any]) -> slice:
+        """Write more values at the end; return where they are."""
+        self._file.seek(0, 2)
+        values.astype(self.dtype, copy=False).tofile(self._file)
+        self._length += len(values)
+        return slice(self._length - len(values), self._length)
+
+    def __getitem__(self, part: slice) -> npt.NDArray[Any]:
+        start, stop, _ = part.indices(self._length)
+        self._file.seek(start * self.dtype.itemsize)
+        return np.fromfile(self._file, self.dtype, max(0, stop - start))
+
+    def mapped(self) -> npt.NDArray[Any]:
+        """Return the whole as an array that the system pages in on demand; it may outlive this object."""
+        if not self._length:
+            return np.empty(0, self.dtype)
+        self._file.flush()
+        return np.memmap(self._file, self.dtype, mode="r+", shape=(self._length,))
+
 
 BYTES_PER_TOKEN = 4
 
@@ -70,7 +104,7 @@ class Tally:
 
     def tokens_seen(self, row_places: Longs, size: int) -> npt.NDArray[np.bool_]:
         """Say which of `size` tokens occur in a row that has a place."""
-        from incrowd.text.tally_kernels import mark_seen
+        from incrowd.text.kernels import mark_seen  # Numba takes a third of a second to load
 
         seen = np.zeros(size, np.bool_)
         for batch in self._read():
@@ -79,8 +113,6 @@ class Tally:
 
     def matrix(self, row_places: Longs, token_places: Longs) -> sp.csr_matrix:
         """Return the counts with every row and token at its place; a row's place of -1 leaves it out."""
-        import scipy.sparse as sp
-
         starts = np.append(0, np.cumsum(self._row_sizes(row_places)))
         most = self._share // (2 * BYTES_PER_TOKEN)
         if starts[-1] <= most:
@@ -102,7 +134,7 @@ class Tally:
 
     def _count_rows(self, row_places: Longs, token_places: Longs, starts: Longs, first: int) -> _Block:
         """Count the rows from place `first` on whose tokens go between `starts`."""
-        from incrowd.text.tally_kernels import count_sorted, lay_out
+        from incrowd.text.kernels import count_sorted, lay_out  # Numba takes a third of a second to load
 
         starts = starts - starts[0]
         columns, cursors = np.empty(starts[-1], np.int32), starts[:-1].copy()

@@ -188,7 +188,7 @@ def _meaning(o: AnonymityOptions, size: int, rank: int, members: int) -> str:
 
 def _profiles(crowd: Crowd, options: AnonymityOptions) -> Profiles:
     from incrowd.profiles import build
-    from incrowd.text.counts import counts
+    from incrowd.text.counting import counts
 
     there = crowd.communities()["community"].to_list()
     if options.community not in there:

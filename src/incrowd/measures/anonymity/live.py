@@ -16,7 +16,7 @@ from incrowd.text import tokenise
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-    from incrowd.text.counts import Counts
+    from incrowd.text.counting import Counts
     from incrowd.text.options import TextOptions
 
 

@@ -28,7 +28,7 @@ from incrowd.measures.belief.rules import WorldKnowledge
 from incrowd.measures.belief.text_evidence import Words, learn_signs, relative
 from incrowd.profiles import Profiles, unigram
 from incrowd.profiles.attributes import AttributeTable, Evidence, Floats
-from incrowd.text.counts import counts
+from incrowd.text.counting import counts
 
 
 def check_sigma(sigma: float) -> None:

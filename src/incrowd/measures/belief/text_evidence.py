@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints
-from incrowd.text.counts import counts
+from incrowd.text.counting import counts
 
 Topics = Mapping[str, Sequence[str]]
 TEMPERATURES = np.geomspace(1, 10_000, 33)

@@ -44,8 +44,8 @@ from incrowd.measures.exposure.spec import BASELINES, DIMENSIONS, ExposureOption
 from incrowd.measures.exposure.topics import TopicSet
 from incrowd.profiles import from_matrix
 from incrowd.profiles import tfidf as tfidf_profiles
-from incrowd.text.fast import Tokeniser
 from incrowd.text.options import TextOptions
+from incrowd.text.tokeniser import Tokeniser
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
     import scipy.sparse as sp
 
-    from incrowd.text.fast import TokenNumbers
     from incrowd.text.options import TextOptions
+    from incrowd.text.tokeniser import TokenNumbers
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
@@ -88,7 +88,7 @@ class Encoder:
 
     def __init__(self, space: Space, text: TextOptions) -> None:
         # Compiled; a draft is read without it.
-        from incrowd.text.fast import Tokeniser
+        from incrowd.text.tokeniser import Tokeniser
 
         self._text = text
         self._tokeniser = Tokeniser(text)

@@ -24,8 +24,8 @@ from incrowd.measures.exposure.learnt_spaces import Embeddings, LdaSpace, WordVe
 from incrowd.measures.exposure.scoring import Progress
 from incrowd.measures.exposure.space import Floats, WordLists
 from incrowd.measures.exposure.topics import TopicSet
-from incrowd.text.fast import Tokeniser
 from incrowd.text.options import TextOptions
+from incrowd.text.tokeniser import Tokeniser
 
 if TYPE_CHECKING:
     import polars as pl

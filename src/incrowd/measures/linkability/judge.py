@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.distances.all_pairs import Threads
-from incrowd.engine.row_ranges import RowRange, RowRanges
+from incrowd.engine.local import RowRange, RowRanges
 
 if TYPE_CHECKING:
     from incrowd.distances import Compute
-    from incrowd.engine.face import Piece
+    from incrowd.engine.local import Piece
     from incrowd.measures.linkability.link_model import LinkModel
     from incrowd.measures.linkability.resemblance import Resemblance
 

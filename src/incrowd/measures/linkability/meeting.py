@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from incrowd.crowd import Crowd
     from incrowd.measures.linkability.spec import LinkabilityOptions
-    from incrowd.text.counts import Counts
+    from incrowd.text.counting import Counts
 
 Pairs = NDArray[np.int64]
 
@@ -53,8 +53,8 @@ def meet(crowd: Crowd, options: LinkabilityOptions) -> Meeting:
 
 
 def _count(crowd: Crowd, options: LinkabilityOptions) -> Counts:
-    from incrowd.profiles.recency import recent_counts
-    from incrowd.text.counts import counts
+    from incrowd.profiles.models import recent_counts
+    from incrowd.text.counting import counts
 
     both = [options.source, options.target]
     chosen: dict[str, Any] = {

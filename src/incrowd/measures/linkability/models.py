@@ -36,7 +36,7 @@ def _topic_rows(crowd: Crowd, meeting: Meeting, options: LinkabilityOptions) -> 
     import scipy.sparse as sp
 
     from incrowd.profiles.author_topics import author_topics
-    from incrowd.text.fast import Tokeniser
+    from incrowd.text.tokeniser import Tokeniser
 
     authors = meeting.counts.identities.select("user", "community").with_row_index("author")
     posts = (

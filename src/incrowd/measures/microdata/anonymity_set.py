@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from incrowd.distances.all_pairs import Threads
-from incrowd.engine.row_ranges import RowRange, RowRanges
+from incrowd.engine.local import RowRange, RowRanges
 from incrowd.errors import InputError, MissingExtra
 from incrowd.measures.microdata.definition import Floats, Ints, known_sizes
 from incrowd.measures.microdata.overlaps import (
@@ -31,7 +31,7 @@ from incrowd.measures.microdata.overlaps import (
 from incrowd.measures.microdata.spec import Knowledge
 
 if TYPE_CHECKING:
-    from incrowd.engine.face import Engine, Piece
+    from incrowd.engine.local import Engine, Piece
 
 Device = Literal["cpu", "gpu"]
 

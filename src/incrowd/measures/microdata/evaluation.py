@@ -25,7 +25,7 @@ from incrowd.measures.microdata.table import ItemTable, require_people
 from incrowd.measures.microdata.taste import publish_taste
 
 if TYPE_CHECKING:
-    from incrowd.engine.face import Engine
+    from incrowd.engine.local import Engine
 
 STUDY_SECRET = b"an evaluation publishes nothing, so its releases may be repeated"
 TASTE_GROUPS = 8

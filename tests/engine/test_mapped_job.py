@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from incrowd.engine.parked import park
+from incrowd.engine.dask import write_job
 
 
 @dataclass(frozen=True)
@@ -27,24 +27,24 @@ def carried():
 
 def test_a_job_comes_back_as_it_was(tmp_path):
     job = carried()
-    back = park(job, tmp_path).load()
+    back = write_job(job, tmp_path).load()
     assert back.name == job.name
     assert np.array_equal(back.large, job.large)
     assert (back.rows != job.rows).nnz == 0
     assert np.array_equal(back.small, job.small)
-    assert park(job, tmp_path).open() == job.large.sum()
+    assert write_job(job, tmp_path).open() == job.large.sum()
 
 
 def test_writing_to_a_loaded_job_changes_nobody_elses(tmp_path):
-    parked = park(carried(), tmp_path)
-    mine, other = parked.load(), parked.load()
+    written = write_job(carried(), tmp_path)
+    mine, other = written.load(), written.load()
     mine.large[:] = 0
     mine.rows.data[:] = 0
-    assert other.large.sum() == parked.load().large.sum() > 0
+    assert other.large.sum() == written.load().large.sum() > 0
     assert other.rows.sum() > 0
 
 
 def test_large_arrays_are_mapped_and_small_ones_are_not(tmp_path):
-    parked = park(carried(), tmp_path)
-    assert parked.arrays == 3  # the matrix, and values and words of the sparse rows
+    written = write_job(carried(), tmp_path)
+    assert written.arrays == 3  # the matrix, and values and words of the sparse rows
     assert (tmp_path / "job").stat().st_size < 2**16

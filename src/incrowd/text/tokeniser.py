@@ -15,11 +15,153 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import pyarrow as pa
 
 from incrowd.text import alphabet
 from incrowd.text.options import TextOptions
 from incrowd.text.reference import MAX_RUN, chunk_tokens, lexicon_of, plain_text
-from incrowd.text.strings import Bytes, Ints, Keys, Longs, StringTable, utf8
+
+# Columns of strings as the kernels see them: bytes end to end, and numbers for distinct strings.
+
+Bytes = npt.NDArray[np.uint8]
+Keys = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+
+class StringTable:
+    """Distinct strings, numbered in order of arrival; grows as needed.
+
+    >>> StringTable().numbers_of(pl.Series(["b", "a", "b"])).tolist()
+    [0, 1, 0]
+    """
+
+    def __init__(self) -> None:
+        from incrowd.text import kernels  # Numba takes a third of a second to load
+
+        self._kernels = kernels
+        self._slots = np.zeros(2**16, np.uint64)
+        self._starts = np.zeros(2**14, np.int64)
+        self._arena = np.empty(2**17, np.uint8)
+        self._used = np.zeros(2, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Return how much memory the table takes."""
+        return self._slots.nbytes + self._starts.nbytes + self._arena.nbytes
+
+    def __len__(self) -> int:
+        return int(self._used[0])
+
+    def strings(self, first: int = 0) -> pl.Series:
+        """Return the strings from number `first` on."""
+        size, end = self._used.tolist()
+        return series_of(self._arena[:end], self._starts[first : size + 1])
+
+    def bytes(self) -> Bytes:
+        """Return the strings end to end."""
+        return self._arena[: int(self._used[1])]
+
+    def numbers_of(self, strings: pl.Series) -> Ints:
+        """Return the strings' numbers, giving new ones to new strings."""
+        data, offsets = utf8(strings)
+        return self.numbers_of_bytes(data, offsets[1:])
+
+    def numbers_of_bytes(self, data: Bytes, ends: Longs) -> Ints:
+        """Return the numbers of byte strings that lie end to end."""
+        keys, numbers = np.empty(len(ends), np.uint64), np.empty(len(ends), np.int32)
+        self._kernels.key_strings(data, ends, keys)
+        self.number(data, ends, keys, np.zeros(len(ends), np.uint8), 0, numbers)
+        return numbers
+
+    def number(self, data: Bytes, ends: Longs, keys: Keys, hard: Bytes, wanted: int, numbers: Ints) -> None:
+        """Number the wanted strings, doubling the table whenever the kernel asks for room."""
+        done = 0
+        while done < len(ends):
+            table = self._slots, self._starts, self._arena, self._used
+            done = self._kernels.number_strings(*table, data, ends, keys, hard, wanted, done, numbers)
+            if done < len(ends):
+                self._double()
+
+    def _double(self) -> None:
+        slots = np.zeros(2 * len(self._slots), np.uint64)
+        self._kernels.rehash(self._slots, slots)
+        self._slots = slots
+        self._starts = np.concatenate([self._starts, np.zeros_like(self._starts)])
+        self._arena = np.concatenate([self._arena, np.empty_like(self._arena)])
+
+
+def utf8(texts: pl.Series) -> tuple[Bytes, Longs]:
+    """Return a column's bytes, free to be overwritten, and where each string begins, the last end included."""
+    array = texts.to_arrow().cast(pa.large_string())
+    _, offsets, data = array.buffers()
+    starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    if data is None:
+        return np.empty(0, np.uint8), np.zeros(len(starts), np.int64)
+    return np.frombuffer(data, np.uint8)[starts[0] : starts[-1]].copy(), starts - starts[0]
+
+
+def series_of(data: Bytes, starts: Longs) -> pl.Series:
+    """Return the strings that lie end to end in `data`."""
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(starts)), pa.py_buffer(np.ascontiguousarray(data))]
+    return pl.Series(pa.Array.from_buffers(pa.large_string(), len(starts) - 1, buffers), dtype=pl.String)
+
+
+# Numbers for the distinct rows of tables, in little memory.
+
+
+class RowTable:
+    """Distinct rows, numbered in order of arrival.
+
+    Each column has its own numbers for its distinct values; a row is the few numbers of its values. So a name that
+    occurs in many rows is kept once.
+
+    >>> table = RowTable()
+    >>> table.numbers_of(pl.DataFrame({"user": ["a", "b", "a"], "community": ["x", "x", "x"]})).tolist()
+    [0, 1, 0]
+    """
+
+    def __init__(self) -> None:
+        self._columns: dict[str, _Values] = {}
+        self._rows = StringTable()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def numbers_of(self, table: pl.DataFrame) -> Ints:
+        """Return the rows' numbers, giving new ones to new rows."""
+        for name in table.columns:
+            self._columns.setdefault(name, _Values())
+        parts = [self._columns[name].numbers_of(table[name]) for name in table.columns]
+        packed = np.ascontiguousarray(np.column_stack(parts), np.int32)
+        ends = np.arange(1, len(table) + 1, dtype=np.int64) * packed.itemsize * len(parts)
+        return self._rows.numbers_of_bytes(packed.view(np.uint8).ravel(), ends)
+
+    def rows(self) -> pl.DataFrame:
+        """Return the distinct rows, by number."""
+        packed = self._rows.bytes().view(np.int32).reshape(len(self), -1)
+        values = zip(self._columns.items(), packed.T, strict=True)
+        return pl.DataFrame({name: column.values().gather(numbers) for (name, column), numbers in values})
+
+
+class _Values:
+    """The distinct values of a column, numbered in order of arrival."""
+
+    def __init__(self) -> None:
+        self._strings = StringTable()
+        self._others: list[pl.Series] = []
+
+    def numbers_of(self, values: pl.Series) -> Ints:
+        known = len(self._strings)
+        numbers = self._strings.numbers_of(values.cast(pl.String).fill_null(""))
+        if values.dtype != pl.String:
+            distinct, first = np.unique(numbers, return_index=True)
+            self._others.append(values.gather(first[distinct >= known]))
+        return numbers
+
+    def values(self) -> pl.Series:
+        return pl.concat(self._others) if self._others else self._strings.strings()
+
 
 SLICE_BYTES = 4 * 2**20
 FORGET_CHUNKS_BYTES = 32 * 2**20
@@ -51,12 +193,12 @@ class Tokeniser:
     """
 
     def __init__(self, options: TextOptions) -> None:
-        from incrowd.text import kernels, markup_kernels
-
         self.options = options
         self.posts = 0
         self.routed_posts = 0
-        self._kernels, self._markup = kernels, markup_kernels
+        from incrowd.text import kernels  # Numba takes a third of a second to load
+
+        self._kernels = kernels
         self._lexicon = lexicon_of(options)
         self._kinds, self._lower = alphabet.tables(options)
         self._entities = np.empty(0, np.uint8) if options.compat_gt else alphabet.open_entities()
@@ -126,17 +268,17 @@ class Tokeniser:
         decoded = texts if self.options.compat_gt else _without_common_entities(texts)
         data, offsets = utf8(decoded)
         flags = np.zeros(len(texts), np.uint8)
-        self._markup.flag_markup(data, offsets, _SUSPICIOUS, self._entities, flags)
+        self._kernels.flag_markup(data, offsets, _SUSPICIOUS, self._entities, flags)
         if (flags == 1).any():
             data, offsets = self._through_reference(texts, decoded, flags)
-        self._markup.blank_lines(data, offsets, flags)
+        self._kernels.blank_lines(data, offsets, flags)
         return data, offsets
 
     def _simple(self, texts: pl.Series) -> tuple[Bytes, Longs]:
         """Lower-case where that yields more characters than there were."""
         data, offsets = utf8(texts)
         flags = np.zeros(len(texts), np.uint8)
-        self._markup.flag_growth(data, offsets, flags)
+        self._kernels.flag_growth(data, offsets, flags)
         return self._through_reference(texts, texts, flags) if flags.any() else (data, offsets)
 
     def _through_reference(self, texts: pl.Series, decoded: pl.Series, flags: Bytes) -> tuple[Bytes, Longs]:

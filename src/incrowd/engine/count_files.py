@@ -27,6 +27,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scipy import sparse
 
 from incrowd.crowd import Crowd, readers
 from incrowd.crowd.database import connect, explained, parquet_sql, quote
@@ -35,12 +36,12 @@ from incrowd.crowd.pseudonyms import KEY_NAME, Pseudonyms, make_key
 from incrowd.crowd.readers.base import Batch, ReadOptions
 from incrowd.crowd.sources import require_files
 from incrowd.crowd.validate import check
-from incrowd.engine.face import Engine, Piece, Progress
-from incrowd.engine.local import Local
-from incrowd.engine.resume import fingerprint
+from incrowd.engine.checkpoints import fingerprint
+from incrowd.engine.local import Engine, Local, Piece, Progress
 from incrowd.errors import SchemaError
-from incrowd.text.fast import Tokeniser
+from incrowd.text.counting import Counts, Dropped, Filters, dropped_table, reasons
 from incrowd.text.options import TextOptions
+from incrowd.text.tokeniser import Tokeniser
 
 IDENTITY = ["user", "community"]
 IDENTITIES = pa.schema([("user", pa.string()), ("community", pa.string()), ("posts", pa.int64())])
@@ -268,3 +269,36 @@ def _add_up(parts: Iterable[Path], path: Path, keys: list[str], value: str, memo
         beside.unlink(missing_ok=True)
     rows: int = pq.read_metadata(path).num_rows
     return rows
+
+
+# From the Parquet files of :func:`~incrowd.engine.count_files.count_files` to the counts that profiles are made of.
+
+
+def read_counts(
+    folder: Path | str, text: TextOptions | None = None, filters: Filters | None = None
+) -> Counts:
+    """Return what `count_tokens` would for the posts of all files together; `text` as given to `count_files`."""
+    people = pl.read_parquet(Path(folder) / "identities.parquet")
+    words = pl.read_parquet(Path(folder) / "words.parquet")
+    why = _why_dropped(people, words, filters or Filters())
+    kept = people.filter(why.is_null()).sort("community", "user")
+    said = words.join(kept.select(IDENTITY).with_row_index("row"), on=IDENTITY)
+    vocabulary = said["word"].unique().sort().rename("token")
+    column = pl.DataFrame({"word": vocabulary}).with_row_index("column")
+    said = said.join(column, on="word").sort("row", "column")
+    starts = np.searchsorted(said["row"].to_numpy(), np.arange(len(kept) + 1))
+    parts = (said["count"].to_numpy().astype(np.int32), said["column"].to_numpy().astype(np.int32), starts)
+    return Counts(
+        matrix=sparse.csr_matrix(parts, shape=(len(kept), len(vocabulary))),
+        identities=kept,
+        vocabulary=vocabulary,
+        dropped=dropped_table(people, why),
+        options_hash=(text or TextOptions()).hash,
+    )
+
+
+def _why_dropped(people: pl.DataFrame, words: pl.DataFrame, filters: Filters) -> pl.Series:
+    speakers = words.select(IDENTITY).unique().with_columns(speaks=pl.lit(True))
+    speaks = people.join(speakers, on=IDENTITY, how="left", maintain_order="left")["speaks"]
+    silent = pl.when(speaks.is_null()).then(pl.lit(Dropped.EMPTY_PROFILE.value))
+    return reasons(people, filters).fill_null(pl.select(silent).to_series())
