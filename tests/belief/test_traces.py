@@ -24,7 +24,7 @@ from incrowd.measures.belief.adversary import (
     traces_of,
 )
 from incrowd.measures.belief.assess import check_policy, steps
-from incrowd.measures.belief.critical import candidates, critical_sets
+from incrowd.measures.belief.critical import candidates, critical_sets, repairing_sets
 from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.policy import Policy, Requirement, Unlinkable
 from incrowd.measures.belief.rules import Rule, WorldKnowledge
@@ -92,7 +92,7 @@ def test_a_rule_about_a_community_fires_while_its_posts_are_seen() -> None:
 
 @given(st.integers(0, 10**6), st.floats(0.45, 0.95))
 @settings(max_examples=25, deadline=None)
-def test_critical_sets_of_attributes_posts_and_links_are_all_the_minimal_ones(
+def test_repairing_sets_of_attributes_posts_and_links_are_all_the_minimal_ones(
     seed: int, sigma: float
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -112,7 +112,7 @@ def test_critical_sets_of_attributes_posts_and_links_are_all_the_minimal_ones(
         "posts in garden",
         "link between forge and garden",
     ]
-    found = critical_sets(adversary, evidence, policy, largest=4)
+    found = repairing_sets(adversary, evidence, policy, largest=4)
     repairing = []
     for size in range(1, 5):
         for places in combinations(names, size):

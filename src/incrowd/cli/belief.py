@@ -59,7 +59,9 @@ def check(
     from incrowd.profiles.attributes import attribute_table
 
     opened = Crowd(crowd)
-    user, table = opened.user(profile), table_choices(bands, ignore, unknown).apply(attribute_table(opened))
+    user, table = opened.user(profile), None
+    if opened.attributes().head(1).collect().height:  # a policy about links alone needs no attributes
+        table = table_choices(bands, ignore, unknown).apply(attribute_table(opened))
     words = topic_words(topics)
     options = BeliefOptions(
         engine=engine,  # type: ignore[arg-type]  # the value checks itself
@@ -69,8 +71,9 @@ def check(
         text=text or words is not None,
         seed=seed,
     )
-    wanted = load_policy(policy, table.of(table.row(user)))
-    known = load_rules(rules, table) if rules else ()
+    truth = table.of(table.row(user)) if table is not None else {}
+    wanted = load_policy(policy, truth)
+    known = load_rules(rules, table if table is not None else attribute_table(opened)) if rules else ()
     with progress_bar("weighing what is known"):
         result = check_policy(opened, user, wanted, known, options, table, words)
     show_json(result.to_dict()) if as_json else _show(result)
@@ -112,21 +115,19 @@ def _show(result: PolicyCheck) -> None:
 
     show(result.sentence())
     table = Table("attribute", "value", "believed", "before", "allowed", "")
-    for one in result.judged:
+    for one in result.all_judged:
         said = "holds" if one.satisfied else "undefined" if one.posterior != one.posterior else "violated"
         table.add_row(
-            one.attribute, one.value, f"{one.posterior:.1%}", f"{one.prior:.1%}", f"{one.sigma:.1%}", said
+            one.attribute + (f" in {one.profile}" if one.profile else ""),
+            one.value,
+            f"{one.posterior:.1%}",
+            f"{one.prior:.1%}",
+            f"{one.sigma:.1%}",
+            said,
         )
     show(table)
-    for found in result.critical.sets[:5]:
-        show(f"Withholding {_listed(found)} repairs it ({found.loss:.1f} bits less told).")
-    if result.critical.greedy is not None:
-        show(
-            f"Withholding {_listed(result.critical.greedy)} repairs it; the smallest such set may have "
-            f"{result.critical.gap} fewer."
-        )
-    if result.critical.searched and not result.critical.sets and result.critical.greedy is None:
-        show("Withholding does not repair it.")
+    for part in (result, *result.profiles.values()):
+        _show_sets(part)
     for one_more in result.what_if[:3]:
         show(one_more.sentence()[:1].upper() + one_more.sentence()[1:] + ".")
     if result.epsilon:
@@ -136,6 +137,23 @@ def _show(result: PolicyCheck) -> None:
             f"stranger's belief about it by {moved:.0%} (0 %: the rest tells it anyway; 100 %: nothing else does). "
             f"The definition behind this calls it ε."
         )
+
+
+def _show_sets(result: PolicyCheck) -> None:
+    whole, where = result.repairing, "".join({f" of {one.profile}" for one in result.judged if one.profile})
+    for found in whole.sets[:5]:
+        show(f"Withholding {_listed(found)} repairs the policy{where} ({found.loss:.1f} bits less told).")
+    if whole.greedy is not None:
+        show(
+            f"Withholding {_listed(whole.greedy)} repairs the policy{where}; the smallest such set may have "
+            f"{whole.gap} fewer."
+        )
+    if not whole.searched or whole.sets or whole.greedy is not None:
+        return
+    show(f"Withholding does not repair the whole policy{where}.")
+    for found in result.critical.sets[:5]:
+        names = ", ".join(dict.fromkeys(result.asked[number] for number in found.requirements))
+        show(f"Withholding {_listed(found)} satisfies what it asks about: {names} ({found.loss:.1f} bits).")
 
 
 def _listed(found: CriticalSet) -> str:

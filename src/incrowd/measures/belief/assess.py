@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from incrowd.crowd import Crowd
 from incrowd.errors import NotInCrowd
-from incrowd.measures.belief.adversary import Adversary, Linkage, link_in_crowd, traces_of
+from incrowd.measures.belief.adversary import Adversary, Linkage, Unlinkable, link_in_crowd, traces_of
 from incrowd.measures.belief.critical import (
+    CriticalSet,
     CriticalSets,
     WhatIf,
     candidates,
     critical_sets,
     measured_epsilon,
+    repairing_sets,
     what_if_published,
+    without,
 )
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.definition import is_sensitive
-from incrowd.measures.belief.engine import Belief
+from incrowd.measures.belief.engine import Belief, ExplicitBelief
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import ANY, Policy, Requirement
 from incrowd.measures.belief.rules import Rule, WorldKnowledge
 from incrowd.measures.belief.spec import ADVERSARIES, BeliefOptions
 from incrowd.measures.belief.text_evidence import Topics, read_words
-from incrowd.profiles.attributes import AttributeTable, Evidence, Ints, attribute_table
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Ints, Space, attribute_table
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
 from incrowd.result import Evidence as Part
 
@@ -73,6 +76,8 @@ def _believed(
 
 
 COMMUNITY = "community:"
+REMEDIES = 3
+"""So many critical sets are advised a requirement."""
 IMPOSSIBLE = "contradiction: nothing the adversary can imagine fits what was published"
 
 
@@ -85,6 +90,14 @@ def _undefined_last(value: float) -> float:
 
 
 @dataclass(frozen=True)
+class Remedy:
+    """A critical set, and how sure the adversary then is of the value it was to hide."""
+
+    withheld: CriticalSet
+    after: float
+
+
+@dataclass(frozen=True)
 class Judged:
     """One requirement and how sure the adversary is."""
 
@@ -94,6 +107,9 @@ class Judged:
     posterior: float
     prior: float
     evidence: tuple[Part, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    profile: str | None = None
+    """The one profile the requirement is about (definition 12); None: everything the person shows."""
 
     @property
     def satisfied(self) -> bool:
@@ -109,6 +125,7 @@ class Judged:
             "posterior": _defined(self.posterior),
             "prior": _defined(self.prior),
             "satisfied": self.satisfied,
+            "profile": self.profile,
         } | ({"reason": IMPOSSIBLE} if math.isnan(self.posterior) else {})
 
 
@@ -118,6 +135,7 @@ class PolicyCheck:
 
     judged: tuple[Judged, ...]
     critical: CriticalSets
+    """What satisfies at least one violated requirement (definition 15)."""
     what_if: tuple[WhatIf, ...]
     published: tuple[str, ...]
     options: BeliefOptions
@@ -131,35 +149,55 @@ class PolicyCheck:
     """Posts that count besides attributes: "posts in C"."""
     topics: tuple[str, ...] | None = None
     """Topics by which text was read, if not word by word."""
+    repairing: CriticalSets = field(default_factory=lambda: CriticalSets((), 0))
+    """What satisfies the whole policy."""
+    asked: tuple[str, ...] = ()
+    """What each requirement is about, in the order of `CriticalSet.requirements`."""
+    profiles: Mapping[str, PolicyCheck] = field(default_factory=dict)
+    """Single profiles held against what they must not expose."""
 
     @property
     def satisfied(self) -> bool:
-        """True if every requirement is."""
-        return all(one.satisfied for one in self.judged)
+        """True if every requirement is, of the person and of each profile."""
+        return all(one.satisfied for one in self.all_judged)
+
+    @property
+    def all_judged(self) -> tuple[Judged, ...]:
+        """Every requirement: about all that is shown, then profile by profile."""
+        return (*self.judged, *(one for check in self.profiles.values() for one in check.judged))
 
     @property
     def worst(self) -> float:
         """The highest belief in anything the policy wants hidden; undefined if any of them is."""
-        beliefs = [one.posterior for one in self.judged]
+        beliefs = [one.posterior for one in self.all_judged]
         return math.nan if any(map(math.isnan, beliefs)) else max(beliefs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers other programs rely on."""
-        critical = self.critical
+        critical, repairing = self.critical, self.repairing
         return {
             "satisfied": self.satisfied,
-            "requirements": [one.to_dict() for one in self.judged],
+            "requirements": [one.to_dict() for one in self.all_judged],
             "critical_sets": [
-                {"attributes": list(one.attributes), "loss_bits": one.loss} for one in critical.sets
+                {
+                    "attributes": list(one.attributes),
+                    "loss_bits": one.loss,
+                    "satisfies": list(one.requirements),
+                }
+                for one in critical.sets
             ],
             "critical_sets_up_to": critical.searched,
+            "repairing_sets": [
+                {"attributes": list(one.attributes), "loss_bits": one.loss} for one in repairing.sets
+            ],
             "greedy_set": None
-            if critical.greedy is None
+            if repairing.greedy is None
             else {
-                "attributes": list(critical.greedy.attributes),
-                "loss_bits": critical.greedy.loss,
-                "gap": critical.gap,
+                "attributes": list(repairing.greedy.attributes),
+                "loss_bits": repairing.greedy.loss,
+                "gap": repairing.gap,
             },
+            "profiles": {name: check.to_dict() for name, check in self.profiles.items()},
             "what_if": [
                 {
                     "publish": one.attribute,
@@ -187,7 +225,7 @@ class PolicyCheck:
 
     def sentence(self) -> str:
         """Say it in one plain sentence."""
-        broken = [one for one in self.judged if not one.satisfied]
+        broken = [one for one in self.all_judged if not one.satisfied]
         if not broken:
             return (
                 f"Your policy holds: nobody like this is surer than {self.worst:.0%} of what you want hidden."
@@ -197,20 +235,21 @@ class PolicyCheck:
             return f"Cannot tell for your {', '.join(undefined)}: {IMPOSSIBLE}. Try a larger --smoothing."
         worst = max(broken, key=lambda one: one.posterior - one.sigma)
         return (
-            f"Your policy does not hold: {len(broken)} of {len(self.judged)} requirements are violated. The "
+            f"Your policy does not hold: {len(broken)} of {len(self.all_judged)} requirements are violated. The "
             f"worst: {worst.attribute} = {worst.value} is believed with {worst.posterior:.0%}, and you allow "
             f"{worst.sigma:.0%}."
         )
 
     def assessments(self) -> tuple[Assessment, ...]:
         """Return one assessment a requirement."""
-        return tuple(self._assessment(one) for one in self.judged)
+        own = tuple(self._assessment(one) for one in self.judged)
+        return (*own, *(one for check in self.profiles.values() for one in check.assessments()))
 
     def _assessment(self, one: Judged) -> Assessment:
         defined = not math.isnan(one.posterior)
         return Assessment(
             measure="belief",
-            subject=f"your {one.attribute}",
+            subject=f"your {one.attribute}" + (f" in {one.profile}" if one.profile else ""),
             value=one.posterior,
             unit="probability",
             direction=Direction.LOWER_IS_SAFER,
@@ -236,15 +275,14 @@ class PolicyCheck:
         )
 
     def _advice(self, one: Judged) -> tuple[Advice, ...]:
-        best = self.critical.sets[:3] or ((self.critical.greedy,) if self.critical.greedy else ())
         return tuple(
             Advice(
-                action=f"withhold {', '.join(map(worded, found.attributes))}",
+                action=f"withhold {', '.join(map(worded, remedy.withheld.attributes))}",
                 before=one.posterior,
-                after=one.sigma,
-                loss=f"your profile tells {found.loss:.1f} bits less; belief falls to {one.sigma:.0%} or below",
+                after=remedy.after,
+                loss=f"your profile tells {remedy.withheld.loss:.1f} bits less; belief falls to {remedy.after:.0%}",
             )
-            for found in best
+            for remedy in one.remedies
         )
 
 
@@ -262,18 +300,66 @@ def check_policy(
     `user` is their id in the crowd; `table` its attributes, if read; with `topics` (name: words) the text is read
     topic by topic instead of word by word.
     """
-    options, table = options or BeliefOptions(), table or attribute_table(crowd)
-    row = table.row(user)
-    truth = table.of(row)
+    options = options or BeliefOptions()
+    table = table if table is not None else _table_for(crowd, user, policy)
+    profiles = {
+        name: _checked(crowd, user, one, rules, options, table, topics, name)
+        for name, one in policy.profiles.items()
+    }
+    if not policy.requirements and not policy.links:
+        return PolicyCheck(
+            judged=(),
+            critical=CriticalSets((), 0),
+            what_if=(),
+            published=(),
+            options=options,
+            people=len(table.codes),
+            data_hash=crowd.data_hash,
+            profiles=profiles,
+        )
+    return replace(_checked(crowd, user, policy, rules, options, table, topics), profiles=profiles)
+
+
+def _table_for(crowd: Crowd, user: str, policy: Policy) -> AttributeTable:
+    """Read the crowd's attributes; a policy about links alone needs none."""
+    if policy.requirements or policy.profiles or crowd.attributes().head(1).collect().height:
+        return attribute_table(crowd)
+    nothing = np.empty((1, 0), dtype=np.int32)
+    return AttributeTable(Space((), ()), nothing, np.array([user], dtype=object), crowd.data_hash)
+
+
+def _checked(
+    crowd: Crowd,
+    user: str,
+    policy: Policy,
+    rules: Iterable[Rule],
+    options: BeliefOptions,
+    table: AttributeTable,
+    topics: Topics | None,
+    profile: str | None = None,
+) -> PolicyCheck:
+    """Hold all that a person shows, or one profile of theirs, against what it requires."""
+    if not table.space.attributes:
+        truth, row, shown = {}, HIDDEN, {}
+    else:
+        row = table.row(user)
+        truth = table.of(row)
+        shown = policy.publication.show(truth, table.space, options.seed)
     own = np.array([row]) if options.adversary == "stranger" else None
-    shown = policy.publication.show(truth, table.space, options.seed)
     evidence = policy.publication.observe(shown, table.space, own)
-    adversary = adversary_for(crowd, table, user, policy, rules, options, topics)
-    judged = [part for one in policy.requirements for part in judge(adversary, evidence, one)]
-    judged += [_judged_link(one) for one in adversary.traces.links]
+    adversary = adversary_for(crowd, table, user, policy, rules, options, topics, profile)
+    critical = critical_sets(adversary, evidence, policy, largest=options.largest)
+    repairing = critical
+    if len(policy.requirements) + len(policy.links) > 1:
+        repairing = repairing_sets(adversary, evidence, policy, largest=options.largest)
     return PolicyCheck(
-        judged=tuple(judged),
-        critical=critical_sets(adversary, evidence, policy, largest=options.largest),
+        judged=_judged(adversary, evidence, policy, critical, profile),
+        critical=critical,
+        repairing=repairing,
+        asked=(
+            *(" and ".join(one.values) for one in policy.requirements),
+            *("same user" for _ in policy.links),
+        ),
         what_if=tuple(what_if_published(adversary, evidence, policy, truth)),
         epsilon=measured_epsilon(adversary.belief, evidence),
         sensitive=tuple(name for name in sorted(shown) if is_sensitive([name], policy.attribute_sets)),
@@ -286,10 +372,41 @@ def check_policy(
     )
 
 
+def _judged(
+    adversary: Adversary, evidence: Evidence, policy: Policy, critical: CriticalSets, profile: str | None
+) -> tuple[Judged, ...]:
+    """Judge requirement by requirement, each with the sets that satisfy it and the belief measured without them."""
+    found: list[Judged] = []
+    required: list[Requirement | Unlinkable] = [*policy.requirements, *policy.links]
+    for number, one in enumerate(required):
+        some = [found for found in critical.sets if number in found.requirements][:REMEDIES]
+        if not some and critical.greedy is not None and number in critical.greedy.requirements:
+            some = [critical.greedy]
+        if isinstance(one, Requirement):
+            parts = judge(adversary, evidence, one)
+        else:
+            parts = [
+                _judged_link(link) for link in adversary.traces.links if link.communities == one.communities
+            ]
+        for column, part in enumerate(parts):
+            remedies = []
+            for withheld in some:
+                left = without(adversary, evidence, withheld.attributes)
+                if isinstance(one, Requirement):
+                    after = float(one.belief(adversary, left)[0, column])
+                else:
+                    after = float(adversary.traces.belief_in_link(one.communities, left)[0])
+                remedies.append(Remedy(withheld, after))
+            found.append(replace(part, remedies=tuple(remedies), profile=profile))
+    return tuple(found)
+
+
 def belief_for(
     table: AttributeTable, options: BeliefOptions, targets: Sequence[int], row: int | None = None
 ) -> Belief:
     """Return the belief an adversary forms from a table; a network is learnt without the person's row."""
+    if not table.space.attributes:
+        return ExplicitBelief(table.space, np.empty((1, 0), dtype=np.int64), np.ones(1))
     if options.engine == "crowd":
         if options.smoothing is None:
             return fitted_belief(table, targets, options.seed)
@@ -306,12 +423,19 @@ def adversary_for(
     rules: Iterable[Rule],
     options: BeliefOptions,
     topics: Topics | None = None,
+    profile: str | None = None,
 ) -> Adversary:
-    """Put belief, rules, the person's words and the links between their profiles together."""
-    row, rules = table.row(user), tuple(rules)
+    """Put belief, rules, the person's words and the links between their profiles together.
+
+    Of one `profile`, by its community, only the posts there are seen.
+    """
+    row = table.row(user) if table.space.attributes else HIDDEN
+    rules = tuple(rules)
     belief = belief_for(table, options, policy.targets(table.space), row)
     posts = crowd.posts(user=user).group_by("community").len().collect()
     written = {str(name): int(count) for name, count in posts.iter_rows()}
+    if profile is not None:
+        written = {name: count for name, count in written.items() if name == profile}
     knowledge = WorldKnowledge.over(belief, rules, {(f"{COMMUNITY}{name}", "yes") for name in written})
     named = {name.removeprefix(COMMUNITY) for rule in rules for name, _ in rule.conditions}
     if options.text and not written:

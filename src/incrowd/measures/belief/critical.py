@@ -1,7 +1,8 @@
-"""Which published attributes give a secret away: the minimal sets whose withholding repairs a policy.
+"""Which published attributes give a secret away: the minimal sets whose withholding helps.
 
-A set is critical (definition 15) if the profile violates the policy and no longer does without the set; at least one
-attribute, or the posts in one community, stays published. Posts in a community and the link between two profiles
+A set is *critical* (definition 15) if the profile violates some requirement of the policy and no longer does without
+the set. A set is *repairing* if the whole policy holds without it. With one requirement the two are the same. At least
+one attribute, or the posts in one community, stays published. Posts in a community and the link between two profiles
 are withheld like attributes. Withholding more can also raise a posterior, so every set up to a size is tried; only
 supersets of sets already found are skipped, for they are not minimal.
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -36,7 +37,9 @@ class CriticalSet:
     """Bits the profile no longer tells, added up: -log2 of a withheld value's share in the crowd, 1 a withheld post,
     -log2 of a blind guess for a link; or what the policy says."""
     excess: float
-    """How far the worst requirement then is from its sigma; at most 0."""
+    """How far the worst requirement that it was to satisfy then is from its sigma; at most 0."""
+    requirements: tuple[int, ...] = ()
+    """The violated requirements that hold without it: places in `Policy.one_by_one`."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,36 @@ def published(evidence: Evidence) -> list[int]:
 def critical_sets(
     adversary: Adversary, evidence: Evidence, policy: Policy, *, largest: int = 4
 ) -> CriticalSets:
-    """Find every minimal set of at most `largest` things to withhold that repairs the policy."""
+    """Find the critical sets (definition 15): for each violated requirement, every minimal set that satisfies it.
+
+    A set that satisfies one requirement may be part of a larger one that satisfies another; both are listed.
+    """
+    searches = [repairing_sets(adversary, evidence, one, largest=largest) for one in policy.one_by_one()]
+    found: dict[tuple[str, ...], CriticalSet] = {}
+    for number, search in enumerate(searches):
+        for one in search.sets:
+            known = found.get(one.attributes)
+            excess = one.excess if known is None else max(one.excess, known.excess)
+            repaired = (number,) if known is None else (*known.requirements, number)
+            found[one.attributes] = replace(one, excess=excess, requirements=repaired)
+    sets = sorted(found.values(), key=lambda one: (one.loss, one.attributes))
+    greedy = [
+        (search.gap or 0, number, search.greedy) for number, search in enumerate(searches) if search.greedy
+    ]
+    best = min(greedy, key=lambda some: some[:2]) if greedy else None
+    return CriticalSets(
+        tuple(sets),
+        max(search.searched for search in searches),
+        None if best is None else replace(best[2], requirements=(best[1],)),
+        None if best is None else best[0],
+        sum(search.tried for search in searches),
+    )
+
+
+def repairing_sets(
+    adversary: Adversary, evidence: Evidence, policy: Policy, *, largest: int = 4
+) -> CriticalSets:
+    """Find every minimal set of at most `largest` things to withhold with which the whole policy holds."""
     if float(policy.excess(adversary, evidence)[0]) <= 0:
         return CriticalSets((), 0)
     names = candidates(adversary, evidence)
@@ -92,6 +124,14 @@ def candidates(adversary: Adversary, evidence: Evidence) -> dict[int, str]:
     return {place: attributes[place] for place in published(evidence)} | {
         len(attributes) + number: name for number, name in enumerate(traces.names) if seen[number]
     }
+
+
+def without(adversary: Adversary, evidence: Evidence, names: Collection[str]) -> Evidence:
+    """Return one person's evidence with some of its candidates withheld, by name."""
+    places = {name: place for place, name in candidates(adversary, evidence).items()}
+    hidden = np.zeros((1, len(evidence.space.attributes) + len(adversary.traces.names)), dtype=bool)
+    hidden[0, [places[name] for name in names]] = True
+    return evidence.hiding(hidden)
 
 
 class _Search:

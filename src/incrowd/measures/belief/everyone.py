@@ -52,9 +52,9 @@ def check_everyone(
 ) -> EveryoneChecked:
     """Hold everybody's profile against one policy; each person's own row is unknown to a stranger."""
     options = options or BeliefOptions()
-    if policy.links or not policy.requirements:
+    if policy.links or policy.profiles or not policy.requirements:
         raise InputError(
-            "a whole crowd is checked against requirements of attributes, not of linked profiles"
+            "a whole crowd is checked against requirements of attributes, not of single or linked profiles"
         )
     policy.publication.check(table.space.attributes)
     belief = belief_for(table, options, policy.targets(table.space))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -208,9 +208,12 @@ class Policy:
     publication: Publication = field(default_factory=Publication)
     losses: Mapping[str, float] = field(default_factory=dict)
     """What withholding costs, in bits, where the person says so themselves: attribute, "posts in C" -> bits."""
+    profiles: Mapping[str, Policy] = field(default_factory=dict)
+    """What single profiles must not expose (definition 12), by the community they write in. An adversary who sees a
+    profile sees what it publishes and its own posts, nothing of the others."""
 
     def __post_init__(self) -> None:
-        if not self.requirements and not self.links:
+        if not self.requirements and not self.links and not self.profiles:
             raise InputError("policy: it requires nothing; add a [[require]]")
         if any(not bits >= 0 for bits in self.losses.values()):
             raise InputError("loss: expected bits of 0 or more for each")
@@ -219,6 +222,11 @@ class Policy:
     def attribute_sets(self) -> list[set[str]]:
         """The attributes each requirement names (definition 14)."""
         return [set(one.values) for one in self.requirements]
+
+    def one_by_one(self) -> list[Policy]:
+        """Return a policy for each requirement: those about attributes first, then those about links."""
+        parts = [replace(self, requirements=(one,), links=(), profiles={}) for one in self.requirements]
+        return parts + [replace(self, requirements=(), links=(one,), profiles={}) for one in self.links]
 
     def targets(self, space: Space) -> list[int]:
         """Return the places of all attributes the requirements name."""
@@ -244,29 +252,60 @@ def load_policy(path: Path, truth: Mapping[str, str] | None = None) -> Policy:
 
 def read_policy(content: Mapping[str, Any], truth: Mapping[str, str] | None, where: str = "policy") -> Policy:
     """Make a policy from what a TOML file says."""
-    unknown = set(content) - {"require", "publish", "loss"}
+    unknown = set(content) - {"require", "publish", "loss", "profile"}
     if unknown:
         said = sorted(unknown)[0]
-        raise InputError(f"{where}: unknown part '{said}'; expected [[require]], [publish] and [loss]")
-    requirements: list[Requirement] = []
-    links: list[Unlinkable] = []
+        raise InputError(
+            f"{where}: unknown part '{said}'; expected [[require]], [publish], [profile.NAME] and [loss]"
+        )
+    required: dict[str | None, list[Requirement | Unlinkable]] = {None: []}
     for number, entry in enumerate(content.get("require", []), start=1):
         try:
             made = _requirement(entry, truth)
         except (KeyError, TypeError, ValueError) as error:
             said = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"{where}, requirement {number}: {said}") from None
-        if isinstance(made, Unlinkable):
-            links.append(made)
-        else:
-            requirements.append(made)
-    publication = Publication(ways=_ways(content.get("publish", {}), where))
+        required.setdefault(_profile_named(entry, number, where), []).append(made)
+    losses = _losses(content.get("loss", {}), where)
+    ways = _ways(content.get("publish", {}), where)
+    published = _profile_ways(content.get("profile", {}), ways, where)
+    for name in published.keys() - required.keys():
+        raise InputError(f'{where}: [profile.{name}] has no requirement; add profile = "{name}" to one')
+    whole = required.pop(None)
     return Policy(
-        requirements=tuple(requirements),
-        links=tuple(links),
-        publication=publication,
-        losses=_losses(content.get("loss", {}), where),
+        **_split(whole),
+        publication=Publication(ways=ways),
+        losses=losses,
+        profiles={
+            str(name): Policy(
+                **_split(some), publication=Publication(ways=published.get(str(name), ways)), losses=losses
+            )
+            for name, some in required.items()
+        },
     )
+
+
+def _split(required: Sequence[Requirement | Unlinkable]) -> dict[str, Any]:
+    return {
+        "requirements": tuple(one for one in required if isinstance(one, Requirement)),
+        "links": tuple(one for one in required if isinstance(one, Unlinkable)),
+    }
+
+
+def _profile_named(entry: Mapping[str, Any], number: int, where: str) -> str | None:
+    name = entry.get("profile")
+    if name is not None and "same_user" in entry:
+        raise InputError(
+            f"{where}, requirement {number}: same_user is about two profiles; leave 'profile' out"
+        )
+    return None if name is None else str(name)
+
+
+def _profile_ways(entry: Any, ways: Mapping[str, Way], where: str) -> dict[str, dict[str, Way]]:
+    """Read ``[profile.NAME]``: what that profile publishes otherwise than [publish] says."""
+    if not isinstance(entry, Mapping) or not all(isinstance(one, Mapping) for one in entry.values()):
+        raise InputError(f'{where}: [profile.NAME] takes what [publish] takes, e.g. withhold = ["religion"]')
+    return {str(name): {**ways, **_ways(one, where)} for name, one in entry.items()}
 
 
 def _losses(entry: Any, where: str) -> dict[str, float]:
@@ -276,7 +315,17 @@ def _losses(entry: Any, where: str) -> dict[str, float]:
 
 
 def _requirement(entry: Mapping[str, Any], truth: Mapping[str, str] | None) -> Requirement | Unlinkable:
-    unknown = set(entry) - {"attribute", "value", "own", "all", "joint", "sigma", "same_user", "rule"}
+    unknown = set(entry) - {
+        "attribute",
+        "value",
+        "own",
+        "all",
+        "joint",
+        "sigma",
+        "same_user",
+        "rule",
+        "profile",
+    }
     if unknown:
         raise InputError(f"unknown '{sorted(unknown)[0]}'")
     sigma = float(entry["sigma"])
