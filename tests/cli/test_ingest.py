@@ -8,7 +8,7 @@ from tests.cli.running import incrowd
 from tests.crowd.making import post, write_jsonl, write_truncated
 
 from incrowd.crowd import Crowd
-from incrowd.crowd.lock import import_lock
+from incrowd.crowd.disk import import_lock
 
 ROWS = [post("ann", "hello"), post("bob", "hi"), post("[deleted]", "secret words")]
 

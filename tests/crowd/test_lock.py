@@ -7,7 +7,7 @@ import pytest
 from tests.crowd.making import new_crowd, post, texts, write_jsonl
 
 from incrowd.crowd import Crowd
-from incrowd.crowd.lock import import_lock
+from incrowd.crowd.disk import import_lock
 from incrowd.errors import CrowdBusy
 
 

@@ -32,6 +32,7 @@ from incrowd.advisor.watch_live import LivePerson, NewPost
 from incrowd.advisor.watch_policy import Line, Reading, WatchPolicy, default_policy
 from incrowd.advisor.watch_sinks import Sink
 from incrowd.advisor.watch_state import Alert, AlertLog, alert_id, drop_unfinished_line
+from incrowd.crowd.disk import AS_BYTES
 from incrowd.errors import NotInCrowd
 from incrowd.measures.exposure.space import BagOfWords, Space
 from incrowd.measures.exposure.topics import starter_topics
@@ -224,7 +225,7 @@ def spool_standard_input(folder: Path) -> Path:
     """Make the file that keeps what standard input brings, and return it; a line cut by a kill is dropped."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / RECEIVED_NAME
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | AS_BYTES, 0o600)
     try:
         drop_unfinished_line(file)
     finally:

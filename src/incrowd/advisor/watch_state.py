@@ -7,7 +7,6 @@ start delivers, and never one that is lost. Whoever receives alerts tells a repe
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable
@@ -16,10 +15,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
 
+from incrowd.crowd.disk import AS_BYTES, LOCK_NAME, take_lock
 from incrowd.errors import CrowdBusy, CrowdDamaged
 
 LOG_NAME = "alerts.log"
-LOCK_NAME = ".lock"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,16 +60,12 @@ class AlertLog:
         self.sides: dict[str, tuple[bool, int]] = {}
         """Line -> which side it is on, and how often it was crossed."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
-            raise CrowdBusy(
-                f"{folder}: another watch uses this state; stop it, or give another --state"
-            ) from None
+        lock = take_lock(folder / LOCK_NAME)
+        if lock is None:
+            raise CrowdBusy(f"{folder}: another watch uses this state; stop it, or give another --state")
+        self._lock = lock
         self._path = folder / LOG_NAME
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | AS_BYTES, 0o600)
         try:
             self._read(drop_unfinished_line(self._file))
         except CrowdDamaged:
@@ -86,7 +81,7 @@ class AlertLog:
     def close(self) -> None:
         """Let go of the file and the lock."""
         os.close(self._file)
-        os.close(self._lock)
+        self._lock.release()
 
     @property
     def position(self) -> int | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -75,6 +76,7 @@ def _root(
 def main() -> None:
     """Run the command line; a user's mistake becomes a message, never a traceback."""
     asked = sys.argv[1:2]
+    _speak_utf8()
     try:
         build(asked if asked and asked[0] in COMMANDS else COMMANDS)()
     except KeyboardInterrupt:
@@ -87,6 +89,13 @@ def main() -> None:
     except Exception as error:
         complain(_explain(error))
         sys.exit(2)
+
+
+def _speak_utf8() -> None:
+    """Have output in UTF-8 where the system would use a code page: a pipe on Windows could not hold our words."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _explain(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,6 +61,7 @@ def gateway(
     ] = False,
 ) -> None:
     """Serve questions over HTTP until Ctrl-C or SIGTERM; the subcommands look after keys, policy and reports."""
+    _require_posix()
     if context.invoked_subcommand is not None:
         return
     from incrowd.gateway.operate import run
@@ -67,6 +69,17 @@ def gateway(
 
     address = Address(host=host, port=port, admin_port=admin_port, behind_proxy=behind_proxy)
     run(_given(database, "--database"), _policy(policy), state, address)
+
+
+def _require_posix() -> None:
+    """Refuse where the system cannot cap and end a process as the gateway's promises need."""
+    if not hasattr(os, "fork"):
+        from incrowd.errors import InputError
+
+        raise InputError(
+            "gateway: needs Linux or another POSIX system, whose limits on processes it relies on; "
+            "everything else of incrowd runs here."
+        )
 
 
 @keys.command("add")

@@ -18,13 +18,19 @@ THREAD_MEMORY = 128 * 2**20
 STREAMED_ROWS = 65_536
 
 
+def processors() -> int:
+    """Return how many processors this process may use; only Linux lets a process be held to some of them."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
+
+
 def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
     """Open an in-memory database that uses at most `memory` bytes and spills to a folder."""
     return duckdb.connect(
         config={
             "memory_limit": f"{memory}B",
             "temp_directory": str(spill),
-            "threads": max(1, min(len(os.sched_getaffinity(0)), memory // THREAD_MEMORY)),
+            "threads": max(1, min(processors(), memory // THREAD_MEMORY)),
             "preserve_insertion_order": False,
             # Memory that is freed goes back to the system, where the other libraries find it.
             "allocator_background_threads": True,

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from incrowd.errors import InputError
+from filelock import BaseFileLock, FileLock, Timeout
 
+from incrowd.errors import CrowdBusy, InputError
+
+AS_BYTES = getattr(os, "O_BINARY", 0)
+"""For `os.open`: Windows would otherwise write two bytes for every line end."""
+LOCK_NAME = ".lock"
+REPLACE_TRIES = 40
+"""Windows refuses to replace a file while somebody reads it; readers here are done within milliseconds."""
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 """For the owner alone."""
 PUBLIC = 0o666
@@ -26,7 +34,7 @@ class Disk:
 
     def open(self, path: Path, mode: int = PUBLIC) -> IO[bytes]:
         """Create or empty a file for writing."""
-        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb")
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | AS_BYTES, mode), "wb")
 
     def write(self, file: IO[bytes], data: Any) -> int:
         """Append bytes."""
@@ -39,8 +47,8 @@ class Disk:
             os.fsync(file.fileno())
 
     def sync_folder(self, folder: Path) -> None:
-        """Wait until the names in a folder are on the disk."""
-        if self.durable:
+        """Wait until the names in a folder are on the disk; Windows opens no folders, and needs none opened."""
+        if self.durable and hasattr(os, "O_DIRECTORY"):
             handle = os.open(folder, os.O_RDONLY)
             try:
                 os.fsync(handle)
@@ -49,7 +57,7 @@ class Disk:
 
     def rename(self, source: Path, target: Path) -> None:
         """Give a file its final name; whoever looks sees the old file or the new one, never a part."""
-        os.replace(source, target)
+        _replace(source, target)
         self.sync_folder(target.parent)
 
     def remove(self, path: Path) -> None:
@@ -77,6 +85,45 @@ class Disk:
         with self.open(path, mode) as file:
             yield file
             self.sync(file)
+
+
+def _replace(source: Path, target: Path) -> None:
+    for attempt in range(1, REPLACE_TRIES + 1):
+        try:
+            os.replace(source, target)
+        except PermissionError:
+            if os.name != "nt" or attempt == REPLACE_TRIES:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+def take_lock(path: Path, *, seconds: float = 0) -> BaseFileLock | None:
+    """Take a lock file for this process, waiting so long (-1: for ever); None if another process holds it.
+
+    The system takes the lock back when the process dies, so a file left behind by a killed one blocks nobody.
+    """
+    lock = FileLock(path, mode=PRIVATE, thread_local=False)
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        return None
+    return lock
+
+
+@contextmanager
+def import_lock(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold a crowd for one import; if another import holds it, wait or raise :class:`CrowdBusy`."""
+    lock = take_lock(folder / LOCK_NAME, seconds=-1 if wait else 0)
+    if lock is None:
+        raise CrowdBusy(
+            f"{folder}: another import is running in this crowd. Wait for it to end, or pass --wait."
+        )
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def check_target(path: Path) -> Path:

@@ -17,8 +17,7 @@ import polars as pl
 
 from incrowd.crowd import manifest, pseudonyms
 from incrowd.crowd.budget import Budget
-from incrowd.crowd.disk import PRIVATE_FOLDER, Disk
-from incrowd.crowd.lock import LOCK_NAME, import_lock
+from incrowd.crowd.disk import LOCK_NAME, PRIVATE_FOLDER, Disk, import_lock
 from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
 from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, NotInCrowd

@@ -113,7 +113,7 @@ def source(metric: str) -> str:
     if "OTHER" not in macros:
         macros += "#define OTHER(x, y) 0.0\n"
     folder = files("incrowd.distances") / "cuda"
-    return defined + macros + "\n".join((folder / name).read_text() for name in _FILES)
+    return defined + macros + "\n".join((folder / name).read_text("utf-8") for name in _FILES)
 
 
 @cache

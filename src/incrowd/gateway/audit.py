@@ -82,7 +82,7 @@ class Audit:
         self._writer.join()
         os.close(self._file)
         os.close(self._head)
-        os.close(self._held)
+        self._held.release()
 
     def _write_batches(self) -> None:
         while batch := self._next_batch():

@@ -6,7 +6,6 @@ one ledger are decided one after the other; different ledgers do not wait for ea
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -111,7 +110,7 @@ class Gateway:
         self._locks: dict[str, RLock] = {}
         self._lock, self._refreshing = Lock(), Lock()
         with ExitStack() as opened:
-            opened.callback(os.close, occupy(state))
+            opened.callback(occupy(state).release)
             secret = open_secret(state)
             self._order = Noise(secret.key("order"), 0)
             noise = Noise(secret.key("noise"), policy.release.noise)

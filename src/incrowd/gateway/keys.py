@@ -6,7 +6,6 @@ passwords that people choose.
 
 from __future__ import annotations
 
-import fcntl
 import hmac
 import json
 import os
@@ -19,7 +18,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from incrowd.crowd.disk import PRIVATE, PRIVATE_FOLDER, Disk
+from incrowd.crowd.disk import PRIVATE, PRIVATE_FOLDER, Disk, take_lock
 from incrowd.errors import InputError
 from incrowd.gateway.secret import refuse_if_others_can_read
 
@@ -125,15 +124,15 @@ class KeyStore:
         """Hold the file, hand out its keys, and write them back in one step if the block ends well."""
         disk = Disk()
         disk.make_folder(self.path.parent, PRIVATE_FOLDER)
-        lock = os.open(self.path.with_name(KEYS_NAME + ".lock"), os.O_RDWR | os.O_CREAT, PRIVATE)
+        lock = take_lock(self.path.with_name(KEYS_NAME + ".lock"), seconds=-1)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
             keys = _read(self.path) if self.path.exists() else {}
             yield keys
             text = json.dumps({"keys": [asdict(key) for key in keys.values()]}, indent=1)
             disk.write_whole(self.path, text.encode() + b"\n", PRIVATE)
         finally:
-            os.close(lock)
+            if lock is not None:
+                lock.release()
 
 
 def _digest(salt: str, secret: str) -> str:
