@@ -17,10 +17,8 @@ from incrowd.measures.release import HolderIndex, SuppressOptions, measure_q
 from incrowd.report.page import study_page
 from incrowd.study.figures import Study, Table
 from incrowd.study.release import release_study
-from incrowd.study.release_classes import _class_row
-from incrowd.study.release_data import AT_RANDOM, ReleaseStudyOptions, asked_of, spellings
-from incrowd.study.release_rivals import by_columns, by_holders_alone, by_rows, small_answers
-from incrowd.study.release_work import Released, release
+from incrowd.study.release_data import AT_RANDOM, Released, ReleaseStudyOptions, asked_of, release, spellings
+from incrowd.study.release_rivals import _class_row, by_columns, by_holders_alone, by_rows, small_answers
 from incrowd.synthetic import SyntheticHolders
 
 OPTIONS = ReleaseStudyOptions(thresholds=(5, 8), classes=6)

@@ -1,6 +1,7 @@
 """The command line: one thin file a command group, no arithmetic.
 
-Modules here import Typer only; what a command needs it imports when it runs, so that ``--help`` is quick.
+Modules here import Typer only; what a command needs it imports when it runs. Measured: with everything at the top
+``incrowd --help`` would take two seconds (Polars, Numba, SciPy) in place of a quarter.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.attribute_options import Bands, Ignore, TopicWords, Unknown, table_choices, topic_words
 from incrowd.cli.console import AsJson, FailAbove, Seed, exit_for_risk, progress_bar, show, show_json
+from incrowd.cli.options import Bands, Ignore, TopicWords, Unknown, table_choices, topic_words
 
 if TYPE_CHECKING:
     from incrowd.measures.belief.assess import PolicyCheck

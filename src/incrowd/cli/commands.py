@@ -33,7 +33,9 @@ COMMANDS = (
     "study",
     "serve",
 )
-"""In the order of the help; each is a file of this folder."""
+"""In the order of the help; each is a file of this folder, or in the one that `FILES` names."""
+FILES = dict.fromkeys(("demo", "ingest", "info", "count"), "crowds")
+"""Commands that share a file."""
 SETTINGS: dict[str, dict[str, Any]] = {"plan": {"allow_extra_args": True, "ignore_unknown_options": True}}
 
 
@@ -48,12 +50,12 @@ def build(names: Sequence[str] = COMMANDS) -> typer.Typer:
     )
     app.callback()(_root)
     for name in names:
-        file = name.replace("-", "_")
-        module = import_module(f"incrowd.cli.{file}")
+        function = name.replace("-", "_")
+        module = import_module(f"incrowd.cli.{FILES.get(name, function)}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:
-            app.command(context_settings=SETTINGS.get(name))(getattr(module, file))
+            app.command(context_settings=SETTINGS.get(name))(getattr(module, function))
     return app
 
 

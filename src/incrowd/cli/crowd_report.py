@@ -19,7 +19,7 @@ from incrowd.cli.console import (
     show_json,
     writable,
 )
-from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
+from incrowd.cli.options import KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
     from incrowd.advisor.crowd_answer import CrowdReport

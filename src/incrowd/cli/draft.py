@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.console import AsJson, FailAbove, Memory, exit_for_risk, parse_memory, show, show_json
-from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
+from incrowd.cli.options import KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
     from rich.table import Table

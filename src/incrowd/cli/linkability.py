@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.computing import Cluster, Computing, Kernel, Resume, Verbose
 from incrowd.cli.console import (
     AsJson,
     FailAbove,
@@ -19,7 +18,16 @@ from incrowd.cli.console import (
     show,
     show_json,
 )
-from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
+from incrowd.cli.options import (
+    Cluster,
+    Computing,
+    KeepStopwords,
+    Kernel,
+    Resume,
+    TokenRule,
+    Verbose,
+    text_options,
+)
 
 if TYPE_CHECKING:
     from incrowd.measures.linkability.rates import LinkRates

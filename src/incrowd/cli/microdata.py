@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.computing import Cluster, Computing, Resume
 from incrowd.cli.console import (
     AsJson,
     FailAbove,
@@ -21,6 +20,7 @@ from incrowd.cli.console import (
     show,
     show_json,
 )
+from incrowd.cli.options import Cluster, Computing, Resume
 
 if TYPE_CHECKING:
     from incrowd.measures.microdata.evaluation import Evaluation

@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.attribute_options import Bands, Ignore, TopicWords, Unknown, table_choices, topic_words
-from incrowd.cli.computing import Cluster, Computing, Kernel, Resume, Verbose
 from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar, show, show_json, writable
+from incrowd.cli.options import (
+    Bands,
+    Cluster,
+    Computing,
+    Ignore,
+    Kernel,
+    Resume,
+    TopicWords,
+    Unknown,
+    Verbose,
+    table_choices,
+    topic_words,
+)
 
 if TYPE_CHECKING:
     from incrowd.study.figures import Study

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.console import AsJson, Memory, complain, parse_memory, show
-from incrowd.cli.text_options import KeepStopwords, TokenRule, text_options
+from incrowd.cli.options import KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
     from incrowd.advisor.watch import Watch

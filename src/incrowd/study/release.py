@@ -12,9 +12,19 @@ from numpy.typing import NDArray
 
 from incrowd.study.figures import Cell, Chart, Section, Series, Study, Table
 from incrowd.study.matched import Progress
-from incrowd.study.release_classes import by_class, holders_alone, k_anonymity
-from incrowd.study.release_data import AT_RANDOM, ReleaseStudyOptions, asked_of, spellings
-from incrowd.study.release_work import Released, Work, at_threshold, count, percent, ratio
+from incrowd.study.release_data import (
+    AT_RANDOM,
+    Released,
+    ReleaseStudyOptions,
+    Work,
+    asked_of,
+    at_threshold,
+    count,
+    percent,
+    ratio,
+    spellings,
+)
+from incrowd.study.release_rivals import by_class, holders_alone, k_anonymity
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd

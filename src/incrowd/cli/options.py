@@ -1,4 +1,4 @@
-"""Options of commands that compare whole crowds: where, with what, and whether to keep finished parts."""
+"""Options that several commands share: how to compute, how to read words, what to make of attributes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from incrowd.cli.console import Progress
 if TYPE_CHECKING:
     from incrowd.distances import Compute
     from incrowd.engine import Engine
+    from incrowd.profiles.attributes import TableChoices
+    from incrowd.text.options import TextOptions
 
 Cluster = Annotated[
     str,
@@ -75,3 +77,59 @@ def _say_once() -> Callable[[str], None]:
             typer.echo(line, err=True)
 
     return say
+
+
+TokenRule = Annotated[
+    str, typer.Option("--tokens", help="full: the six cleaning steps; simple: runs of a-z, 0-9 and '.")
+]
+KeepStopwords = Annotated[bool, typer.Option("--keep-stopwords", help="Keep words such as “the”.")]
+
+
+def text_options(tokens: str, keep_stopwords: bool) -> TextOptions:
+    """Turn the two switches into the text pipeline's options."""
+    from incrowd.text.options import TextOptions
+
+    return TextOptions(tokens=tokens, keep_stopwords=keep_stopwords)  # type: ignore[arg-type]
+
+
+Bands = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bands", help="Numbers in bands: age=18,25,35 or age=width:10 or age=groups:4. Repeat it."
+    ),
+]
+Ignore = Annotated[
+    list[str] | None, typer.Option("--ignore", help="Leave an attribute out. Repeat it.", metavar="ATTRIBUTE")
+]
+Unknown = Annotated[
+    list[str] | None,
+    typer.Option("--unknown", help='A value that means "not given". Repeat it.', metavar="VALUE"),
+]
+TopicWords = Annotated[
+    str | None,
+    typer.Option(
+        "--topics",
+        help="Read text by topics, not words: a topic file (TOML), or 'starter' for the starter set.",
+    ),
+]
+
+
+def table_choices(
+    bands: list[str] | None, ignore: list[str] | None, unknown: list[str] | None
+) -> TableChoices:
+    """Put what was said about attributes together."""
+    from incrowd.profiles.attributes import TableChoices, parse_bands
+
+    return TableChoices(
+        bands=parse_bands(bands or ()), ignore=tuple(ignore or ()), unknown=tuple(unknown or ())
+    )
+
+
+def topic_words(chosen: str | None) -> dict[str, tuple[str, ...]] | None:
+    """Return the words of each topic."""
+    from incrowd.measures.exposure.topics import load_topics, starter_topics
+
+    if chosen is None:
+        return None
+    topics = starter_topics() if chosen == "starter" else load_topics(Path(chosen))
+    return {topic.name: topic.words for topic in topics.topics}

@@ -1,0 +1,354 @@
+"""The crowd itself: make one up (demo), bring data in (ingest), say what is in it (info), only count (count)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.assess import show_report, write_report
+from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar, show, show_json
+from incrowd.cli.options import Cluster, Computing, KeepStopwords, TokenRule, text_options
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from incrowd.crowd import Crowd, CrowdInfo, ImportReport
+    from incrowd.crowd.schema import Kind
+    from incrowd.engine.count_files import CountReport
+
+
+def ingest(
+    crowd: Annotated[
+        Path, typer.Option("--crowd", help="The crowd's folder; made if it is not there.", show_default=False)
+    ],
+    sources: Annotated[
+        list[Path] | None, typer.Argument(help="Files to import, all or none.", show_default=False)
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="posts, items or attributes; else the format decides.")
+    ] = None,
+    format: Annotated[
+        str, typer.Option("--format", help="Name of the format; auto: recognised by content.")
+    ] = "auto",
+    columns: Annotated[
+        str, typer.Option("--columns", help="Our column=theirs, e.g. user=author,time=created.")
+    ] = "",
+    community: Annotated[
+        str | None, typer.Option("--community", help="Community of every row, if the source names none.")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", help="User of every row, for a person's own export.")
+    ] = None,
+    plain_names: Annotated[
+        bool, typer.Option("--plain-names", help="Keep user names readable: synthetic or own data only.")
+    ] = False,
+    forget_key: Annotated[
+        bool,
+        typer.Option(
+            "--forget-key",
+            help="After the import throw the key away: nobody finds a person by name any more.",
+        ),
+    ] = False,
+    keep_complete: Annotated[
+        bool, typer.Option("--keep-complete", help="Keep the complete records of a truncated file.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait while another import is running.")] = False,
+    memory: Memory = "1GiB",
+    as_json: AsJson = False,
+) -> None:
+    """Import posts, ratings or attributes into a crowd, all or nothing.
+
+    Names become pseudonyms, rows that cannot be used are counted and listed, rows the crowd already has
+    are not added again.
+    """
+    from incrowd.crowd import Crowd
+    from incrowd.crowd.sources import require_files
+    from incrowd.errors import IncrowdError
+
+    budget, mapping = parse_memory(memory), parse_columns(columns)
+    if not sources and forget_key:
+        Crowd(crowd).forget_key()
+        return
+    # Look before making a folder: a mistyped name should leave nothing behind.
+    require_files(sources or [])
+    with progress_bar("importing") as progress:
+        is_new = not crowd.exists()
+        target = Crowd.open_or_create(crowd, plain_names=plain_names)
+        try:
+            report = target.ingest(
+                sources or [],
+                kind=parse_kind(kind),
+                format=format,
+                columns=mapping,
+                community=community,
+                user=user,
+                keep_complete=keep_complete,
+                memory=budget,
+                wait=wait,
+                progress=progress,
+            )
+        except IncrowdError:
+            if is_new:
+                target.discard_if_empty()
+            raise
+    if forget_key:
+        target.forget_key()
+    if as_json:
+        show_json(report.to_dict())
+    else:
+        show(_what_was_added(report, target))
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Turn "user=author,time=t" into a mapping."""
+    from incrowd.errors import InputError
+
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    mapping = {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+    if not all(ours and theirs for ours, theirs in mapping.items()) or len(mapping) < len(pairs):
+        raise InputError(f"--columns: expected OURS=THEIRS,... with each of ours once, got '{text}'.")
+    return mapping
+
+
+def parse_kind(text: str | None) -> Kind | None:
+    """Check the name of a table."""
+    from incrowd.crowd.schema import KINDS
+    from incrowd.errors import InputError
+
+    for kind in KINDS:
+        if text == kind:
+            return kind
+    if text is not None:
+        raise InputError(f"--kind: expected one of {', '.join(KINDS)}, got '{text}'.")
+    return None
+
+
+def _what_was_added(report: ImportReport, crowd: Crowd) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    lines = [Text(f"{report.added:,} of {report.rows:,} rows added to {crowd.path}", style="bold")]
+    if report.known:
+        lines.append(Text(f"imported before, nothing to do: {', '.join(report.known)}"))
+    incomplete = [source.name for source in report.sources if source.incomplete]
+    if incomplete:
+        lines.append(Text(f"cut off, complete records kept: {', '.join(incomplete)}", style="yellow"))
+    if not report.reasons:
+        return Group(*lines)
+    return Group(*lines, reason_table(report.reasons, "set aside"))
+
+
+def reason_table(reasons: Mapping[str, int], title: str) -> Table:
+    """Return rows set aside, by reason, in words."""
+    from rich.table import Table
+
+    from incrowd.crowd.schema import MEANING
+
+    table = Table(title, "rows", "meaning", box=None, header_style="dim")
+    for reason, count in sorted(reasons.items(), key=lambda pair: -pair[1]):
+        table.add_row(reason, f"{count:,}", MEANING.get(reason, ""))
+    return table
+
+
+NAMES = {
+    "keyed": "pseudonyms; the key's owner finds people by name",
+    "plain": "readable",
+    "forgotten": "pseudonyms; the key was thrown away",
+}
+
+
+def info(
+    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Also read every part and compare it with its recorded hash.")
+    ] = False,
+    quarantine: Annotated[
+        Path | None,
+        typer.Option("--quarantine", help="Write the rows that were set aside to this CSV file."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is in a crowd: people, communities, dates, items, and what was set aside and why."""
+    from incrowd.crowd import Crowd
+    from incrowd.crowd.export import write_csv
+
+    opened = Crowd(crowd)
+    if verify:
+        opened.verify()
+    facts = opened.info()
+    if quarantine is not None:
+        write_csv(opened.quarantine(), quarantine)
+    if as_json:
+        show_json(facts.to_dict())
+    else:
+        show(_what_is_in_it(facts))
+
+
+def _what_is_in_it(facts: CrowdInfo) -> RenderableType:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for name, value in _rows(facts):
+        table.add_row(Text(name, style="dim"), Text(value))
+    parts: list[RenderableType] = [table]
+    if facts.largest_communities:
+        largest = Table("largest communities", "posts", box=None, header_style="dim")
+        for community, posts in facts.largest_communities.items():
+            largest.add_row(Text(community), f"{posts:,}")
+        parts += [Text(""), largest]
+    if facts.quarantine:
+        parts += [Text(""), reason_table(facts.quarantine, "in quarantine")]
+    return Group(*parts)
+
+
+def _rows(facts: CrowdInfo) -> list[tuple[str, str]]:
+    rows = [("people", f"{facts.users:,}")]
+    if facts.posts:
+        rows += [
+            ("posts", f"{facts.posts:,} in {facts.communities:,} communities"),
+            ("dates", _dates(facts)),
+            ("identities", f"{facts.identities:,} (a person as one community sees them)"),
+            ("in several communities", f"{facts.users_in_several:,} people"),
+        ]
+    if facts.item_rows:
+        rows.append(("items", f"{facts.items:,} different, {facts.item_rows:,} choices"))
+    if facts.attribute_rows:
+        rows.append(("attributes", f"{facts.attributes:,} different, {facts.attribute_rows:,} values"))
+    rows += [
+        ("set aside", f"{facts.quarantined:,} rows in quarantine"),
+        ("sources", f"{facts.imports:,}" + (f", {facts.incomplete} cut off" if facts.incomplete else "")),
+        ("names", NAMES[facts.names]),
+        ("size", f"{facts.bytes / 2**20:,.1f} MiB"),
+        ("data hash", facts.data_hash),
+    ]
+    return rows
+
+
+def _dates(facts: CrowdInfo) -> str:
+    if facts.first_post is None or facts.last_post is None:
+        return "none of the posts has one"
+    first, last = (datetime.fromtimestamp(time, UTC).date() for time in (facts.first_post, facts.last_post))
+    undated = f", {facts.undated_posts:,} posts without a date" if facts.undated_posts else ""
+    return f"{first} to {last}{undated}"
+
+
+def count(
+    sources: Annotated[list[Path], typer.Argument(help="Files of posts that do not overlap.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the counts; all workers must see it.")],
+    crowd: Annotated[
+        Path | None, typer.Option("--crowd", help="Give people the ids they have in this crowd.")
+    ] = None,
+    format: Annotated[
+        str, typer.Option("--format", help="Name of the format; auto: recognised by content.")
+    ] = "auto",
+    columns: Annotated[
+        str, typer.Option("--columns", help="Our column=theirs, e.g. user=author,time=created.")
+    ] = "",
+    tokens: TokenRule = "full",
+    keep_stopwords: KeepStopwords = False,
+    memory: Memory = "1GiB",
+    cluster: Cluster = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Count words without importing: each worker reads files, the counts come together as Parquet.
+
+    Names become ids under a key that stays in the folder, or in the crowd. Run it again to add files: those
+    already counted are not read a second time.
+    """
+    from incrowd.crowd.readers.base import ReadOptions
+    from incrowd.engine.count_files import count_files, naming_key
+
+    read = ReadOptions(columns=parse_columns(columns))
+    text = text_options(tokens, keep_stopwords)
+    with progress_bar("counting words") as progress, Computing(cluster=cluster).engine() as engine:
+        report = count_files(
+            sources, out, text=text, format=format, read=read, key=naming_key(out, crowd),
+            engine=engine, memory=parse_memory(memory), progress=progress,
+        )  # fmt: skip
+    show_json(report.to_dict()) if as_json else show(_sentence(report))
+
+
+def _sentence(report: CountReport) -> str:
+    return (
+        f"{report.posts:,} posts of {report.identities:,} identities in {report.files:,} files: {report.words:,} "
+        f"words counted; {report.set_aside:,} rows set aside.\n{report.words_path}\n{report.identities_path}"
+    )
+
+
+YOUR_OWN = (
+    "Your own data: incrowd ingest YOUR-EXPORT.zip --crowd my-crowd, then "
+    "incrowd assess my-crowd --user YOUR-NAME"
+)
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the files, the crowd and the report.")
+    ] = Path("incrowd-demo"),
+    users: Annotated[int, typer.Option("--users", help="How many people to make up.", min=50)] = 400,
+    open_report: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--no-open", help="Open the report in the browser [default: if there is a screen]."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Make up a crowd, import it, assess one of its members, write and open their report.
+
+    Everybody in it is invented. The same seed makes the same crowd.
+    """
+    from incrowd import assess, synthetic
+
+    made = synthetic.demo_person(users=users, seed=seed)
+    with progress_bar("making up people") as progress:
+        files = made.write(out / "files")
+        progress(1, 3, "importing")
+        crowd = _imported(out / "crowd", files)
+        report = assess(crowd, made.person, progress=progress)
+    page = out / "report.html"
+    write_report(report, page, out / "label.svg")
+    if as_json:
+        show_json({"report": str(page), "crowd": str(crowd.path), **report.to_dict()})
+    else:
+        _introduce(crowd, made.person)
+        show_report(report)
+        show(f"Report: {page}")
+        typer.echo(YOUR_OWN)
+    if _has_screen() if open_report is None else open_report:
+        typer.launch(str(page.resolve()))
+
+
+def _imported(folder: Path, files: list[Path]) -> Crowd:
+    from incrowd.crowd import Crowd
+
+    crowd = Crowd.open_or_create(folder, plain_names=True)
+    for kind, file in zip(("posts", "items", "attributes"), files, strict=True):
+        crowd.ingest([file], kind=kind)  # type: ignore[arg-type]
+    return crowd
+
+
+def _introduce(crowd: Crowd, person: str) -> None:
+    info = crowd.info().to_dict()
+    show(
+        f"A crowd of {info['users']:,} made-up people: {info['posts']:,} posts in {info['communities']} communities, "
+        f"{info['item_rows']:,} ratings. How well does {person} hide in it?"
+    )
+
+
+def _has_screen() -> bool:
+    """Say whether a browser could show something: somebody sits at a terminal, and there is a display."""
+    displayed = sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    return displayed and sys.stdout.isatty()
