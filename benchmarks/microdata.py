@@ -20,9 +20,9 @@ from scipy import sparse
 
 from incrowd import synthetic
 from incrowd.measures.microdata import expected_others
+from incrowd.measures.microdata.anonymity_set import simulate
 from incrowd.measures.microdata.client import score
 from incrowd.measures.microdata.expected_crowd import Activity
-from incrowd.measures.microdata.monte_carlo import simulate
 from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder
 from incrowd.measures.microdata.spec import Knowledge
 from incrowd.measures.microdata.statistics import Group, Statistics, load_statistics

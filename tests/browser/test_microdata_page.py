@@ -15,13 +15,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from incrowd.measures.microdata.client import score
-from incrowd.measures.microdata.item_list import parse_items
-from incrowd.measures.microdata.provider import Tally, publish
+from incrowd.measures.microdata.client import parse_items, score
+from incrowd.measures.microdata.provider import Tally, publish, publish_taste
 from incrowd.measures.microdata.spec import Knowledge, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.statistics import Statistics
 from incrowd.measures.microdata.table import item_table
-from incrowd.measures.microdata.taste import publish_taste
 from incrowd.report.label import microdata_label
 from incrowd.report.microdata_page import microdata_page
 

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from incrowd.measures.linkability.determined import reliability
-from incrowd.measures.linkability.link_model import LinkModel, TrainingPair, fit
-from incrowd.measures.linkability.resemblance import Resemblance
+from incrowd.measures.linkability.link_model import LinkModel, Resemblance, TrainingPair, fit
 from incrowd.profiles.habits import Habits, habits
 
 WORDS = np.array([f"w{i}" for i in range(400)])
@@ -65,7 +64,7 @@ def test_scores_equal_the_formula_written_out(sides: tuple[Habits, Habits]) -> N
 
 def test_block_size_never_matters(sides: tuple[Habits, Habits], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Resemblance(*sides, ("words", "weeks")).scores(slice(None))
-    monkeypatch.setattr("incrowd.measures.linkability.resemblance.BLOCK_BYTES", 4 * 30 * 2 * 7)
+    monkeypatch.setattr("incrowd.measures.linkability.link_model.BLOCK_BYTES", 4 * 30 * 2 * 7)
     cut = Resemblance(*sides, ("words", "weeks"))
     assert len(list(cut.slices())) == 6
     assert np.allclose(all_scores(cut), whole, atol=1e-4)

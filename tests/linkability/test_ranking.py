@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.measures.linkability.ranking import consistent_ranking, rank_sets, rank_weights
+from incrowd.measures.linkability.definition import consistent_ranking, rank_sets, rank_weights
 
 
 def test_ties_receive_the_set_of_ranks_they_could_occupy() -> None:

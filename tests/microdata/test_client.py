@@ -12,15 +12,12 @@ import polars as pl
 import pytest
 
 from incrowd.errors import InputError, UnreadableSource
-from incrowd.measures.microdata.assess_client import score_assessments
-from incrowd.measures.microdata.client import score
+from incrowd.measures.microdata.client import parse_items, read_items, score, score_assessments
 from incrowd.measures.microdata.evaluation import estimate_from
-from incrowd.measures.microdata.item_list import parse_items, read_items
-from incrowd.measures.microdata.provider import Tally, publish, score_everybody
+from incrowd.measures.microdata.provider import Tally, publish, publish_taste, score_everybody
 from incrowd.measures.microdata.spec import Knowledge, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.statistics import Statistics
 from incrowd.measures.microdata.table import item_table
-from incrowd.measures.microdata.taste import publish_taste
 
 
 @pytest.fixture

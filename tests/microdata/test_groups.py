@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.errors import InputError
-from incrowd.measures.microdata.groups import find_groups, k_means
+from incrowd.measures.microdata.provider import find_groups, k_means
 from incrowd.measures.microdata.spec import GroupSpec
 
 

@@ -12,9 +12,8 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from incrowd.measures.microdata.client import score
+from incrowd.measures.microdata.client import WORDS, bar_of, bar_words, score, split_upper
 from incrowd.measures.microdata.provider import Tally, publish
-from incrowd.measures.microdata.scale import WORDS, bar_of, bar_words, split_upper
 from incrowd.report.label import COLOURS, Label, ink_on, microdata_label
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -16,9 +16,8 @@ from polars.testing import assert_frame_equal
 
 from incrowd.errors import InputError, SchemaError, UnreadableSource
 from incrowd.measures.microdata.provider import Tally, publish, score_everybody
-from incrowd.measures.microdata.release import ReleaseState
 from incrowd.measures.microdata.spec import ProfileFilter, ReleaseSpec, ScoreSpec
-from incrowd.measures.microdata.statistics import Statistics, load_statistics
+from incrowd.measures.microdata.statistics import ReleaseState, Statistics, load_statistics
 
 pairs = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=25)
 

@@ -9,9 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.errors import CrowdDamaged
-from incrowd.measures.microdata.release import ReleaseState, make_bands, release_counts
-from incrowd.measures.microdata.release_store import load_state, save_state
 from incrowd.measures.microdata.spec import ReleaseSpec
+from incrowd.measures.microdata.statistics import (
+    ReleaseState,
+    load_state,
+    make_bands,
+    release_counts,
+    save_state,
+)
 
 SAFE, EXACT = ReleaseSpec(), ReleaseSpec(literal=True)
 THRESHOLD = 100

@@ -102,7 +102,7 @@ class DeterminedExaminer:
 
     def _changed(self, own: Own) -> DeterminedAttack:
         """Return the attack with the person's own two rows read again."""
-        from incrowd.measures.linkability.resemblance import Resemblance
+        from incrowd.measures.linkability.link_model import Resemblance
 
         attack = self._attack
         sources, targets = (

@@ -84,8 +84,9 @@ def publish(
 ) -> None:
     """Publish popularity statistics with which people can score themselves."""
     from incrowd.crowd import Crowd
-    from incrowd.measures.microdata import provider, release_store
+    from incrowd.measures.microdata import provider
     from incrowd.measures.microdata.spec import GroupSpec, ProfileFilter, ReleaseSpec, ScoreSpec
+    from incrowd.measures.microdata.statistics import load_state, save_state
 
     opened = Crowd(crowd)
     _require_items(opened)
@@ -96,7 +97,7 @@ def publish(
         tally = provider.Tally.count(
             opened.items(), ScoreSpec(rare_below=rare_below, rare_fraction=rare_fraction)
         )
-        previous = release_store.load_state(folder)
+        previous = load_state(folder)
         publish_it = partial(
             provider.publish,
             tally,
@@ -110,7 +111,7 @@ def publish(
             made = publish_it(taste=_taste(opened, out, made[0], spec, tally.threshold, previous.secret))
     statistics, after = made
     # The state first: a release that nobody remembers must not be out.
-    release_store.save_state(after, folder)
+    save_state(after, folder)
     statistics.write(out)
     if page is not None:
         _write_page(statistics, page)
@@ -127,9 +128,8 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Score your own list of items with published statistics; the risk is 1 - score."""
-    from incrowd.measures.microdata.assess_client import score_assessments
+    from incrowd.measures.microdata.client import read_items, score_assessments
     from incrowd.measures.microdata.client import score as score_items
-    from incrowd.measures.microdata.item_list import read_items
     from incrowd.measures.microdata.statistics import load_statistics
     from incrowd.report.label import microdata_label
     from incrowd.report.page import write
@@ -231,9 +231,9 @@ def _taste(
     crowd: Any, out: Path, statistics: Statistics, spec: Any, threshold: int, secret: bytes
 ) -> tuple[Taste, ...]:
     """Repeat the taste groups that are out already; fit them only once."""
+    from incrowd.measures.microdata.provider import publish_taste
     from incrowd.measures.microdata.statistics import load_statistics
     from incrowd.measures.microdata.table import item_table
-    from incrowd.measures.microdata.taste import publish_taste
 
     if out.exists() and (before := load_statistics(out).taste):
         return before

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from incrowd.measures.microdata.scale import bar_of, bar_words, split_upper
+from incrowd.measures.microdata.client import bar_of, bar_words, split_upper
 
 if TYPE_CHECKING:
     from rich.text import Text

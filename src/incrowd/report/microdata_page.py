@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Template
 
-from incrowd.measures.microdata.scale import MOST_SPLIT, WORDS
+from incrowd.measures.microdata.client import MOST_SPLIT, WORDS
 from incrowd.report.label import COLOURS, ink_on
 from incrowd.report.page import asset, page
 

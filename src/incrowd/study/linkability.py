@@ -9,8 +9,7 @@ import polars as pl
 
 from incrowd.distances import ball_sizes, pairwise
 from incrowd.measures.linkability.by_distance import Attack, prepare
-from incrowd.measures.linkability.definition import precision_recall, spearman
-from incrowd.measures.linkability.ranking import consistent_ranking
+from incrowd.measures.linkability.definition import consistent_ranking, precision_recall, spearman
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.study.anonymity import study_facts
 from incrowd.study.figures import Chart, Section, Series, Study, Table

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.measures.microdata.client import bar_of, bar_words, split_upper
 from incrowd.measures.microdata.evaluation import Evaluation, evaluate
 from incrowd.measures.microdata.overlaps import Progress
 from incrowd.measures.microdata.provider import Scored
-from incrowd.measures.microdata.scale import bar_of, bar_words, split_upper
 from incrowd.measures.microdata.spec import ScoreSpec
 from incrowd.measures.microdata.table import ItemTable
 from incrowd.study.figures import Chart, Section, Series, Study, Table

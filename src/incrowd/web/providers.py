@@ -86,18 +86,17 @@ def routes(desk: Desk) -> APIRouter:
 def _publish(
     desk: Desk, release: ReleaseSpec, score: ScoreSpec, groups: GroupSpec, progress: Progress
 ) -> Publication:
-    from incrowd.measures.microdata import provider, release_store
+    from incrowd.measures.microdata import provider
+    from incrowd.measures.microdata.statistics import load_state, save_state
 
     progress(0, 3, "counting items")
     tally = provider.Tally.count(desk.crowd().items(), score)
     folder = desk.options.crowd / STATE
     progress(1, 3, "rounding and hiding rare items")
-    statistics, after = provider.publish(
-        tally, state=release_store.load_state(folder), release=release, groups=groups
-    )
+    statistics, after = provider.publish(tally, state=load_state(folder), release=release, groups=groups)
     progress(2, 3, "remembering the release")
     # The state first: a release that nobody remembers must not be out.
-    release_store.save_state(after, folder)
+    save_state(after, folder)
     return Publication(statistics, tally.items.height)
 
 

@@ -9,8 +9,8 @@ import polars as pl
 from tests.gateway.attacks.worlds import Attack, advantage
 
 from incrowd.measures.microdata.provider import Tally, publish
-from incrowd.measures.microdata.release import ReleaseState
 from incrowd.measures.microdata.spec import ReleaseSpec, ScoreSpec
+from incrowd.measures.microdata.statistics import ReleaseState
 from incrowd.measures.microdata.table import item_table
 
 HERS = [f"item {k}" for k in range(20, 32)]

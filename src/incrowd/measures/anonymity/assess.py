@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from incrowd.crowd import Crowd
 from incrowd.distances import Compute, ball_sizes, nearest
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, printed_bound
 from incrowd.measures.anonymity.explain import stand_out
 from incrowd.measures.anonymity.spec import ADVERSARY, AnonymityOptions
+from incrowd.profiles import Profiles, build
 from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing, Threat, say_count
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from incrowd.crowd import Crowd
-    from incrowd.profiles import Profiles
+from incrowd.text.counting import counts
 
 CURVE = np.arange(0, 101) / 100
 
@@ -56,8 +54,6 @@ class CommunityAnonymity:
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row a member, most exposed first, without names."""
-        import polars as pl
-
         o = self.options
         return pl.DataFrame(
             {
@@ -187,8 +183,6 @@ def _meaning(o: AnonymityOptions, size: int, rank: int, members: int) -> str:
 
 
 def _profiles(crowd: Crowd, options: AnonymityOptions) -> Profiles:
-    from incrowd.profiles import build
-    from incrowd.text.counting import counts
 
     there = crowd.communities()["community"].to_list()
     if options.community not in there:

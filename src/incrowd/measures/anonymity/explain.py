@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.profiles import Profiles
 from incrowd.result import Evidence
-
-if TYPE_CHECKING:
-    from incrowd.profiles import Profiles
 
 
 def divergence_by_word(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:

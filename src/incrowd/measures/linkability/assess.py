@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from incrowd.distances import pairwise, within_both
+from incrowd.crowd import Crowd
+from incrowd.distances import Compute, pairwise, within_both
 from incrowd.distances.choice import choice_probabilities
 from incrowd.measures.linkability import by_distance, determined
 from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, word_evidence, words_to_avoid
-from incrowd.measures.linkability.meeting import Meeting, place_in
 from incrowd.measures.linkability.rates import LinkRates
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
+from incrowd.measures.linkability.two_communities import TwoCommunities, place_in
+from incrowd.profiles import unigram
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
-
-if TYPE_CHECKING:
-    from incrowd.crowd import Crowd
-    from incrowd.distances import Compute
 
 VIEW_NAMES = {
     "words": "words as you write them",
@@ -115,11 +114,9 @@ def pair_assessment(
 
 
 def _reasons(
-    crowd: Crowd, options: LinkabilityOptions, meeting: Meeting, source: int, target: int
+    crowd: Crowd, options: LinkabilityOptions, meeting: TwoCommunities, source: int, target: int
 ) -> tuple[tuple[Evidence, ...], tuple[Advice, ...]]:
     """Explain by the words both profiles share, and try out what would pull them apart."""
-    from incrowd.distances import Compute
-    from incrowd.profiles import unigram
 
     counts = meeting.counts
     rows = [meeting.sources[source], meeting.targets[target]]
@@ -139,8 +136,6 @@ def _reasons(
 
 def _own_posts(crowd: Crowd, options: LinkabilityOptions, user: str, counts: Any) -> Any:
     """Count the words of each of the person's own posts in the source community."""
-    import scipy.sparse as sp
-
     from incrowd.text import tokenise
 
     texts = crowd.posts(community=options.source, user=user).collect()["text"].to_list()

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from incrowd.crowd import Crowd
 from incrowd.distances import Compute, ball_sizes, mean_distance, nearest, pair_distances, ranks, within_both
 from incrowd.measures.linkability.definition import (
     RADII,
+    Ranking,
     best_threshold,
     conformity,
+    consistent_ranking,
     precision_recall,
     shuffled_pairs,
     spearman,
 )
-from incrowd.measures.linkability.meeting import Meeting, meet
-from incrowd.measures.linkability.models import model_rows
-from incrowd.measures.linkability.ranking import Ranking, consistent_ranking
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-    from incrowd.crowd import Crowd
-    from incrowd.measures.linkability.spec import LinkabilityOptions
+from incrowd.measures.linkability.spec import LinkabilityOptions
+from incrowd.measures.linkability.two_communities import TwoCommunities, model_rows, read_both
 
 SMALL_LABELLED_SET = 20
 """How many true pairs the rational adversary knows when they choose a threshold."""
@@ -38,7 +35,7 @@ CURVE = np.arange(0, 101) / 100
 class Attack:
     """Both communities as rows of one model, ready for questions."""
 
-    meeting: Meeting
+    meeting: TwoCommunities
     x: sp.csr_matrix
     y: sp.csr_matrix
     metric: str
@@ -52,7 +49,7 @@ class Attack:
 
 def prepare(crowd: Crowd, options: LinkabilityOptions, compute: Compute | None = None) -> Attack:
     """Build the chosen model's rows for both communities."""
-    meeting = meet(crowd, options)
+    meeting = read_both(crowd, options)
     x, y = model_rows(crowd, meeting, options)
     return Attack(meeting, x, y, options.distance, compute or Compute(memory=options.memory))
 

@@ -7,22 +7,92 @@ communities; a crowd that has too few people in several communities gets the wei
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from incrowd.crowd import Crowd
+from incrowd.distances import Compute
+from incrowd.distances.all_pairs import Threads
+from incrowd.engine.local import Piece, RowRange, RowRanges
 from incrowd.measures.linkability.definition import clustered_mean, shuffled_pairs
-from incrowd.measures.linkability.judge import Judgement, judge
-from incrowd.measures.linkability.link_model import DEFAULT_VIEWS, LinkModel, TrainingPair, fit
-from incrowd.measures.linkability.meeting import check_communities, true_pairs
+from incrowd.measures.linkability.link_model import DEFAULT_VIEWS, LinkModel, Resemblance, TrainingPair, fit
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
-from incrowd.measures.linkability.resemblance import Resemblance
+from incrowd.measures.linkability.spec import LinkabilityOptions
+from incrowd.measures.linkability.two_communities import check_communities, true_pairs
+from incrowd.profiles.habits import Habits, habits
 
-if TYPE_CHECKING:
-    from incrowd.crowd import Crowd
-    from incrowd.distances import Compute
-    from incrowd.measures.linkability.spec import LinkabilityOptions
-    from incrowd.profiles.habits import Habits
+# The determined adversary's verdict on every source, a block of sources at a time, on any engine.
+
+Targets = NDArray[np.int64]
+_KINDS: dict[str, type] = {
+    "confidence": np.float64,
+    "right": np.bool_,
+    "odds": np.float64,
+    "own": np.float64,
+    "nearer": np.int64,
+    "ties": np.int64,
+    "shuffled_nearer": np.int64,
+    "shuffled_ties": np.int64,
+}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The job: every source against all targets. `truth` and `control` name a target a source; -1: none."""
+
+    resemblance: Resemblance
+    model: LinkModel
+    truth: Targets
+    control: Targets
+    threads: ClassVar[int | None] = 1
+    """A block's matrix products use all cores already."""
+
+    def open(self) -> Judgement:
+        """Nothing to prepare."""
+        return self
+
+    def __call__(self, part: RowRange) -> Piece:
+        """Say, for each source of a block, whom the adversary takes and how sure they are."""
+        utilities = self.model.utilities(self.resemblance.scores(part.rows))
+        chances = self.model.given_match(utilities)
+        truth, control = self.truth[part.rows], self.control[part.rows]
+        nearer, ties = _place(utilities, truth)
+        shuffled_nearer, shuffled_ties = _place(utilities, control)
+        return {
+            "rows": np.arange(part.start, part.stop),
+            "confidence": chances.max(axis=1),
+            "right": chances.argmax(axis=1) == truth,
+            "odds": self.model.presence_odds(utilities),
+            "own": chances[np.arange(len(truth)), truth],
+            "nearer": nearer,
+            "ties": ties,
+            "shuffled_nearer": shuffled_nearer,
+            "shuffled_ties": shuffled_ties,
+        }
+
+
+def judge(job: Judgement, compute: Compute | None = None) -> dict[str, Any]:
+    """Return one array a name, a value a source: confidence, right, odds, own, and places of the two targets."""
+    sources, targets = job.resemblance.shape
+    found: dict[str, Any] = {name: np.zeros(sources, kind) for name, kind in _KINDS.items()}
+
+    def absorb(piece: Piece) -> None:
+        for name, values in found.items():
+            values[piece["rows"]] = piece[name]
+
+    engine = (compute and compute.engine) or Threads()
+    progress = compute.progress if compute else None
+    engine.run(job, RowRanges.of(job.resemblance.slices(), targets), absorb, progress)  # type: ignore[arg-type]
+    return found
+
+
+def _place(utilities: Any, target: Targets) -> tuple[Any, Any]:
+    own = utilities[np.arange(len(target)), target][:, None]
+    return (utilities > own).sum(axis=1), (utilities == own).sum(axis=1) - 1
+
 
 ENOUGH_PRACTICE = 50
 """Fewer true pairs than this teach nothing reliable."""
@@ -65,12 +135,9 @@ def prepare(
     crowd: Crowd, options: LinkabilityOptions, learned: tuple[LinkModel, int] | None = None
 ) -> DeterminedAttack:
     """Read both communities' habits and learn weights on the others, unless they were `learned` before."""
-    from incrowd.profiles.habits import habits
-
     check_communities(crowd, (options.source, options.target))
     practice = [] if learned else _practice_communities(crowd, options)
     wanted = sorted({options.source, options.target, *(name for pair in practice for name in pair)})
-    import polars as pl
 
     posts = crowd.posts().filter(pl.col("community").is_in(wanted)).collect()
     everybody = habits(posts, min_posts=options.min_posts)
@@ -147,8 +214,6 @@ def reliability(sure: Any, right: Any, people: Any) -> dict[str, Any]:
 
 def _practice_communities(crowd: Crowd, options: LinkabilityOptions) -> list[tuple[str, str]]:
     """Choose the pairs of communities with the most people in both, the judged pair left out."""
-    import polars as pl
-
     identities = (
         crowd.posts()
         .group_by("user", "community")

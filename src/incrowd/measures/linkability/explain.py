@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from incrowd.distances import Compute, pairwise
 from incrowd.result import Advice, Evidence
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
 
 WANTED_CROWD = 10
 """Advice aims at a matching set of at least this many people."""

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     )
     from incrowd.measures.microdata.anonymity_set import expected_others
     from incrowd.measures.microdata.assess import assess_person
-    from incrowd.measures.microdata.assess_client import score_assessments
-    from incrowd.measures.microdata.client import Score, score
+    from incrowd.measures.microdata.client import Score, score, score_assessments
     from incrowd.measures.microdata.evaluation import Evaluation, evaluate
     from incrowd.measures.microdata.provider import Tally, publish
-    from incrowd.measures.microdata.release import ReleaseState
     from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder, SetSizes, risks
     from incrowd.measures.microdata.spec import (
         ADVERSARIES,
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
         ReleaseSpec,
         ScoreSpec,
     )
-    from incrowd.measures.microdata.statistics import Statistics, load_statistics
+    from incrowd.measures.microdata.statistics import ReleaseState, Statistics, load_statistics
     from incrowd.measures.microdata.table import ItemTable, item_table
 
 # The graphics-card twin runs where neither Polars nor Numba is installed, so nothing is imported before use.
@@ -41,11 +39,9 @@ _HOME = {
     "adversaries": ("AttackRates", "ScoringAttack", "others_against", "scoring_attack"),
     "anonymity_set": ("expected_others",),
     "assess": ("assess_person",),
-    "assess_client": ("score_assessments",),
-    "client": ("Score", "score"),
+    "client": ("Score", "score", "score_assessments"),
     "evaluation": ("Evaluation", "evaluate"),
     "provider": ("Tally", "publish"),
-    "release": ("ReleaseState",),
     "set_sizes": ("Effort", "SetSizeFinder", "SetSizes", "risks"),
     "spec": (
         "ADVERSARIES",
@@ -56,7 +52,7 @@ _HOME = {
         "ReleaseSpec",
         "ScoreSpec",
     ),
-    "statistics": ("Statistics", "load_statistics"),
+    "statistics": ("ReleaseState", "Statistics", "load_statistics"),
     "table": ("ItemTable", "item_table"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import gammaln
 
 from incrowd.distances.all_pairs import Threads
-from incrowd.engine.local import RowRange, RowRanges
+from incrowd.engine.local import Engine, Piece, RowRange, RowRanges
 from incrowd.errors import InputError, MissingExtra
-from incrowd.measures.microdata.definition import Floats, Ints, known_sizes
+from incrowd.measures.microdata.definition import (
+    Floats,
+    Ints,
+    fit_weights,
+    known_sizes,
+    levels,
+    log_factorials,
+)
 from incrowd.measures.microdata.overlaps import (
     OverlapHistograms,
     Postings,
@@ -29,9 +35,6 @@ from incrowd.measures.microdata.overlaps import (
     postings,
 )
 from incrowd.measures.microdata.spec import Knowledge
-
-if TYPE_CHECKING:
-    from incrowd.engine.local import Engine, Piece
 
 Device = Literal["cpu", "gpu"]
 
@@ -45,37 +48,9 @@ class Marks:
     within: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Levels:
-    """The knowledge levels of every profile size: sizes[starts[n]:starts[n + 1]] and their weights."""
-
-    starts: Ints
-    sizes: Ints
-    weights: Floats
-    wrong: int
-
-
-def levels(profile_sizes: NDArray[np.int64], knowledge: Knowledge) -> Levels:
-    """Tabulate the adversary's knowledge for the profile sizes that occur."""
-    largest = int(profile_sizes.max(initial=0))
-    lengths = np.zeros(largest + 2, dtype=np.int64)
-    sizes, weights = [np.zeros(0, np.int64)], [np.zeros(0)]
-    for n in np.unique(profile_sizes):
-        size, weight = known_sizes(int(n), knowledge)
-        lengths[n + 1] = len(size)
-        sizes.append(size)
-        weights.append(weight)
-    return Levels(np.cumsum(lengths), np.concatenate(sizes), np.concatenate(weights), knowledge.wrong)
-
-
-def log_factorials(largest: int) -> Floats:
-    """Return log(0!), log(1!), ..., log(largest!)."""
-    return np.asarray(gammaln(np.arange(largest + 1) + 1.0))
-
-
 def weigh(overlap: OverlapHistograms, knowledge: Knowledge) -> Floats:
     """Return the expected number of fitting people a histogram stands for, one a profile."""
-    from incrowd.measures.microdata import overlaps_cpu as cpu
+    from incrowd.measures.microdata import kernels as cpu  # Numba takes a third of a second to load
 
     sizes = np.diff(overlap.starts) - 1
     table = levels(sizes, knowledge)
@@ -187,3 +162,126 @@ def _gpu() -> Any:
     from incrowd.measures.microdata import overlaps_gpu
 
     return overlaps_gpu
+
+
+# How many others fit a handful of profiles, in plain NumPy.
+#
+# Setting the compiled kernels up takes about a second, which is worth it for a whole crowd and not for one person.
+# The overlaps are the same integers; the weights are those of :mod:`definition`.
+
+
+def few_others(
+    profiles: sparse.csr_matrix,
+    crowd: sparse.csr_matrix,
+    asked: Sequence[Knowledge],
+    marks: Marks | None = None,
+) -> Floats:
+    """Return what :func:`anonymity_set.expected_others` does for members of the crowd: one row a knowledge."""
+    crowd = clean(crowd)
+    found = np.empty((len(asked), profiles.shape[0]))
+    for row, size in enumerate(np.diff(profiles.indptr).tolist()):
+        counts = np.bincount(_overlaps(profiles, row, crowd, marks), minlength=size + 1)
+        counts[size] -= 1  # oneself
+        for number, knowledge in enumerate(asked):
+            found[number, row] = counts @ fit_weights(size, knowledge)
+    return found
+
+
+def _overlaps(profiles: sparse.csr_matrix, row: int, crowd: sparse.csr_matrix, marks: Marks | None) -> Ints:
+    """Return how many of a profile's items each person of the crowd shares."""
+    own = slice(profiles.indptr[row], profiles.indptr[row + 1])
+    person, place, entry = _shared(profiles.indices[own], crowd)
+    if marks is not None:
+        agrees = np.ones(len(entry), bool)
+        for known, seen, within in zip(marks.profiles[:, own], marks.crowd, marks.within, strict=True):
+            # What the person has not rated nobody can know: it agrees. A rating against none does not.
+            value = known[place]
+            agrees &= np.isnan(value) | (np.abs(seen[entry] - value) <= np.float32(within))
+        person = person[agrees]
+    return np.bincount(person, minlength=crowd.shape[0])
+
+
+def few_rarest_first(
+    profiles: sparse.csr_matrix, crowd: sparse.csr_matrix, asked: Sequence[Knowledge]
+) -> Floats:
+    """Return what :func:`adversaries.rarest_first` does: one row a knowledge."""
+    crowd = clean(crowd)
+    popularity = np.bincount(crowd.indices, minlength=crowd.shape[1])
+    found = np.empty((len(asked), profiles.shape[0]))
+    for row in range(profiles.shape[0]):
+        items = np.sort(profiles.indices[profiles.indptr[row] : profiles.indptr[row + 1]])
+        others = _having_the_first(items[np.argsort(popularity[items], kind="stable")], crowd) - 1
+        for number, knowledge in enumerate(asked):
+            sizes, weights = known_sizes(len(items), knowledge)
+            found[number, row] = weights @ others[sizes]
+    return found
+
+
+def _having_the_first(ordered: Ints, crowd: sparse.csr_matrix) -> Ints:
+    """Return how many people have all of the first 0, 1, 2, ... of some items."""
+    person, place, _ = _shared(ordered, crowd)
+    order = np.lexsort((place, person))
+    person, place = person[order], place[order]
+    before = np.arange(len(person)) - np.searchsorted(person, person)
+    # Nothing is missing before an entry exactly if it is its person's place-th.
+    unbroken = np.bincount(person[place == before], minlength=crowd.shape[0])
+    return np.cumsum(np.bincount(unbroken, minlength=len(ordered) + 1)[::-1])[::-1]
+
+
+def _shared(items: Ints, crowd: sparse.csr_matrix) -> tuple[Ints, Ints, Ints]:
+    """Return who has one of the items, the item's place in the list, and the crowd's entry that says so."""
+    place = np.full(crowd.shape[1], -1, np.int64)
+    place[items] = np.arange(len(items))
+    entry = np.flatnonzero(place[crowd.indices] >= 0)
+    person = np.searchsorted(crowd.indptr, entry, side="right") - 1
+    return person, place[crowd.indices[entry]], entry
+
+
+# The paper's simulation, readable: draw what the adversary knows, count who fits, average.
+#
+# The closed form replaces it; it stays as the cross-check.
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What a number of simulated attacks on one profile gave."""
+
+    mean: float
+    """Average number of people who fit, the attacked one included if in the crowd."""
+    standard_error: float
+    found: float
+    """Average of 1/|AS|."""
+    alone: float
+    """Share of the attacks that left one person."""
+    rounds: int
+
+
+def simulate(
+    profile: sparse.csr_matrix,
+    crowd: sparse.csr_matrix,
+    knowledge: Knowledge,
+    *,
+    rounds: int = 10_000,
+    seed: int = 0,
+) -> Simulation:
+    """Attack one row `rounds` times: sample its items, count the profiles of the crowd that have them all.
+
+    All rounds of a batch are one matrix product: samples times (item, person), equal to the sample's size.
+    """
+    items = clean(profile).indices
+    has = crowd[:, items].toarray().astype(np.float32).T
+    rng = np.random.default_rng(seed)
+    sizes, weights = known_sizes(len(items), knowledge)
+    amounts = rng.choice(sizes, size=rounds, p=weights)
+    fitting = np.empty(rounds)
+    for start in range(0, rounds, 512):
+        batch = amounts[start : start + 512]
+        order = np.argsort(rng.random((len(batch), len(items))), axis=1)
+        samples = np.zeros((len(batch), len(items)), dtype=np.float32)
+        np.put_along_axis(samples, order, (np.arange(len(items)) < batch[:, None]).astype(np.float32), axis=1)
+        fitting[start : start + 512] = ((samples @ has) >= batch[:, None] - knowledge.wrong).sum(axis=1)
+    error = float(fitting.std(ddof=1) / np.sqrt(rounds))
+    with np.errstate(divide="ignore"):  # an outsider may fit nobody
+        return Simulation(
+            float(fitting.mean()), error, float((1 / fitting).mean()), float((fitting == 1).mean()), rounds
+        )

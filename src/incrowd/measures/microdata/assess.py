@@ -8,17 +8,18 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from incrowd.crowd import Crowd
 from incrowd.measures.microdata import explain
 from incrowd.measures.microdata.adversaries import others_against
-from incrowd.measures.microdata.anonymity_set import Marks
+from incrowd.measures.microdata.anonymity_set import Marks, few_others, few_rarest_first
 from incrowd.measures.microdata.definition import Floats, known_sizes
-from incrowd.measures.microdata.few import few_others, few_rarest_first
+from incrowd.measures.microdata.evaluation import score_table
 from incrowd.measures.microdata.overlaps import Progress, work
 from incrowd.measures.microdata.set_sizes import Effort, Estimate, SetSizeFinder, SetSizes
 from incrowd.measures.microdata.spec import (
@@ -31,9 +32,6 @@ from incrowd.measures.microdata.spec import (
 )
 from incrowd.measures.microdata.table import ItemTable, item_table, require_people
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
-
-if TYPE_CHECKING:
-    from incrowd.crowd import Crowd
 
 MEASURE = "microdata"
 RANK_WORK = 2e10
@@ -164,8 +162,6 @@ def others_of(
 
 def _scored(table: ItemTable, row: int) -> Assessment:
     """The paper's score of a member, with exact counts: the group, its size, the rank."""
-    from incrowd.measures.microdata.evaluation import score_table
-
     spec, people = ScoreSpec(), table.matrix.shape[0]
     scored = score_table(table, spec)
     value, groups = float(scored.scores[row]), scored.groups

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from incrowd.errors import InputError
+from incrowd.errors import InputError, UnreadableSource
+from incrowd.measures.microdata import explain
 from incrowd.measures.microdata.definition import Floats, privacy_score, risk_raw
 from incrowd.measures.microdata.expected_crowd import (
     LARGEST,
@@ -19,7 +25,100 @@ from incrowd.measures.microdata.expected_crowd import (
     reading,
 )
 from incrowd.measures.microdata.statistics import Statistics
-from incrowd.result import say_count
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat, say_count
+
+# The label's scale: how groups become bars with words (paper 002, section 5 and figure 8).
+
+WORDS: dict[int, tuple[str, ...]] = {
+    1: ("everybody alike",),
+    2: ("safe", "not safe"),
+    3: ("safe", "medium risk", "not safe"),
+    4: ("very safe", "safe", "medium risk", "not safe"),
+    5: ("very safe", "safe", "medium safe", "medium risk", "not safe"),
+    6: ("very safe", "safe", "medium safe", "medium risk", "high risk", "not safe"),
+    7: ("very safe", "safe", "rather safe", "medium safe", "medium risk", "high risk", "not safe"),
+}
+"""Best first."""
+MOST_SPLIT = 5
+"""Crowds of up to so many groups have their upper groups halved."""
+
+
+def split_upper(borders: Sequence[float]) -> list[float]:
+    """Halve the two safest groups (never the riskiest), unless there are many groups already.
+
+    >>> split_upper([0.6, 0.8])
+    [0.6, 0.7, 0.8, 0.9]
+    """
+    groups = len(borders) + 1
+    if groups == 1 or groups > MOST_SPLIT:
+        return list(borders)
+    halved = min(2, groups - 1)
+    middles = [(low + high) / 2 for low, high in list(pairwise([*borders, 1.0]))[-halved:]]
+    return sorted([*borders, *middles])
+
+
+def bar_words(count: int) -> tuple[str, ...]:
+    """Return the words of that many bars, best first; beyond seven they repeat, and the letters differ."""
+    if count in WORDS:
+        return WORDS[count]
+    return tuple(WORDS[7][round(k * 6 / (count - 1))] for k in range(count))
+
+
+def bar_of(score: float, borders: Sequence[float]) -> int:
+    """Return the number of a score's bar, 0 = best; on a border the riskier one."""
+    return len(borders) - sum(border < score for border in borders)
+
+
+# Reads a person's own list of items: one a line, a JSON list, or a table with a column "item".
+
+
+def read_items(path: str | Path) -> list[str]:
+    """Return the items of a file, repeats and blanks left out, in order."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableSource(
+            f"{path}: expected a text file of items, but it cannot be read ({type(error).__name__})"
+        ) from None
+    try:
+        return parse_items(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def parse_items(text: str) -> list[str]:
+    """Return the items of a text.
+
+    >>> parse_items("a\\n\\nb\\na")
+    ['a', 'b']
+    >>> parse_items("user,item\\nme,a\\nme,b")
+    ['a', 'b']
+    """
+    stripped = text.strip()
+    if stripped.startswith("["):
+        return _tidy(_json_list(stripped))
+    lines = stripped.splitlines()
+    for mark in ("\t", ",", ";"):
+        names = [name.strip().lower().split(":")[0] for name in lines[0].split(mark)] if lines else []
+        if len(names) > 1 and "item" in names:
+            column = names.index("item")
+            rows = csv.reader(io.StringIO("\n".join(lines[1:])), delimiter=mark)
+            return _tidy([row[column] for row in rows if len(row) > column])
+    return _tidy(lines)
+
+
+def _json_list(text: str) -> list[str]:
+    try:
+        return [str(one["item"] if isinstance(one, dict) else one) for one in json.loads(text)]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise InputError(
+            "expected a JSON list of items (or of objects with an 'item'), got something else"
+        ) from None
+
+
+def _tidy(items: list[str]) -> list[str]:
+    return list(dict.fromkeys(item.strip() for item in items if item.strip()))
+
 
 MOST_HURTING = 10
 
@@ -208,3 +307,78 @@ def taste_shares(listed: Floats, people: Floats, sizes: Floats) -> Floats:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+# A client's own score as assessments: from the provider's statistics alone.
+
+MEASURE = "microdata"
+
+
+def score_assessments(score: Score) -> tuple[Assessment, Assessment]:
+    """Return a client's two results: the paper's score and the expected crowd."""
+    statistics = score.statistics
+    parameters = {
+        "release": statistics.number,
+        "date": statistics.date,
+        "rare_below": statistics.rare_below,
+        "log_base": statistics.log_base,
+        "knowledge": statistics.knowledge.to_dict(),
+        "unknown_items": score.unknown,
+        "clamped": score.clamped,
+    }
+    assumptions = Assumptions(adversary=statistics.knowledge.words, parameters=parameters)
+    subject = f"your {score.items} items"
+    undefined = "no_scale: everybody in the statistics has the same raw risk" if score.group is None else ""
+    paper = Assessment(
+        measure=MEASURE,
+        subject=subject,
+        value=score.score,
+        unit=explain.SCORE_UNIT,
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning=_group(score),
+        standing=Standing.REPRODUCTION,
+        assumptions=assumptions,
+        crowd_size=statistics.users,
+        threats=(Threat.SINGLING_OUT,),
+        evidence=explain.of_raw_risk(score.items, score.rare, score.raw),
+        explained=score.raw,
+        advice=_client_advice(score, score.score, score.score_without_all, "score"),
+        reason=undefined,
+    )
+    crowd = Assessment(
+        measure=MEASURE,
+        subject=subject,
+        value=1 + score.others,
+        unit="people",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning=explain.estimate_meaning(score.others, statistics.knowledge.words),
+        standing=Standing.HEURISTIC,
+        assumptions=assumptions,
+        baseline=float(statistics.users),
+        crowd_size=statistics.users,
+        threats=(Threat.SINGLING_OUT,),
+        advice=_client_advice(score, 1 + score.others, 1 + score.others_without_all, "crowd"),
+    )
+    return paper, crowd
+
+
+def _group(score: Score) -> str:
+    if score.group is None:
+        return "The statistics have no scale to compare you on."
+    groups = score.statistics.groups
+    return explain.group_meaning(score.items, score.group, len(groups), groups[score.group].people)
+
+
+def _client_advice(score: Score, before: float, after: float, kind: str) -> tuple[Advice, ...]:
+    """Name what to leave out, where that helps."""
+    advice = []
+    for one in score.hurting[:3]:
+        then = one.score_without if kind == "score" else 1 + one.others_without
+        advice.append(Advice(action=f"Leave out '{one.item}'", before=before, after=then, loss="one item"))
+    if len(score.hurting) > 1:
+        count = len(score.hurting)
+        action = f"Leave out your {count} least popular items"
+        advice.append(
+            Advice(action=action, before=before, after=after, loss=f"{count} of your {score.items} items")
+        )
+    return tuple(one for one in advice if one.after > one.before)

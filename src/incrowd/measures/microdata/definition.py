@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -132,3 +133,31 @@ def _log_choose(n: ArrayLike, k: ArrayLike) -> Floats:
     possible = (k >= 0) & (k <= n)
     m, j = np.where(possible, n, 0.0), np.where(possible, k, 0.0)
     return np.where(possible, gammaln(m + 1) - gammaln(j + 1) - gammaln(m - j + 1), -np.inf)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The knowledge levels of every profile size: sizes[starts[n]:starts[n + 1]] and their weights."""
+
+    starts: Ints
+    sizes: Ints
+    weights: Floats
+    wrong: int
+
+
+def levels(profile_sizes: NDArray[np.int64], knowledge: Knowledge) -> Levels:
+    """Tabulate the adversary's knowledge for the profile sizes that occur."""
+    largest = int(profile_sizes.max(initial=0))
+    lengths = np.zeros(largest + 2, dtype=np.int64)
+    sizes, weights = [np.zeros(0, np.int64)], [np.zeros(0)]
+    for n in np.unique(profile_sizes):
+        size, weight = known_sizes(int(n), knowledge)
+        lengths[n + 1] = len(size)
+        sizes.append(size)
+        weights.append(weight)
+    return Levels(np.cumsum(lengths), np.concatenate(sizes), np.concatenate(weights), knowledge.wrong)
+
+
+def log_factorials(largest: int) -> Floats:
+    """Return log(0!), log(1!), ..., log(largest!)."""
+    return np.asarray(gammaln(np.arange(largest + 1) + 1.0))

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scipy.stats import kendalltau, spearmanr
 
+from incrowd.engine.local import Engine
 from incrowd.measures.microdata import anonymity_set
 from incrowd.measures.microdata.client import class_model
 from incrowd.measures.microdata.definition import Floats
 from incrowd.measures.microdata.expected_crowd import expected_others_of_all, independent
 from incrowd.measures.microdata.overlaps import Progress
-from incrowd.measures.microdata.provider import Scored, Tally, publish, score_everybody
-from incrowd.measures.microdata.release import ReleaseState
+from incrowd.measures.microdata.provider import Scored, Tally, publish, publish_taste, score_everybody
 from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ReleaseSpec, ScoreSpec
-from incrowd.measures.microdata.statistics import Statistics
+from incrowd.measures.microdata.statistics import ReleaseState, Statistics
 from incrowd.measures.microdata.table import ItemTable, require_people
-from incrowd.measures.microdata.taste import publish_taste
-
-if TYPE_CHECKING:
-    from incrowd.engine.local import Engine
 
 STUDY_SECRET = b"an evaluation publishes nothing, so its releases may be repeated"
 TASTE_GROUPS = 8
@@ -90,8 +87,6 @@ class Evaluation:
 
 def agreement(score: Floats, truth: Floats) -> Agreement:
     """Return the rank correlations; NaN where one of the two does not vary."""
-    from scipy.stats import kendalltau, spearmanr
-
     people = len(truth)
     if people < 2 or np.ptp(score) == 0 or np.ptp(truth) == 0:
         return Agreement(math.nan, math.nan, people)

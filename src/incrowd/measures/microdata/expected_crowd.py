@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
-from incrowd.measures.microdata.anonymity_set import levels
-from incrowd.measures.microdata.definition import Floats, known_sizes
+from incrowd.measures.microdata.definition import Floats, known_sizes, levels
 from incrowd.measures.microdata.overlaps import clean, in_threads, shares_of
 from incrowd.measures.microdata.spec import Knowledge
 
@@ -96,7 +95,7 @@ def expected_others_of_all(
     matrix: sparse.csr_matrix, probabilities: Floats, people: Floats, knowledge: Knowledge
 ) -> Floats:
     """Return :func:`expected_others` of every row; probabilities has a row a class and a column an item."""
-    from incrowd.measures.microdata import expected_crowd_cpu as cpu
+    from incrowd.measures.microdata import kernels as cpu  # Numba takes a third of a second to load
 
     matrix = clean(matrix)
     indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)

@@ -16,8 +16,7 @@ import numpy as np
 from cupy.cuda import cublas
 from scipy import sparse
 
-from incrowd.measures.microdata.anonymity_set import Levels, levels, log_factorials
-from incrowd.measures.microdata.definition import Floats
+from incrowd.measures.microdata.definition import Floats, Levels, levels, log_factorials
 from incrowd.measures.microdata.overlaps import OverlapHistograms, Progress
 from incrowd.measures.microdata.spec import Knowledge
 

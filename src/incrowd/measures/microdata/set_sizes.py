@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from incrowd.measures.microdata.anonymity_set import log_factorials
-from incrowd.measures.microdata.definition import Floats, known_sizes
+from incrowd.measures.microdata.definition import Floats, known_sizes, log_factorials
 from incrowd.measures.microdata.overlaps import Progress, clean
 from incrowd.measures.microdata.spec import Knowledge
 
@@ -148,7 +147,7 @@ class SetSizeFinder:
 
     def _shares(self, items: NDArray[np.int32], member: int | None, least: int) -> NDArray[np.uint64]:
         """Return who shares enough to ever fit, as bits over the profile's items, rarest item first."""
-        from incrowd.measures.microdata import set_sizes_cpu as cpu
+        from incrowd.measures.microdata import kernels as cpu  # Numba takes a third of a second to load
 
         popularity = self.starts[items + 1] - self.starts[items]
         ordered = np.asarray(items)[np.argsort(popularity, kind="stable")].astype(np.int32)
@@ -157,7 +156,7 @@ class SetSizeFinder:
         return np.asarray(cpu.shared_bits(self.starts, self.holders, self.people, ordered, outsider, need))
 
     def _search(self, shares: NDArray[np.uint64], items: int) -> Floats | None:
-        from incrowd.measures.microdata import set_sizes_cpu as cpu
+        from incrowd.measures.microdata import kernels as cpu  # Numba takes a third of a second to load
 
         sizes, _ = known_sizes(items, self.knowledge)
         leaf, tail, most = tail_table(items, self.knowledge)
@@ -166,7 +165,7 @@ class SetSizeFinder:
         return found if enough else None
 
     def _draw(self, shares: Any, items: int, sizes: Any, weights: Floats, number: int) -> Floats:
-        from incrowd.measures.microdata import set_sizes_cpu as cpu
+        from incrowd.measures.microdata import kernels as cpu  # Numba takes a third of a second to load
 
         found = np.zeros(len(shares) + 1)
         cumulative = np.cumsum(weights)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.microdata.spec import Matching, ProfileFilter
-
-if TYPE_CHECKING:
-    from incrowd.crowd import Crowd
 
 SECONDS_A_DAY = 86_400
 

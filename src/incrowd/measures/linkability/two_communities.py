@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from incrowd.crowd import Crowd
-    from incrowd.measures.linkability.spec import LinkabilityOptions
-    from incrowd.text.counting import Counts
+from incrowd.measures.linkability.spec import LinkabilityOptions
+from incrowd.profiles import indicator, tfidf, unigram
+from incrowd.profiles.author_topics import author_topics
+from incrowd.profiles.models import recent_counts
+from incrowd.text.counting import Counts, counts
+from incrowd.text.tokeniser import Tokeniser
 
 Pairs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Meeting:
+class TwoCommunities:
     """Source and target identities as rows, and the true pairs among them."""
 
     counts: Counts
@@ -35,7 +37,7 @@ class Meeting:
     """The person of each pair, for clustering; never shown."""
 
 
-def meet(crowd: Crowd, options: LinkabilityOptions) -> Meeting:
+def read_both(crowd: Crowd, options: LinkabilityOptions) -> TwoCommunities:
     """Count both communities' words and find the people who are in both."""
     check_communities(crowd, (options.source, options.target))
     both = _count(crowd, options)
@@ -49,12 +51,10 @@ def meet(crowd: Crowd, options: LinkabilityOptions) -> Meeting:
                 "lower --min-posts, or give --keep-stopwords"
             )
     pairs, people = true_pairs(both.identities, sources, targets)
-    return Meeting(both, sources, targets, pairs, people)
+    return TwoCommunities(both, sources, targets, pairs, people)
 
 
 def _count(crowd: Crowd, options: LinkabilityOptions) -> Counts:
-    from incrowd.profiles.models import recent_counts
-    from incrowd.text.counting import counts
 
     both = [options.source, options.target]
     chosen: dict[str, Any] = {
@@ -95,3 +95,45 @@ def check_communities(crowd: Crowd, names: tuple[str, ...]) -> None:
         if name not in there:
             some = ", ".join(there[:8]) + (", …" if len(there) > 8 else "")
             raise NotInCrowd(f"community '{name}' is not in this crowd; it has: {some}")
+
+
+# The identity models of paper 003, for two communities at once.
+
+
+def model_rows(
+    crowd: Crowd, meeting: TwoCommunities, options: LinkabilityOptions
+) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """Return the rows of the sources and of the targets under the chosen model."""
+    if options.model == "topics":
+        rows = _topic_rows(crowd, meeting, options)
+    elif options.model == "tfidf":
+        # Rarity is counted in the target community, as the adversary who searches it would.
+        rows = tfidf(meeting.counts, domain=meeting.targets).matrix
+    else:
+        rows = {"unigram": unigram, "indicator": indicator}[options.model](meeting.counts).matrix
+    return rows[np.asarray(meeting.sources)], rows[np.asarray(meeting.targets)]
+
+
+def _topic_rows(crowd: Crowd, meeting: TwoCommunities, options: LinkabilityOptions) -> sp.csr_matrix:
+    """Fit author topics to both communities' posts; every identity is an author of its own."""
+
+    authors = meeting.counts.identities.select("user", "community").with_row_index("author")
+    posts = (
+        crowd.posts()
+        .filter(pl.col("community").is_in([options.source, options.target]))
+        .join(authors.lazy(), on=["user", "community"])
+        .sort("author", "time", "text")
+        .select("author", "text")
+        .collect()
+    )
+    tokeniser = Tokeniser(options.text)
+    tokens = tokeniser.numbers(posts["text"])
+    owners = np.repeat(np.arange(posts.height), tokens.lengths)
+    mixtures = author_topics(
+        tokens.numbers,
+        owners,
+        posts["author"].to_numpy(),
+        len(tokeniser.vocabulary()),
+        seed=options.seed,
+    )
+    return sp.csr_matrix(mixtures)
