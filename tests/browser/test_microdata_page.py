@@ -21,7 +21,7 @@ from incrowd.measures.microdata.spec import Knowledge, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.statistics import Statistics
 from incrowd.measures.microdata.table import item_table
 from incrowd.report.label import microdata_label
-from incrowd.report.microdata_page import microdata_page
+from incrowd.report.page import microdata_page
 
 pytestmark = pytest.mark.browser
 playwright = pytest.importorskip("playwright.sync_api")

@@ -108,7 +108,7 @@ def test_a_sheet_filled_in_by_hand_is_read(tmp_path: Path) -> None:
 def test_a_judge_fills_in_the_page_and_saves_a_file(tmp_path: Path) -> None:
     from playwright.sync_api import sync_playwright
 
-    from incrowd.report.judges_page import judges_page
+    from incrowd.report.page import judges_page
 
     path = tmp_path / "judges.html"
     path.write_text(judges_page(salient_words(SPACE), DOMAINS), encoding="utf-8")

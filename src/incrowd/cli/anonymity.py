@@ -116,6 +116,6 @@ def _show(result: CommunityAnonymity) -> None:
 
 
 def _draw(result: CommunityAnonymity, picture: Path) -> None:
-    from incrowd.report.anonymity import crowd_picture
+    from incrowd.report.charts import crowd_picture
 
     picture.write_text(crowd_picture(result), encoding="utf-8")

@@ -188,8 +188,7 @@ def annotate(
     words = annotation.salient_words(space)
     result: dict[str, Any] = {"topics": len(words)}
     if page is not None:
-        from incrowd.report.judges_page import judges_page
-        from incrowd.report.page import write
+        from incrowd.report.page import judges_page, write
 
         write(page, judges_page(words, annotation.DOMAINS))
     if sheet is not None:

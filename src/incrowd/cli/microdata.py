@@ -242,8 +242,7 @@ def _taste(
 
 def _write_page(statistics: Statistics, path: Path) -> None:
     from incrowd.crowd.disk import PUBLIC
-    from incrowd.report.microdata_page import microdata_page
-    from incrowd.report.page import write
+    from incrowd.report.page import microdata_page, write
 
     write(path, microdata_page(statistics), PUBLIC)
 

@@ -1,4 +1,4 @@
-"""The shell of every offline page: one file, light and dark, printable, and unable to send anything.
+"""The shell of every offline page (one file, light and dark, printable, unable to send anything), and pages in it.
 
 The page's security policy forbids every request; scripts and styles run only if it names their hash.
 """
@@ -8,15 +8,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Template
 
 from incrowd.crowd.disk import PRIVATE, hand_over
+from incrowd.measures.microdata.client import MOST_SPLIT, WORDS
 from incrowd.report.charts import draw, tick_text
+from incrowd.report.label import COLOURS, ink_on
 from incrowd.study.figures import Cell, Chart, Section, Study, Table
+
+if TYPE_CHECKING:
+    from incrowd.measures.microdata.statistics import Statistics
 
 
 def page(
@@ -135,3 +142,33 @@ def _fact(value: Any) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+JUDGES_TITLE = "Which topics are sensitive?"
+JUDGES_BODY = f"""<h1>{JUDGES_TITLE}</h1>
+<p class="lead">Each topic is a list of words that often occur together. Would somebody mind if others learnt
+that they are concerned with it? Say so, choose the domain it belongs to, and save. Nothing is sent anywhere.</p>
+<p><label>Your name or number <input id="judge" autocomplete="off"></label></p>
+<div id="questions"></div>
+<p><button id="save" type="button">Save answers</button> <output id="done" aria-live="polite"></output></p>"""
+
+
+def judges_page(topics: Sequence[Sequence[str]], domains: Sequence[str]) -> str:
+    """Return the page; `topics` holds the salient words of every topic, in order."""
+    data = {"topics": [list(words) for words in topics], "domains": list(domains)}
+    return page(JUDGES_TITLE, JUDGES_BODY, data=data, script=asset("judges_page.js"))
+
+
+def microdata_page(statistics: Statistics, title: str = "How well would you hide in this crowd?") -> str:
+    """Return the page with the statistics inside. Its policy lets it send nothing anywhere."""
+    data = {
+        "statistics": statistics.to_dict(),
+        "adversary": statistics.knowledge.words,
+        "label": {
+            "words": {str(count): list(words) for count, words in WORDS.items()},
+            "colours": [{"fill": colour, "ink": ink_on(colour)} for colour in COLOURS],
+            "most_split": MOST_SPLIT,
+        },
+    }
+    body = Template(asset("microdata_page.html"), autoescape=True).render(statistics=statistics, title=title)
+    return page(title, body, data=data, script=asset("microdata_page.js"), style=asset("microdata_page.css"))

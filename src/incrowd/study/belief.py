@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from incrowd import __version__
 from incrowd.measures.belief.calibration import Guesses
 from incrowd.measures.belief.text_evidence import Topics, read_words
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
@@ -108,8 +109,6 @@ def _summary(guesses: Guesses, blind: Guesses, people: int) -> str:
 
 
 def _facts(table: AttributeTable, options: BeliefStudyOptions, topics: Topics | None) -> dict[str, Any]:
-    from incrowd import __version__
-
     return {
         "paper": "000, section 4 (open-world framework)",
         "adversary": ADVERSARY,

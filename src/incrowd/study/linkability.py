@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from incrowd.distances import ball_sizes, pairwise
+from incrowd.distances import ball_sizes, pair_distances, pairwise, within_both
 from incrowd.measures.linkability.by_distance import Attack, prepare
 from incrowd.measures.linkability.definition import consistent_ranking, precision_recall, spearman
 from incrowd.measures.linkability.spec import LinkabilityOptions
@@ -85,8 +85,6 @@ class _Sizes:
 
 
 def _own_distances(attack: Attack) -> Any:
-    from incrowd.distances import pair_distances
-
     return pair_distances(attack.x, attack.y, attack.pairs, metric=attack.metric, compute=attack.compute)
 
 
@@ -190,8 +188,6 @@ def _figure_9(attack: Attack, sizes: _Sizes) -> Section:
     """Take three people: risk underestimated, well estimated, overestimated; show distances only."""
     if not len(sizes.pairs):
         return Section(heading="Figure 9", text="Nobody is in both communities.")
-    from incrowd.distances import within_both
-
     sets = within_both(attack.x, attack.y, attack.pairs, metric=attack.metric, compute=attack.compute)
     order = np.argsort(np.log(sets.anonymity / sets.matching), kind="stable")
     chosen = {"overestimated": order[0], "well estimated": order[_closest(sets)], "underestimated": order[-1]}

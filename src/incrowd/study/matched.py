@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from incrowd.distances import Compute, ball_sizes, mean_distance, within_both
 from incrowd.errors import InputError
 from incrowd.profiles import Profiles, unigram
+from incrowd.text.counting import counts
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
@@ -55,10 +57,6 @@ def matched_pairs(
     compute: Compute | None = None,
 ) -> Matched:
     """Measure every person who is in two communities against everybody in the second."""
-    import polars as pl
-
-    from incrowd.text.counting import counts
-
     counted = counts(
         crowd,
         options=options.text,
@@ -100,8 +98,6 @@ def _measure(
     fixed: _FixedCrowds,
     compute: Compute,
 ) -> pl.DataFrame:
-    import polars as pl
-
     x, y = profiles.matrix[where[source][pairs[:, 0]]], profiles.matrix[where[target]]
     own = np.column_stack([np.arange(len(pairs)), pairs[:, 1]])
     sets = within_both(x, y, own, compute=compute)
@@ -140,8 +136,6 @@ class _FixedCrowds:
 
 
 def _rows_by_community(profiles: Profiles) -> dict[str, Any]:
-    import polars as pl
-
     grouped = (
         profiles.ids.select("community")
         .with_row_index("row")
@@ -153,8 +147,6 @@ def _rows_by_community(profiles: Profiles) -> dict[str, Any]:
 
 def _shared(profiles: Profiles, min_pairs: int) -> Iterator[tuple[str, str, Any, Any]]:
     """Yield directed pairs of communities with enough people in both, and those people's places."""
-    import polars as pl
-
     places = profiles.ids.select("user", "community").with_columns(
         place=pl.int_range(pl.len()).over("community")
     )

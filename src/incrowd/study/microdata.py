@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd import __version__
 from incrowd.measures.microdata.client import bar_of, bar_words, split_upper
 from incrowd.measures.microdata.evaluation import Evaluation, evaluate
 from incrowd.measures.microdata.overlaps import Progress
@@ -85,8 +86,6 @@ def _summary(base: Evaluation) -> str:
 
 
 def _facts(base: Evaluation, options: StudyOptions) -> dict[str, Any]:
-    from incrowd import __version__
-
     return {
         "paper": "Boukoros and Katzenbeisser 2017, doi:10.1145/3098954.3098977",
         "adversary": base.knowledge.words,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd import __version__
+from incrowd.measures.release.spec import ADVERSARY
 from incrowd.study.figures import Cell, Chart, Section, Series, Study, Table
 from incrowd.study.matched import Progress
 from incrowd.study.release_data import (
@@ -80,9 +82,6 @@ def _share(one: Released) -> str:
 
 
 def _facts(work: Work) -> dict[str, Any]:
-    from incrowd import __version__
-    from incrowd.measures.release.spec import ADVERSARY
-
     options = work.options
     return {
         "paper": "Beach, Gartrell and Han 2010, Rethinking Anonymity for Social Networks",

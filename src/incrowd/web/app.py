@@ -13,47 +13,54 @@ from starlette.exceptions import HTTPException
 
 from incrowd.crowd import Crowd
 from incrowd.errors import IncrowdError
-from incrowd.web import crowd_pages, home, judges, people, providers, studies
-from incrowd.web.desk import BadForm, Desk, Gone
+from incrowd.web import home, people, providers, studies
 from incrowd.web.guard import Guard, TooLarge
 from incrowd.web.jobs import explain
 from incrowd.web.options import ServeOptions
+from incrowd.web.site import BadForm, Gone, Site
 from incrowd.web.uploads import discard_leftovers
 
-PAGES = (home, people, crowd_pages, studies, judges, providers)
+ROUTES = (
+    home.routes,
+    people.routes,
+    home.crowd_routes,
+    studies.routes,
+    studies.judge_routes,
+    providers.routes,
+)
 
 
 def create_app(options: ServeOptions) -> Guard:
     """Return the web interface to one crowd; the crowd is made if it is not there yet."""
     Crowd.open_or_create(options.crowd)
     discard_leftovers(options.crowd)
-    desk = Desk(options)
+    site = Site(options)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        desk.jobs.stop_all()
+        site.jobs.stop_all()
 
     app = FastAPI(title="incrowd", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    for pages in PAGES:
-        app.include_router(pages.routes(desk))
-    _explain_errors(app, desk)
-    guard = Guard(app, options, lambda: desk.page("enter.html", 403, wrong=False))
+    for routes in ROUTES:
+        app.include_router(routes(site))
+    _explain_errors(app, site)
+    guard = Guard(app, options, lambda: site.page("enter.html", 403, wrong=False))
 
     @app.post("/enter")
     def enter(token: Annotated[str, Form()] = "") -> Response:
         """Take the token from the form, for people whose browser lost the cookie."""
         # What people copy may be the whole address.
         shown = token.strip().rpartition("token=")[2]
-        return guard.enter("/") if guard.is_token(shown) else desk.page("enter.html", 403, wrong=True)
+        return guard.enter("/") if guard.is_token(shown) else site.page("enter.html", 403, wrong=True)
 
     @app.get("/static/style.css")
     def style() -> Response:
-        return _lasting(desk.style, "text/css")
+        return _lasting(site.style, "text/css")
 
     @app.get("/static/script.js")
     def script() -> Response:
-        return _lasting(desk.script, "text/javascript")
+        return _lasting(site.script, "text/javascript")
 
     return guard
 
@@ -63,16 +70,16 @@ def _lasting(text: str, kind: str) -> Response:
     return Response(text, media_type=kind, headers={"cache-control": "private, max-age=31536000, immutable"})
 
 
-def _explain_errors(app: FastAPI, desk: Desk) -> None:
+def _explain_errors(app: FastAPI, site: Site) -> None:
     """Every failure becomes a page with a way on; none shows data."""
 
     def problem(status: int, words: str) -> HTMLResponse:
-        return desk.page("problem.html", status, problem=words)
+        return site.page("problem.html", status, problem=words)
 
     @app.exception_handler(IncrowdError)
     async def ours(request: Request, error: Exception) -> Response:
         # Where the crowd lies is no news to the person, and no help.
-        told = explain(error).removeprefix(f"{desk.options.crowd.absolute()}: ")
+        told = explain(error).removeprefix(f"{site.options.crowd.absolute()}: ")
         return problem(403 if isinstance(error, BadForm) else 400, told[:1].upper() + told[1:])
 
     @app.exception_handler(Gone)

@@ -11,68 +11,68 @@ from incrowd.advisor.answer import PersonReport, ThemeName
 from incrowd.advisor.spec import AdvisorOptions
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError, InputError
-from incrowd.web.desk import Desk, Gone, attached, document, wants_part
 from incrowd.web.jobs import Stopped, explain
+from incrowd.web.site import Gone, Site, attached, document, wants_part
 from incrowd.web.what_if import Wish, holdings
 
 THEMES = {name.replace(" ", "-"): name for name in ThemeName}
 
 
-def routes(desk: Desk) -> APIRouter:
+def routes(site: Site) -> APIRouter:
     """Return the pages."""
     router = APIRouter()
-    form = [Depends(desk.check_form)]
+    form = [Depends(site.check_form)]
 
     @router.post("/assess", dependencies=form)
     def assess(name: Annotated[str, Form()] = "", quote: Annotated[bool, Form()] = False) -> Response:
         person = name.strip()
         if not person:
             raise InputError("say under which name you are in the crowd")
-        desk.crowd().user(person)
+        site.crowd().user(person)
         options = AdvisorOptions(quote_posts=quote)
 
         def work(progress: Progress) -> PersonReport:
             from incrowd.advisor.assess import assess as ask
 
-            return ask(desk.crowd(), person, options=options, progress=progress)
+            return ask(site.crowd(), person, options=options, progress=progress)
 
-        return desk.begin("Assessing you", "/reports/{id}", work)
+        return site.begin("Assessing you", "/reports/{id}", work)
 
     @router.get("/reports/{job_id}")
     def overview(job_id: str) -> Response:
-        return _tab(desk, job_id, "overview.html", "overview")
+        return _tab(site, job_id, "overview.html", "overview")
 
     @router.get("/reports/{job_id}/fine-print")
     def fine_print(job_id: str) -> Response:
-        return _tab(desk, job_id, "fine_print.html", "fine-print")
+        return _tab(site, job_id, "fine_print.html", "fine-print")
 
     @router.get("/reports/{job_id}/report.html")
     def offline(job_id: str) -> Response:
         from incrowd.report.advice import person_report_page
 
-        return document(person_report_page(_report(desk, job_id)), "incrowd-report.html")
+        return document(person_report_page(_report(site, job_id)), "incrowd-report.html")
 
     @router.get("/reports/{job_id}/report.json")
     def as_json(job_id: str) -> Response:
-        return JSONResponse(_report(desk, job_id).to_dict(), headers=attached("incrowd-report.json"))
+        return JSONResponse(_report(site, job_id).to_dict(), headers=attached("incrowd-report.json"))
 
     @router.get("/reports/{job_id}/what-if")
     def what_if_form(job_id: str, texts: bool = False) -> Response:
-        report = _report(desk, job_id)
-        mine = holdings(desk.crowd(), report.person, texts)
-        return _tab(desk, job_id, "what_if.html", "what-if", mine=mine, wish=Wish.fresh(), answer=None)
+        report = _report(site, job_id)
+        mine = holdings(site.crowd(), report.person, texts)
+        return _tab(site, job_id, "what_if.html", "what-if", mine=mine, wish=Wish.fresh(), answer=None)
 
     @router.post("/reports/{job_id}/what-if", dependencies=form)
     async def what_if(job_id: str, request: Request) -> Response:
         from starlette.concurrency import run_in_threadpool
 
         wish = Wish.from_form(await request.form())
-        return await run_in_threadpool(_what_if, desk, job_id, wish, wants_part(request))
+        return await run_in_threadpool(_what_if, site, job_id, wish, wants_part(request))
 
     @router.get("/reports/{job_id}/draft")
     def draft_form(job_id: str) -> Response:
-        communities = _communities(desk, job_id)
-        return _tab(desk, job_id, "draft.html", "draft", communities=communities, checked=None)
+        communities = _communities(site, job_id)
+        return _tab(site, job_id, "draft.html", "draft", communities=communities, checked=None)
 
     @router.post("/reports/{job_id}/draft", dependencies=form)
     def draft(
@@ -81,31 +81,31 @@ def routes(desk: Desk) -> APIRouter:
         community: Annotated[str, Form()] = "",
         text: Annotated[str, Form()] = "",
     ) -> Response:
-        return _draft(desk, job_id, community, text, wants_part(request))
+        return _draft(site, job_id, community, text, wants_part(request))
 
     @router.get("/reports/{job_id}/{slug}")
     def question(job_id: str, slug: str) -> Response:
         if slug not in THEMES:
             raise Gone
-        theme = next(one for one in _report(desk, job_id).themes if one.name == THEMES[slug])
-        return _tab(desk, job_id, "question.html", slug, theme=theme)
+        theme = next(one for one in _report(site, job_id).themes if one.name == THEMES[slug])
+        return _tab(site, job_id, "question.html", slug, theme=theme)
 
     return router
 
 
-def _report(desk: Desk, job_id: str) -> PersonReport:
-    report: PersonReport = desk.finished(job_id, PersonReport).result
+def _report(site: Site, job_id: str) -> PersonReport:
+    report: PersonReport = site.finished(job_id, PersonReport).result
     return report
 
 
 def _tab(
-    desk: Desk, job_id: str, template: str, current: str, status: int = 200, **values: object
+    site: Site, job_id: str, template: str, current: str, status: int = 200, **values: object
 ) -> Response:
     base = f"/reports/{job_id}"
-    return desk.page(
+    return site.page(
         template,
         status,
-        report=_report(desk, job_id),
+        report=_report(site, job_id),
         base=base,
         current=current,
         tabs=THEMES,
@@ -114,28 +114,28 @@ def _tab(
     )
 
 
-def _communities(desk: Desk, job_id: str) -> list[str]:
+def _communities(site: Site, job_id: str) -> list[str]:
     """All communities of the crowd, those the person writes in first."""
-    crowd, report = desk.crowd(), _report(desk, job_id)
+    crowd, report = site.crowd(), _report(site, job_id)
     own = holdings(crowd, report.person, texts=False).communities
-    return [*own, *(name for name in desk.communities() if name not in own)]
+    return [*own, *(name for name in site.communities() if name not in own)]
 
 
-def _what_if(desk: Desk, job_id: str, wish: Wish, part: bool) -> Response:
+def _what_if(site: Site, job_id: str, wish: Wish, part: bool) -> Response:
     from incrowd.advisor.effects import effects
     from incrowd.advisor.what_if import what_if
 
-    report = _report(desk, job_id)
+    report = _report(site, job_id)
     values: dict[str, Any] = {"answer": None, "effects": (), "problem": ""}
     try:
         changes = wish.changes(report)
         if changes:
             answer = what_if(
-                desk.crowd(),
+                site.crowd(),
                 report.person,
                 changes,
                 options=AdvisorOptions(advice=False),
-                progress=desk.latest.begin(wish.page) if wish.page else None,
+                progress=site.latest.begin(wish.page) if wish.page else None,
             )
             values |= {"answer": answer, "effects": list(effects(report.judged, answer.judged).values())}
     except Stopped:
@@ -143,26 +143,26 @@ def _what_if(desk: Desk, job_id: str, wish: Wish, part: bool) -> Response:
     except IncrowdError as error:
         values["problem"] = explain(error)
     if part:
-        return desk.part("what_if_answer.html", report=report, **values)
-    mine = holdings(desk.crowd(), report.person, wish.texts)
-    return _tab(desk, job_id, "what_if.html", "what-if", mine=mine, wish=wish, **values)
+        return site.part("what_if_answer.html", report=report, **values)
+    mine = holdings(site.crowd(), report.person, wish.texts)
+    return _tab(site, job_id, "what_if.html", "what-if", mine=mine, wish=wish, **values)
 
 
-def _draft(desk: Desk, job_id: str, community: str, text: str, part: bool) -> Response:
+def _draft(site: Site, job_id: str, community: str, text: str, part: bool) -> Response:
     from incrowd.advisor.draft import draft_in
 
-    report = _report(desk, job_id)
+    report = _report(site, job_id)
     values: dict[str, Any] = {"checked": None, "problem": ""}
     try:
         if text.strip():
             values["checked"] = draft_in(
-                desk.options.crowd, report.person, community, text, options=AdvisorOptions()
+                site.options.crowd, report.person, community, text, options=AdvisorOptions()
             )
     except IncrowdError as error:
         values["problem"] = explain(error)
     if part:
-        return desk.part("draft_answer.html", **values)
-    communities = _communities(desk, job_id)
+        return site.part("draft_answer.html", **values)
+    communities = _communities(site, job_id)
     return _tab(
-        desk, job_id, "draft.html", "draft", communities=communities, community=community, text=text, **values
+        site, job_id, "draft.html", "draft", communities=communities, community=community, text=text, **values
     )

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, Response
 
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import InputError
-from incrowd.web.desk import Desk, attached, document
+from incrowd.web.site import Site, attached, document
 
 if TYPE_CHECKING:
     from incrowd.measures.microdata.spec import GroupSpec, ReleaseSpec, ScoreSpec
@@ -29,17 +29,17 @@ class Publication:
     """Items there are; only those common enough are listed."""
 
 
-def routes(desk: Desk) -> APIRouter:
+def routes(site: Site) -> APIRouter:
     """Return the pages."""
     router = APIRouter(prefix="/providers")
 
     @router.get("")
     def providers() -> Response:
-        return desk.page(
-            "providers.html", section="Providers", info=desk.info(), gateway=desk.options.gateway is not None
+        return site.page(
+            "providers.html", section="Providers", info=site.info(), gateway=site.options.gateway is not None
         )
 
-    @router.post("/publish", dependencies=[Depends(desk.check_form)])
+    @router.post("/publish", dependencies=[Depends(site.check_form)])
     def publish(
         smallest: Annotated[int, Form()] = 10,
         rare_below: Annotated[int, Form()] = 100,
@@ -53,45 +53,45 @@ def routes(desk: Desk) -> APIRouter:
             )
         release, score = ReleaseSpec(crowd=smallest), ScoreSpec(rare_below=rare_below)
         chosen = GroupSpec(exactly=int(groups) if groups else None)
-        return desk.begin(
+        return site.begin(
             "Counting what may be published",
             "/providers/{id}",
-            lambda progress: _publish(desk, release, score, chosen, progress),
+            lambda progress: _publish(site, release, score, chosen, progress),
         )
 
     @router.get("/gateway")
     def gateway() -> Response:
-        return _gateway_report(desk)
+        return _gateway_report(site)
 
     @router.get("/{job_id}")
     def published(job_id: str) -> Response:
-        result: Publication = desk.finished(job_id, Publication).result
-        return desk.page("published.html", section="Providers", job_id=job_id, made=result)
+        result: Publication = site.finished(job_id, Publication).result
+        return site.page("published.html", section="Providers", job_id=job_id, made=result)
 
     @router.get("/{job_id}/statistics.json")
     def statistics(job_id: str) -> Response:
-        result: Publication = desk.finished(job_id, Publication).result
+        result: Publication = site.finished(job_id, Publication).result
         return JSONResponse(result.statistics.to_dict(), headers=attached("statistics.json"))
 
     @router.get("/{job_id}/client.html")
     def client(job_id: str) -> Response:
-        from incrowd.report.microdata_page import microdata_page
+        from incrowd.report.page import microdata_page
 
-        result: Publication = desk.finished(job_id, Publication).result
+        result: Publication = site.finished(job_id, Publication).result
         return document(microdata_page(result.statistics), "client.html")
 
     return router
 
 
 def _publish(
-    desk: Desk, release: ReleaseSpec, score: ScoreSpec, groups: GroupSpec, progress: Progress
+    site: Site, release: ReleaseSpec, score: ScoreSpec, groups: GroupSpec, progress: Progress
 ) -> Publication:
     from incrowd.measures.microdata import provider
     from incrowd.measures.microdata.statistics import load_state, save_state
 
     progress(0, 3, "counting items")
-    tally = provider.Tally.count(desk.crowd().items(), score)
-    folder = desk.options.crowd / STATE
+    tally = provider.Tally.count(site.crowd().items(), score)
+    folder = site.options.crowd / STATE
     progress(1, 3, "rounding and hiding rare items")
     statistics, after = provider.publish(tally, state=load_state(folder), release=release, groups=groups)
     progress(2, 3, "remembering the release")
@@ -100,12 +100,12 @@ def _publish(
     return Publication(statistics, tally.items.height)
 
 
-def _gateway_report(desk: Desk) -> Response:
+def _gateway_report(site: Site) -> Response:
     from incrowd.gateway.report import activity_report
     from incrowd.gateway.secret import SECRET_NAME, open_secret
     from incrowd.report.gateway import gateway_page
 
-    state = desk.options.gateway
+    state = site.options.gateway
     if state is None or not (state / SECRET_NAME).is_file():
         raise InputError(
             "the gateway's state folder is not there. Start incrowd serve with --gateway and the folder that "

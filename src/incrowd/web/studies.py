@@ -1,19 +1,21 @@
-"""The papers' experiments on this crowd, each with the few options that matter."""
+"""The papers' experiments on this crowd, each with the few options that matter; and the pages of judges of topics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import JSONResponse, Response
 
 from incrowd.crowd import Crowd
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError, InputError
+from incrowd.measures.exposure import annotation
+from incrowd.measures.exposure.learnt_spaces import LdaSpace
 from incrowd.study.figures import Study
-from incrowd.web.desk import Desk, Gone, attached, document, receive_files
+from incrowd.web.site import Gone, Site, attached, document, receive_files
 from incrowd.web.uploads import Upload
 
 if TYPE_CHECKING:
@@ -147,14 +149,14 @@ STUDIES: dict[str, StudyForm] = {
 }
 
 
-def _exposure(desk: Desk, labels: Upload, progress: Progress) -> Study:
+def _exposure(site: Site, labels: Upload, progress: Progress) -> Study:
     from incrowd.measures.exposure.comparison import read_labels
     from incrowd.measures.exposure.space import BagOfWords
     from incrowd.measures.exposure.spec import ExposureOptions
     from incrowd.measures.exposure.topics import starter_topics
     from incrowd.study.exposure import exposure_study
 
-    crowd = desk.crowd()
+    crowd = site.crowd()
     try:
         judged = read_labels(labels.files[0], crowd)
     except IncrowdError as error:
@@ -164,43 +166,138 @@ def _exposure(desk: Desk, labels: Upload, progress: Progress) -> Study:
     return exposure_study(crowd, [BagOfWords(starter_topics())], judged, ExposureOptions(), progress)
 
 
-def routes(desk: Desk) -> APIRouter:
+def routes(site: Site) -> APIRouter:
     """Return the pages."""
     router = APIRouter()
 
     @router.post("/uploads/studies/exposure")
     async def exposure(request: Request) -> Response:
-        labels = await receive_files(desk, request)
-        return desk.begin(
-            "Study: Exposure", "/studies/{id}", lambda progress: _exposure(desk, labels, progress)
+        labels = await receive_files(site, request)
+        return site.begin(
+            "Study: Exposure", "/studies/{id}", lambda progress: _exposure(site, labels, progress)
         )
 
     @router.get("/studies")
     def studies() -> Response:
-        done = [job for job in desk.jobs.all() if isinstance(job.result, Study)]
-        return desk.page("studies.html", section="Studies", studies=STUDIES, done=done)
+        done = [job for job in site.jobs.all() if isinstance(job.result, Study)]
+        return site.page("studies.html", section="Studies", studies=STUDIES, done=done)
 
-    @router.post("/studies/run/{name}", dependencies=[Depends(desk.check_form)])
+    @router.post("/studies/run/{name}", dependencies=[Depends(site.check_form)])
     async def run(name: str, request: Request) -> Response:
         if name not in STUDIES:
             raise Gone
         study = STUDIES[name]
         numbers = study.numbers(dict(await request.form()))
-        return desk.begin(
+        return site.begin(
             f"Study: {study.title}",
             "/studies/{id}",
-            lambda progress: study.run(desk.crowd(), numbers, progress),
+            lambda progress: study.run(site.crowd(), numbers, progress),
         )
 
     @router.get("/studies/{job_id}")
     def show(job_id: str) -> Response:
         from incrowd.report.page import study_page
 
-        return document(study_page(desk.finished(job_id, Study).result))
+        return document(study_page(site.finished(job_id, Study).result))
 
     @router.get("/studies/{job_id}/study.json")
     def as_json(job_id: str) -> Response:
-        result: Study = desk.finished(job_id, Study).result
+        result: Study = site.finished(job_id, Study).result
         return JSONResponse(result.to_dict(), headers=attached(f"{result.name}.json"))
 
     return router
+
+
+def judge_routes(site: Site) -> APIRouter:
+    """Return the pages."""
+    router = APIRouter()
+
+    @router.get("/judges")
+    def judges() -> Response:
+        done = [job for job in site.jobs.all() if isinstance(job.result, LdaSpace)]
+        return site.page("judges.html", section="Judges", done=done)
+
+    @router.post("/judges/learn", dependencies=[Depends(site.check_form)])
+    def learn(dims: Annotated[int, Form()] = 50, rounds: Annotated[int, Form()] = 100) -> Response:
+        from incrowd.measures.exposure.training import TrainOptions
+
+        options = TrainOptions(dims=dims, rounds=rounds)
+        return site.begin("Learning topics", "/judges/{id}", lambda progress: _learn(site, options, progress))
+
+    @router.post("/uploads/judges/space")
+    async def bring(request: Request) -> Response:
+        upload = await receive_files(site, request)
+        try:
+            space = _space(upload)
+        finally:
+            upload.discard()
+        return site.begin("Reading the space", "/judges/{id}", lambda progress: space)
+
+    @router.get("/judges/{job_id}")
+    def space_page(job_id: str) -> Response:
+        space: LdaSpace = site.finished(job_id, LdaSpace).result
+        return site.page("judged.html", section="Judges", job_id=job_id, topics=_topics(space), verdict=None)
+
+    @router.get("/judges/{job_id}/form")
+    def form(job_id: str) -> Response:
+        from incrowd.report.page import judges_page
+
+        space: LdaSpace = site.finished(job_id, LdaSpace).result
+        return document(judges_page(annotation.salient_words(space), annotation.DOMAINS))
+
+    @router.get("/judges/{job_id}/sheet.csv")
+    def sheet(job_id: str) -> Response:
+        space: LdaSpace = site.finished(job_id, LdaSpace).result
+        text = annotation.sheet(space).write_csv()
+        return Response(text, media_type="text/csv", headers=attached("topics-to-judge.csv"))
+
+    @router.post("/uploads/judges/{job_id}/votes")
+    async def votes(job_id: str, request: Request) -> Response:
+        space: LdaSpace = site.finished(job_id, LdaSpace).result
+        upload = await receive_files(site, request)
+        topics = _topics(space)
+        try:
+            verdict = annotation.decide(annotation.read_votes(upload.files, len(topics)))
+        except InputError as error:
+            raise type(error)(upload.for_the_form(str(error))) from None
+        finally:
+            upload.discard()
+        toml = annotation.topics_toml(space, verdict)
+        return site.page(
+            "judged.html",
+            section="Judges",
+            job_id=job_id,
+            topics=topics,
+            verdict=verdict.to_dict(),
+            toml=toml,
+        )
+
+    return router
+
+
+def _topics(space: LdaSpace) -> list[tuple[str, ...]]:
+    return annotation.salient_words(space)
+
+
+def _space(upload: Upload) -> LdaSpace:
+    from incrowd.measures.exposure.learnt_spaces import load_space
+
+    try:
+        space = load_space(upload.files[0])
+    except InputError as error:
+        raise type(error)(upload.for_the_form(str(error))) from None
+    if not isinstance(space, LdaSpace):
+        raise InputError(f"{upload.files[0].name}: only an LDA space has latent topics to judge")
+    return space
+
+
+def _learn(site: Site, options: Any, progress: Progress) -> LdaSpace:
+    from incrowd.measures.exposure import training
+    from incrowd.measures.exposure.scoring import post_batches
+    from incrowd.measures.exposure.spec import ExposureOptions
+    from incrowd.measures.exposure.topics import starter_topics
+
+    progress(0, None, "reading posts")
+    batches = post_batches(site.crowd(), ExposureOptions())
+    posts = training.documents((batch["text"] for batch in batches), options)
+    return training.train_lda(posts, starter_topics(), options, progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from functools import cached_property
+from importlib import resources
 from typing import Annotated, Any
 
 from fastapi import Form, Request
@@ -32,8 +33,8 @@ class BadForm(IncrowdError):
     """A form that no page of this server made."""
 
 
-class Desk:
-    """The server's one working place. Pages read it; only jobs change the crowd."""
+class Site:
+    """The crowd being shown, its jobs and templates. Pages read it; only jobs change the crowd."""
 
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
@@ -116,11 +117,11 @@ def attached(name: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="{name}"'}
 
 
-async def receive_files(desk: Desk, request: Request) -> Upload:
+async def receive_files(site: Site, request: Request) -> Upload:
     """Take a form with at least one file; whoever gets it discards it."""
-    folder = private_folder(desk.options.crowd)
+    folder = private_folder(site.options.crowd)
     try:
-        brought = await receive(request, folder, desk.options.limits.upload_files, desk.options.form_key)
+        brought = await receive(request, folder, site.options.limits.upload_files, site.options.form_key)
         if not brought.files:
             raise InputError("choose at least one file")
     except BaseException:
@@ -140,8 +141,6 @@ def wants_part(request: Request) -> bool:
 
 
 def _static(name: str) -> str:
-    from importlib import resources
-
     return resources.files("incrowd.web").joinpath("static", name).read_text(encoding="utf-8")
 
 
