@@ -21,8 +21,8 @@ from tests.gateway.attacks import test_score_side_channels as scores
 from tests.gateway.attacks import test_single_answers as single
 from tests.gateway.attacks import test_turned_defences as turned
 from tests.gateway.attacks.worlds import OLD, YOUNG, Attack, advantage
+from tests.gateway.weakened import Defences
 
-from incrowd.gateway.core import Defences
 from incrowd.measures.microdata.spec import ReleaseSpec
 
 EXACT = Defences(noise=False)
@@ -31,7 +31,6 @@ EXACT = Defences(noise=False)
 def attacks(folder: Path) -> dict[str, tuple[Attack, int]]:
     """Name -> the attack and in how many worlds it is tried, with and without the victim's value."""
     naive = Defences(noise=False, account_age=False)
-    blindly = Defences(repeats=False, joint=False, differencing=False)
     bare = Defences(differencing=False, joint=False, noise=False, known_users=False)
     return {
         "planted accounts, young; exact threshold": (single.planted(folder, 11, YOUNG, naive), 20),
@@ -41,8 +40,8 @@ def attacks(folder: Path) -> dict[str, tuple[Attack, int]]:
         "planted accounts, old, 21": (single.planted(folder, 21, OLD), 300),
         "differencing; no defence": (many.tracker(folder, many.OPEN), 60),
         "differencing": (many.tracker(folder), 100),
-        "repeats, 40; fresh noise": (many.repeats(folder, 40, blindly), 30),
-        "repeats, 25": (many.repeats(folder, 25, Defences()), 200),
+        "repeats, 40; fresh noise": (many.repeats(folder, 40, remembered=False), 30),
+        "repeats, 25": (many.repeats(folder, 25), 200),
         "changing data; live": (changing.waiting(folder, 11, changing.lists_it, changing.LIVE), 20),
         "changing data": (changing.waiting(folder, 17, changing.lists_it), 60),
         "own changes, 9; exact": (changing.crowd_of_changes(folder, 9, EXACT), 20),
@@ -52,9 +51,9 @@ def attacks(folder: Path) -> dict[str, tuple[Attack, int]]:
         "denials": (denials.silence(folder, 17), 300),
         "every bit; no defence": (denials.neighbours(folder, bare), 20),
         "every bit": (denials.neighbours(folder), 100),
-        "last companion; exact": (turned.last_companion(folder, 12, EXACT), 10),
-        "last companion, 14": (turned.last_companion(folder, 14), 150),
-        "last companion, 16": (turned.last_companion(folder, 16), 150),
+        "last alternative; exact": (turned.last_companion(folder, 12, EXACT), 10),
+        "last alternative, 14": (turned.last_companion(folder, 14), 150),
+        "last alternative, 16": (turned.last_companion(folder, 16), 150),
         "full answer; exact": (turned.rivals(folder, "full", 4, EXACT), 40),
         "full answer": (turned.rivals(folder, "full", 4), 150),
         "tied values; exact": (turned.rivals(folder, "tied", 4, EXACT), 40),

@@ -27,7 +27,7 @@ from incrowd.measures.release import (
     verify,
     warm_up,
 )
-from incrowd.measures.release.clock import Deadline
+from incrowd.measures.release.budget import Deadline
 from incrowd.measures.release.count import Part, count_with
 from incrowd.measures.release.definition import multiply_and_absorb
 

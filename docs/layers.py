@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent / "src" / "incrowd"
 # From the ground up: a layer may import those before it, never those after it.
 LAYERS = {
     "errors": "the exceptions",
+    "policy_file": "policies in TOML, read and checked",
     "result": "assessment, evidence, advice: what every measure returns",
     "crowd": "the data: formats, import, store, synthetic crowds",
     "synthetic": "made-up crowds with known truth",

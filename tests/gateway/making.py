@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from incrowd.gateway.policy import Policy
-from incrowd.gateway.policy_file import read_policy
+from incrowd.gateway.policy import Policy, read_policy
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 LONG_AGO = datetime(2020, 1, 1)

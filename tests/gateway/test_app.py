@@ -14,17 +14,17 @@ import pytest
 from tests.gateway.serving import VICTIM, Got, ask, call, make_world, question
 
 from incrowd.errors import InputError
-from incrowd.gateway.app import admin_app, gateway_app
 from incrowd.gateway.audit import Audit, read_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
-from incrowd.gateway.desk import DeskHere
+from incrowd.gateway.http import admin_app, gateway_app
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.policy import load_policy
 from incrowd.gateway.reply import SMALLEST, ReplyClock
-from incrowd.gateway.secret import open_secret
-from incrowd.gateway.serve import Address
+from incrowd.gateway.server import Address
 from incrowd.gateway.service import Service
+from incrowd.gateway.state import open_secret
+from incrowd.gateway.worker import DecisionThreads
 from incrowd.measures.release import warm_up
 
 
@@ -40,7 +40,7 @@ class Place:
         )
         self.keys = {name: store.add(f"client-{name}", name) for name in ("lab", "press", "poor", "stranger")}
         self.service = Service(
-            desk=DeskHere(Gateway(connect(self.url), policy, self.state)),
+            decisions=DecisionThreads(Gateway(connect(self.url), policy, self.state)),
             keys=store,
             policy=policy,
             audit=Audit(self.state, secret.key("audit")),
@@ -144,7 +144,7 @@ def test_too_many_new_questions_at_once_are_sent_away_and_others_do_not_wait(pla
     first = place.query(question())
     with ExitStack() as inside:
         for _ in range(place.service.policy.limits.concurrency):
-            inside.enter_context(place.service.door.enter("lab"))
+            inside.enter_context(place.service.admission.enter("lab"))
         new, again = place.query(question("Boulder")), place.query(question())
         other, bad = place.query(question("Boulder"), "press"), place.query(b"{")
     assert new.status == 503
@@ -166,7 +166,7 @@ def test_an_error_inside_looks_like_an_empty_answer_and_is_logged_without_words(
     place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     empty = place.query(question("Atlantis"))
-    place.service.desk.gateway.database.close()
+    place.service.decisions.gateway.database.close()
     with caplog.at_level(logging.ERROR, "incrowd.gateway"):
         broken = place.query(question("Denver", 18, 50))
     assert (broken.status, broken.headers, len(broken.body)) == (empty.status, empty.headers, len(empty.body))
@@ -280,11 +280,11 @@ def test_this_machine_needs_no_proxy(host: str) -> None:
 
 def test_a_decision_that_takes_too_long_leaves_an_empty_reply_and_is_written_down(place: Place) -> None:
     place.service.clock = ReplyClock(deadline=0.01, multiples=2)
-    place.service.desk.gateway.ledger._lock.acquire()  # the disk hangs
+    place.service.decisions.gateway.ledger._lock.acquire()  # the disk hangs
     try:
         got = asyncio.run(until_late(place))
     finally:
-        place.service.desk.gateway.ledger._lock.release()
+        place.service.decisions.gateway.ledger._lock.release()
     assert (got.status, got.json["values"]) == (200, [])
     assert len(got.body) == SMALLEST
     assert [(one["outcome"], one["rule"]) for one in read_audit(place.state)][:1] == [("error", "late")]
@@ -292,7 +292,7 @@ def test_a_decision_that_takes_too_long_leaves_an_empty_reply_and_is_written_dow
 
 async def until_late(place: Place) -> Got:
     got: Got = await call(place.app, "POST", "/v1/query", question(), place.keys["lab"])
-    place.service.desk.gateway.ledger._lock.release()
+    place.service.decisions.gateway.ledger._lock.release()
     await asyncio.wait(place.service._working)
-    place.service.desk.gateway.ledger._lock.acquire()
+    place.service.decisions.gateway.ledger._lock.acquire()
     return got

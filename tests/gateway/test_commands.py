@@ -12,7 +12,7 @@ from tests.gateway.serving import VICTIM, make_world
 from incrowd.gateway.keys import KeyStore
 
 
-class Desk:
+class DecisionService:
     """An operator's terminal in the folder of a made-up club."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,72 +27,74 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Desk:
+def decisions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> DecisionService:
     monkeypatch.delenv("INCROWD_DATABASE", raising=False)
-    return Desk(tmp_path, capsys)
+    return DecisionService(tmp_path, capsys)
 
 
-def test_a_key_is_made_listed_and_removed(desk: Desk) -> None:
-    made = desk.run("key", "add", "notebook", "--organisation", "lab")
+def test_a_key_is_made_listed_and_removed(decisions: DecisionService) -> None:
+    made = decisions.run("key", "add", "notebook", "--organisation", "lab")
     assert made.code == 0
-    found = KeyStore(desk.folder / "state").find(made.out.strip())
+    found = KeyStore(decisions.folder / "state").find(made.out.strip())
     assert found is not None
     assert found.organisation == "lab"
-    listed = json.loads(desk.run("key", "list", "--json", policy=False).out)
+    listed = json.loads(decisions.run("key", "list", "--json", policy=False).out)
     assert [(one["name"], one["organisation"]) for one in listed] == [("notebook", "lab")]
-    assert made.out.strip() not in desk.run("key", "list", policy=False).out
-    assert desk.run("key", "remove", "notebook", policy=False).code == 0
-    assert json.loads(desk.run("key", "list", "--json", policy=False).out) == []
+    assert made.out.strip() not in decisions.run("key", "list", policy=False).out
+    assert decisions.run("key", "remove", "notebook", policy=False).code == 0
+    assert json.loads(decisions.run("key", "list", "--json", policy=False).out) == []
 
 
-def test_a_key_for_nobody_the_policy_names_is_refused(desk: Desk) -> None:
-    wrong = desk.run("key", "add", "notebook", "--organisation", "lob")
+def test_a_key_for_nobody_the_policy_names_is_refused(decisions: DecisionService) -> None:
+    wrong = decisions.run("key", "add", "notebook", "--organisation", "lob")
     assert wrong.code == 2
     assert "(3 in all: lab, press, poor), got 'lob'" in wrong.err
 
 
-def test_why_for_nobody_the_policy_names_is_refused(desk: Desk) -> None:
-    wrong = desk.run("try", "SELECT movies FROM users", "--organisation", "lob", database=True)
+def test_why_for_nobody_the_policy_names_is_refused(decisions: DecisionService) -> None:
+    wrong = decisions.run("try", "SELECT movies FROM users", "--organisation", "lob", database=True)
     assert wrong.code == 2
     assert "(3 in all: lab, press, poor), got 'lob'" in wrong.err
     assert "[organisations.NAME]" in wrong.err
 
 
-def test_a_policy_is_checked_against_the_database(desk: Desk) -> None:
-    desk.run("key", "add", "stray", "--organisation", "gone", policy=False)
-    found = json.loads(desk.run("check", "--json", database=True).out)
+def test_a_policy_is_checked_against_the_database(decisions: DecisionService) -> None:
+    decisions.run("key", "add", "stray", "--organisation", "gone", policy=False)
+    found = json.loads(decisions.run("check", "--json", database=True).out)
     assert found["people"] == 401
     assert found["keys without organisation"] == ["stray"]
     assert found["weak"] == []
     assert "limits.solver_seconds" in found["cautions"][0]
-    policy = desk.folder / "policy.toml"
+    policy = decisions.folder / "policy.toml"
     policy.write_text(policy.read_text().replace('table = "likes"', 'table = "lakes"'))
-    broken = desk.run("check", database=True)
+    broken = decisions.run("check", database=True)
     assert broken.code == 2
     assert "'lakes'" in broken.err
 
 
-def test_why_and_the_report_need_no_running_gateway(desk: Desk) -> None:
+def test_why_and_the_report_need_no_running_gateway(decisions: DecisionService) -> None:
     question = "SELECT movies FROM users WHERE city = 'Denver'"
-    why = desk.run("try", question, "--json", database=True)
+    why = decisions.run("try", question, "--json", database=True)
     assert why.code == 0, why.err
     found = json.loads(why.out)
     assert found["class_size"] == 240
     assert {one["value"]: one["released"] for one in found["values"]}[VICTIM] is False
-    said = desk.run("try", question, database=True).out
+    said = decisions.run("try", question, database=True).out
     assert "too few people of the class list the value" in said
-    nowhere = desk.run("report", policy=False)
-    assert (nowhere.code, (desk.folder / "state").exists()) == (2, False)
+    nowhere = decisions.run("report", policy=False)
+    assert (nowhere.code, (decisions.folder / "state").exists()) == (2, False)
     assert "there is none at" in nowhere.err
-    desk.run("key", "add", "notebook", "--organisation", "lab")
-    report = desk.run("report", database=True)
+    decisions.run("key", "add", "notebook", "--organisation", "lab")
+    report = decisions.run("report", database=True)
     assert report.code == 0, report.err
     assert "the audit log is whole" in report.out
     assert "what could leave" in report.out
     assert VICTIM not in report.out
-    (desk.folder / "state" / "audit").mkdir(mode=0o700)
-    (desk.folder / "state" / "audit" / "head").write_text("3\n")
-    lost = desk.run("report", policy=False)
+    (decisions.folder / "state" / "audit").mkdir(mode=0o700)
+    (decisions.folder / "state" / "audit" / "head").write_text("3\n")
+    lost = decisions.run("report", policy=False)
     assert lost.code == 1
     assert "DAMAGED at the end: 3 records" in lost.out
 
@@ -112,12 +114,12 @@ def test_why_and_the_report_need_no_running_gateway(desk: Desk) -> None:
     ids=range(8),
 )
 def test_mistakes_are_explained(
-    desk: Desk, words: tuple[str, ...], policy: bool, database: bool, message: str
+    decisions: DecisionService, words: tuple[str, ...], policy: bool, database: bool, message: str
 ) -> None:
     got = (
-        desk.run(*words, policy=policy, database=database)
+        decisions.run(*words, policy=policy, database=database)
         if words[:1] != ("key",)
-        else desk.run(*words, policy=False)
+        else decisions.run(*words, policy=False)
     )
     assert got.code == 2
     assert message in got.err

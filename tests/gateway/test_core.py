@@ -9,17 +9,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from secrets import token_bytes
 from typing import Any
 
 import pytest
 from tests.gateway.conftest import Fill
 from tests.gateway.making import NOW, crowd, fill_duckdb, person, policy
+from tests.gateway.weakened import AskedAnew, Defences
 
 from incrowd.errors import InputError
-from incrowd.gateway.core import Client, Defences, Gateway
+from incrowd.gateway.core import Client, Gateway
 from incrowd.gateway.databases import connect
-from incrowd.gateway.occupy import Occupied
 from incrowd.gateway.query import Compare, Query
+from incrowd.gateway.state import StateInUse
 from incrowd.gateway.text_query import query_from_text
 from incrowd.measures.release import Suppression
 
@@ -33,6 +35,9 @@ FILMS = {"table": "films", "user": "user_id", "value": "value"}
 @contextmanager
 def gateway(url: str, state: Path, **options: Any) -> Iterator[Gateway]:
     rules = options.pop("policy", None) or policy()
+    defences = options.pop("defences", None)
+    if defences is not None:
+        rules, options["rules"] = defences.policy(rules), defences.rules
     made = Gateway(connect(url), rules, state, clock=options.pop("clock", lambda: NOW), **options)
     try:
         yield made
@@ -428,7 +433,7 @@ def test_many_at_once_get_one_answer_and_one_entry(two_cities: str, tmp_path: Pa
 def test_one_gateway_at_a_time_works_on_a_state(fill: Fill, tmp_path: Path) -> None:
     users, likes = crowd({"Titanic": 20})
     url = fill(users, {"movies": likes})
-    with gateway(url, tmp_path / "state"), pytest.raises(Occupied, match="in use"):
+    with gateway(url, tmp_path / "state"), pytest.raises(StateInUse, match="in use"):
         Gateway(connect(url), policy(), tmp_path / "state")
     with (
         pytest.raises(InputError, match="films"),
@@ -466,9 +471,11 @@ def test_without_repeats_thresholds_could_be_averaged_out(tmp_path: Path) -> Non
     rules = policy(release={"noise": 4}, budget={"queries": 1000})
     with gateway(url, tmp_path / "on", policy=rules) as made:
         assert len({made.answer(ANN, question(DENVER)).body for _ in range(20)}) == 1
-    off = Defences(repeats=False, differencing=False, joint=False)
-    with gateway(url, tmp_path / "off", policy=rules, defences=off) as made:
-        assert len({made.answer(ANN, question(DENVER)).body for _ in range(20)}) > 5
+    off = Defences(differencing=False, joint=False)
+    anew = AskedAnew(
+        lambda state: Gateway(connect(url), rules, state, rules=off.rules, clock=lambda: NOW), token_bytes
+    )
+    assert len({anew.answer(ANN, question(DENVER)).body for _ in range(20)}) > 5
 
 
 def test_state_is_for_its_owner_alone(two_cities: str, tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from tests.gateway.making import crowd, person, policy
 from tests.gateway.reference import holds, random_predicate, random_row
 
 from incrowd.errors import IncrowdError, InputError
-from incrowd.gateway.check import checked
 from incrowd.gateway.databases import connect
-from incrowd.gateway.databases.base import Database
+from incrowd.gateway.databases.common import Database
 from incrowd.gateway.predicate import EVERYBODY, Compare, Not, OneOf
+from incrowd.gateway.query import checked
 
 POLICY = policy()
 

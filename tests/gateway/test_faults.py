@@ -17,7 +17,7 @@ from tests.gateway.serving import VICTIM, Got, Running, make_world, question, ru
 from incrowd.gateway.audit import check_audit, read_audit
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.ledger import Ledger
-from incrowd.gateway.secret import open_secret
+from incrowd.gateway.state import open_secret
 
 
 @pytest.fixture
@@ -102,9 +102,9 @@ def children(pid: int) -> list[int]:
 
 def solver_lost(service: Running) -> None:
     """The children that search are killed: the service goes on."""
-    (clerk,) = children(service.process.pid)
-    (nursery,) = children(clerk)
-    for child in children(nursery):
+    (worker,) = children(service.process.pid)
+    (fork_server,) = children(worker)
+    for child in children(fork_server):
         os.kill(child, signal.SIGKILL)
     assert service.request("GET", "/health", admin=True).status == 200
 

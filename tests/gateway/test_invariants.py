@@ -11,8 +11,8 @@ from tests.gateway.making import NOW, fill_duckdb, person, policy
 
 from incrowd.gateway.core import Client, Gateway
 from incrowd.gateway.databases import connect
-from incrowd.gateway.groups import members_of
 from incrowd.gateway.ledger import Entry
+from incrowd.gateway.people import members_of
 from incrowd.gateway.query import And, Between, Compare, OneOf, Predicate, Query
 from incrowd.measures.release import measure_q
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.gateway.companions import enough_companions
-from incrowd.gateway.companions_kernel import failing_values
-from incrowd.gateway.groups import Group
+from incrowd.gateway.alternatives import enough_alternatives, failing_values
 from incrowd.gateway.joint import Clauses, Joint, Trial
+from incrowd.gateway.people import Group
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot, _indexed
 from incrowd.measures.release import measure_q
 
@@ -132,7 +131,7 @@ def slow_test(snap: Snapshot, told: Sequence[Clauses], value: int, base: int, th
     columns = sorted(set().union(*kinds))
     table = np.array([[column in kind for column in columns] for kind in kinds])
     least = np.array([threshold if column == len(told) - 1 else base for column in columns])
-    return enough_companions(table, np.array(alone), least)
+    return enough_alternatives(table, np.array(alone), least)
 
 
 def test_many_answers_need_several_words() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from incrowd.errors import InputError
 from incrowd.gateway.keys import TOKEN, KeyStore
-from incrowd.gateway.secret import open_secret
+from incrowd.gateway.state import open_secret
 
 
 def test_a_key_finds_its_client(tmp_path: Path) -> None:

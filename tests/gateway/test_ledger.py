@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.gateway.answer import Answer
-from incrowd.gateway.ledger import NAME, Entry, Ledger
+from incrowd.gateway.ledger import NAME, Answer, Entry, Ledger
 
 BODY = Answer(("Alien", "Ünïcödé 🎬")).body
 

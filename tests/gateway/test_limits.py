@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import InputError
-from incrowd.gateway.limits import Admission, Busy, TooLarge, TooSlow, parse_json, read_body
-from incrowd.gateway.metrics import Histogram, Metrics
+from incrowd.gateway.monitoring import Histogram, Metrics
+from incrowd.gateway.query import parse_json
 from incrowd.gateway.reply import SMALLEST, ReplyClock, padded
+from incrowd.gateway.service import Admission, Busy, TooLarge, TooSlow, read_body
 
 
 async def chunks(*parts: bytes, pause: float = 0.0) -> AsyncIterator[bytes]:

@@ -9,10 +9,18 @@ import pytest
 from tests.gateway.making import policy
 
 from incrowd.errors import InputError
-from incrowd.gateway.check import KINDS
-from incrowd.gateway.policy import AttributeSource, DatabasePolicy, Filter, Organisation, Policy, load_policy
-from incrowd.gateway.policy_check import cautions
-from incrowd.gateway.policy_file import SECTIONS, read_policy
+from incrowd.gateway.policy import (
+    SECTIONS,
+    AttributeSource,
+    DatabasePolicy,
+    Filter,
+    Organisation,
+    Policy,
+    cautions,
+    load_policy,
+    read_policy,
+)
+from incrowd.gateway.query import KINDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference" / "gateway-policy.md"

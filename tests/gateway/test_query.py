@@ -11,10 +11,20 @@ from tests.gateway.making import policy
 from tests.gateway.reference import holds, random_predicate, random_row
 
 from incrowd.errors import InputError
-from incrowd.gateway.canonical import canonical
-from incrowd.gateway.check import Limits, checked
-from incrowd.gateway.compile import compile_predicate
-from incrowd.gateway.query import And, Box, Compare, Not, OneOf, Or, Query, checked_query, query_from_json
+from incrowd.gateway.predicate import canonical, compile_predicate
+from incrowd.gateway.query import (
+    And,
+    Box,
+    Compare,
+    Limits,
+    Not,
+    OneOf,
+    Or,
+    Query,
+    checked,
+    checked_query,
+    query_from_json,
+)
 from incrowd.gateway.text_query import query_from_text
 
 LIMITS = policy().asking

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.gateway.answer import Answer
 from incrowd.gateway.audit import Audit
-from incrowd.gateway.ledger import Entry, Ledger
+from incrowd.gateway.ledger import Answer, Entry, Ledger
 from incrowd.gateway.report import Support, activity_report, attribute_support, filter_support
-from incrowd.gateway.secret import open_secret
+from incrowd.gateway.state import open_secret
 from incrowd.measures.release import HolderIndex
 from incrowd.report.gateway import gateway_page
 

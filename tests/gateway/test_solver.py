@@ -117,13 +117,13 @@ def test_too_little_memory_means_no_answer(solver: Solver) -> None:
 
 def test_a_lost_nursery_is_made_again_and_everything_ends_with_the_gateway() -> None:
     made = Solver(SolverOptions(children=1))
-    made._nursery.kill()
-    made._nursery.wait()
+    made._fork_server.kill()
+    made._fork_server.wait()
     os.kill(child_pid(made), signal.SIGKILL)
     assert made.suppress(SMALL, 10, QUICK) is None
     assert made.suppress(SMALL, 10, QUICK) is not None
-    child, nursery = child_pid(made), made._nursery.pid
+    child, fork_server = child_pid(made), made._fork_server.pid
     made.close()
     assert not made.alive
     assert not Path(f"/proc/{child}").exists()
-    assert not Path(f"/proc/{nursery}").exists()
+    assert not Path(f"/proc/{fork_server}").exists()

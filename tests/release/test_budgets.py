@@ -14,11 +14,10 @@ from incrowd.measures.release import (
     measure_q,
     suppress,
 )
-from incrowd.measures.release.clock import Deadline
+from incrowd.measures.release.budget import Deadline
 from incrowd.measures.release.count import Part, count_with
-from incrowd.measures.release.order import plan
-from incrowd.measures.release.patterns import FEW_CELLS, pack
-from incrowd.measures.release.tally import tally
+from incrowd.measures.release.kernels import tally
+from incrowd.measures.release.patterns import FEW_CELLS, pack, plan
 
 
 @pytest.mark.parametrize(

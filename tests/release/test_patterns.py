@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from tests.release.cases import answers, random_answer
 
 from incrowd.errors import BudgetExceeded, InputError
-from incrowd.measures.release import Budget, HolderIndex, Method, PatternCounts, measure_q, reductions
-from incrowd.measures.release.clock import Deadline
+from incrowd.measures.release import Budget, HolderIndex, Method, PatternCounts, measure_q
+from incrowd.measures.release import patterns as patterns_module
+from incrowd.measures.release.budget import Deadline
 from incrowd.measures.release.measurement import decimal
 from incrowd.measures.release.modular import combine, primes_for
-from incrowd.measures.release.reductions import absorb, connected, parts, redundant
+from incrowd.measures.release.patterns import absorb, connected, parts, redundant
 
 
 def as_counts(patterns):
@@ -148,7 +149,7 @@ def test_many_values_are_absorbed_a_few_at_a_time(monkeypatch, rng):
     users = {value: [rng.randrange(30) for _ in range(1 + value % 4)] for value in range(150)}
     patterns = PatternCounts.from_holders(users)
     at_once = redundant(patterns)
-    monkeypatch.setattr(reductions, "SIDE_BY_SIDE", 1)
+    monkeypatch.setattr(patterns_module, "SIDE_BY_SIDE", 1)
     assert 20 < at_once.sum() < 140
     assert redundant(patterns).tolist() == at_once.tolist()
 

@@ -21,13 +21,13 @@ from incrowd.measures.release import (
     Method,
     PatternCounts,
     SuppressOptions,
+    kernels,
     measure_q,
     suppress,
-    thin,
     verify,
 )
 from incrowd.measures.release.bounds import p_min
-from incrowd.measures.release.certificate import PartCertificate
+from incrowd.measures.release.measurement import PartCertificate
 
 
 def passes(answer, values, threshold):
@@ -108,7 +108,7 @@ def test_thousands_of_values_are_thinned_user_by_user(monkeypatch):
     answer = zipf_answer(5)
     by_pattern = suppress(answer, 10)
     monkeypatch.setattr(sys.modules[suppress.__module__], "MASKED_VALUES", 10)
-    monkeypatch.setattr(thin, "PAIRS_UP_TO", 10)
+    monkeypatch.setattr(kernels, "PAIRS_UP_TO", 10)
     by_user = suppress(answer, 10)
     assert verify(answer, by_user.certificate).holds
     assert len(by_user.released) >= len(by_pattern.released) * 0.7

@@ -11,7 +11,7 @@ import typer
 from incrowd.cli.console import AsJson, show, show_json, writable
 
 if TYPE_CHECKING:
-    from incrowd.gateway.answer import Explanation
+    from incrowd.gateway.ledger import Explanation
     from incrowd.gateway.policy import Policy
     from incrowd.gateway.report import GatewayReport, Releasable, Support
 
@@ -65,7 +65,7 @@ def gateway(
     if context.invoked_subcommand is not None:
         return
     from incrowd.gateway.operate import run
-    from incrowd.gateway.serve import Address
+    from incrowd.gateway.server import Address
 
     address = Address(host=host, port=port, admin_port=admin_port, behind_proxy=behind_proxy)
     run(_given(database, "--database"), _policy(policy), state, address)
@@ -193,7 +193,7 @@ def report(
     """
     from incrowd.gateway.operate import existing, measure_support
     from incrowd.gateway.report import activity_report
-    from incrowd.gateway.secret import open_secret
+    from incrowd.gateway.state import open_secret
 
     activity = activity_report(existing(state), open_secret(state))
     support = measure_support(database, _policy(policy), state) if database and policy else None
@@ -247,7 +247,7 @@ def _words(value: Any) -> str:
 def _explained(found: Explanation) -> Any:
     from rich.console import Group
 
-    from incrowd.gateway.decide import RULES
+    from incrowd.gateway.rules import RULES
 
     q = "nothing leaves" if found.q is None else f"{found.q:g} ({found.method})"
     facts: list[tuple[Any, ...]] = [

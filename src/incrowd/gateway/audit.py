@@ -20,7 +20,7 @@ from typing import Any
 
 from incrowd.crowd.disk import PRIVATE, PRIVATE_FOLDER, Disk
 from incrowd.errors import IncrowdError
-from incrowd.gateway.occupy import occupy
+from incrowd.gateway.state import lock_state
 
 FOLDER_NAME = "audit"
 FILE_BYTES = 64 * 2**20
@@ -43,7 +43,7 @@ class Audit:
         self._file_bytes = file_bytes
         self._disk = Disk()
         self._disk.make_folder(self.folder, PRIVATE_FOLDER)
-        self._held = occupy(self.folder)  # two that append would break the chain of sums
+        self._held = lock_state(self.folder)  # two that append would break the chain of sums
         self._number, last, self._sum = _recover(self.folder)
         # Records that are missing at the end leave a gap in the numbers, which every later check finds.
         self._sequence = max(last, _head(self.folder))

@@ -18,36 +18,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded
-from incrowd.gateway.answer import Answer, Client, Explanation, ValueDecision
+from incrowd.gateway.alternatives import compile_alternatives, compile_sole_holders
 from incrowd.gateway.cache import Cache
 from incrowd.gateway.databases import Database
-from incrowd.gateway.decide import (
-    JOINT,
-    OVER_TIME,
-    TAKEN,
-    TOO_CLOSE,
-    Defences,
-    InThisProcess,
-    Proposal,
-    Rules,
-    Suppressor,
-    explanation,
-    restricted,
-)
-from incrowd.gateway.earlier import Earlier
-from incrowd.gateway.groups import Group
-from incrowd.gateway.joint import Clauses
-from incrowd.gateway.ledger import Entry, Ledger
-from incrowd.gateway.noise import Noise
-from incrowd.gateway.occupy import occupy
+from incrowd.gateway.history import History
+from incrowd.gateway.ledger import Answer, Client, Entry, Explanation, Ledger, ValueDecision
+from incrowd.gateway.people import Group, compile_listing
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query, checked_query
-from incrowd.gateway.secret import open_secret
-from incrowd.gateway.snapshot import Snapshot
-from incrowd.gateway.snapshots import Snapshots
+from incrowd.gateway.rules import (
+    OVER_TIME,
+    Case,
+    Draft,
+    InThisProcess,
+    MakeRules,
+    Suppressor,
+    class_draft,
+    explanation,
+    judged,
+    restricted,
+    solver_budget,
+    standard_rules,
+    stored_entry,
+)
+from incrowd.gateway.snapshot import Snapshot, Snapshots
+from incrowd.gateway.state import lock_state, open_secret
 from incrowd.measures.release import measure_q
 
-__all__ = ["Answer", "Client", "Defences", "Explanation", "Gateway", "Outcome", "Suppressor", "ValueDecision"]
+__all__ = ["Answer", "Client", "Explanation", "Gateway", "Outcome", "Suppressor", "ValueDecision"]
 
 OVER_BUDGET = "over-budget"
 UNKNOWN_CLIENT = "unknown-client"
@@ -88,6 +86,8 @@ class Gateway:
         told; whoever reads it reads everything.
     solver
         Thins out answers, perhaps in a capped child process; in this process if not given.
+    rules
+        Makes the list of rules that answers have to pass; attacks in the tests leave one out.
     """
 
     def __init__(
@@ -97,24 +97,22 @@ class Gateway:
         state: Path,
         *,
         solver: Suppressor | None = None,
-        defences: Defences = Defences(),  # noqa: B008  a frozen value
+        rules: MakeRules = standard_rules,
         clock: Callable[[], float] = time,
     ) -> None:
         compile_kernels()
-        self.policy, self.database, self._clock, self._defences = policy, database, clock, defences
+        self.policy, self.database, self._clock = policy, database, clock
         budget = policy.limits.cache_mib * 2**20
         self._bodies: Cache[bytes] = Cache(budget // 8, len)
         self._groups: Cache[Group] = Cache(budget // 4, lambda group: group.nbytes)
-        self._proposals: Cache[Proposal] = Cache(budget // 8, _proposal_size)
-        self._ledgers: Cache[Earlier] = Cache(budget // 2, lambda earlier: earlier.nbytes)
+        self._drafts: Cache[Draft] = Cache(budget // 8, lambda draft: draft.nbytes)
+        self._histories: Cache[History] = Cache(budget // 2, lambda history: history.nbytes)
         self._locks: dict[str, RLock] = {}
         self._lock, self._refreshing = Lock(), Lock()
         with ExitStack() as opened:
-            opened.callback(occupy(state).release)
+            opened.callback(lock_state(state).release)
             secret = open_secret(state)
-            self._order = Noise(secret.key("order"), 0)
-            noise = Noise(secret.key("noise"), policy.release.noise)
-            self._rules = Rules(policy, noise, solver or InThisProcess(), secret.key("ties"), defences)
+            self._rules = tuple(rules(policy, secret, solver or InThisProcess()))
             self.ledger = Ledger(state)
             opened.callback(self.ledger.close)
             opened.callback(database.close)
@@ -125,7 +123,6 @@ class Gateway:
                 ledger=self.ledger,
                 folder=state / "prints",
                 key=secret.key("fingerprints"),
-                account_age=defences.account_age,
             )
             self.snapshot = self._snapshots.current() or self._snapshots.take(clock())
             self._opened = opened.pop_all()
@@ -142,8 +139,6 @@ class Gateway:
         query = checked_query(query, self.policy.asking)
         if client.organisation not in self.policy.organisations:
             return Outcome(NO_ANSWER, UNKNOWN_CLIENT)
-        if not self._defences.snapshots:
-            self.refresh()
         scope = self._scope(client)
         stored = self._stored(scope, self.snapshot.number, query)
         if stored is not None:
@@ -169,21 +164,19 @@ class Gateway:
         Without a client it is answered as to somebody who never asked before.
         """
         query = checked_query(query, self.policy.asking)
-        with self._lock_of(EVERYONE if client is None else self._scope(client)):
-            snapshot = self.snapshot
-            group = self._group(snapshot, query)
-            earlier = self._nothing_before(snapshot) if client is None else self._earlier(client, snapshot)
-            proposal = self._propose(snapshot, query, group)
-            before = self._told_before(earlier, query, group)
-            rule, codes = self._judge(earlier, query, group, proposal)
-        index = snapshot.attributes[query.attribute]
+        scope = None if client is None else self._scope(client)
+        with self._lock_of(scope or EVERYONE):
+            case = self._case(scope, self.snapshot, query)
+            draft = self._class_draft(case)
+            before = stored_entry(self._rules, case)
+            found = judged(self._rules, case, draft)
+        rule, codes = found.rule, found.codes
         if before is not None:
+            code_of = case.index.code_of
             rule = before.rule
-            codes = tuple(index.code_of[value] for value in before.values if value in index.code_of)
-        measured = measure_q(restricted(index, group, codes), budget=self._rules.budget)
-        return explanation(
-            snapshot, index, len(group), proposal, rule, codes, measured, repeated=before is not None
-        )
+            codes = tuple(code_of[value] for value in before.values if value in code_of)
+        measured = measure_q(restricted(case.index, case.group, codes), budget=solver_budget(self.policy))
+        return explanation(case, found, rule, codes, measured, repeated=before is not None)
 
     def sizes(self, filter: str) -> NDArray[np.int64]:
         """Tell the provider how many people share each value of a filter."""
@@ -208,113 +201,71 @@ class Gateway:
     # Deciding
 
     def _decide_anew(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
-        earlier = self._earlier(client, snapshot)
         try:
-            group = self._group(snapshot, query)
-            before = self._told_before(earlier, query, group)
+            case = self._case(scope, snapshot, query)
+            before = stored_entry(self._rules, case)
             if before is not None:
-                entry = self._entry(client, scope, snapshot, query, group, before.rule, before.body)
+                entry = self._entry(client, scope, case, query, before.rule, before.body)
                 entry = replace(entry, origin=before.origin, people=before.people)
-                return self._tell(entry, earlier, repeated=True)
-            proposal = self._propose(snapshot, query, group)
+                return self._tell(entry, case.history, repeated=True)
+            draft = self._class_draft(case)
         except BudgetExceeded:
             return self._out_of_time(client, scope, snapshot, query)
-        if proposal.rule == OVER_TIME:
+        if draft.rule == OVER_TIME:
             return self._out_of_time(client, scope, snapshot, query)
-        rule, codes = self._judge(earlier, query, group, proposal)
-        answer = Answer(tuple(self._in_order(query.attribute, snapshot, codes, proposal)))
-        return self._tell(self._entry(client, scope, snapshot, query, group, rule, answer.body), earlier)
+        draft = judged(self._rules, case, draft)
+        answer = Answer(tuple(case.index.values[code] for code in draft.codes))
+        return self._tell(self._entry(client, scope, case, query, draft.rule, answer.body), case.history)
 
     def _out_of_time(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
         """Count the question, so that nobody can keep the service busy for free; it may be asked again."""
         nobody = Group(np.zeros(0, dtype=np.int32))
-        entry = self._entry(client, scope, snapshot, query, nobody, OVER_TIME, NO_ANSWER.body)
+        case = self._case_of(nobody, self._nothing_before(snapshot), snapshot, query)
+        entry = self._entry(client, scope, case, query, OVER_TIME, NO_ANSWER.body)
         self.ledger.record(replace(entry, key=token_bytes(32), digest=token_bytes(16), people=None))
         return Outcome(NO_ANSWER, OVER_TIME)
 
-    def _told_before(self, earlier: Earlier, query: Query, group: Group) -> Entry | None:
-        """Return what was answered about exactly these people, or to this question before enough had changed."""
-        same = earlier.same_people(query.attribute, group) if self._defences.repeats else None
-        if same is not None or not self._defences.batching:
-            return same
-        nearly = earlier.nearly_same(query.attribute, group, self._rules.enough, self._snapshots.changed)
-        told = [entry for entry, differ in reversed(nearly) if entry.key == query.key or not differ]
-        return told[0] if told else None
+    def _class_draft(self, case: Case) -> Draft:
+        """Apply the rules that look at the class alone; it is decided once for everybody who asks."""
+        key = (case.snapshot.number, case.attribute, case.group.digest)
+        draft = self._drafts.get(key)
+        if draft is None:
+            draft = class_draft(self._rules, case)
+            if draft.rule != OVER_TIME:
+                self._drafts.put(key, draft)
+        return draft
 
-    def _judge(
-        self, earlier: Earlier, query: Query, group: Group, proposal: Proposal
-    ) -> tuple[str, tuple[int, ...]]:
-        """Apply the rules that look at what was told before."""
-        q, attribute = self.policy.release.q, query.attribute
-        if proposal.rule:
-            return proposal.rule, ()
-        if self._defences.differencing and earlier.too_close(attribute, group, q):
-            return TOO_CLOSE, ()
-        if self._defences.batching and any(
-            not entry.rule
-            for entry, _ in earlier.nearly_same(attribute, group, self._rules.enough, self._snapshots.changed)
-        ):
-            return TOO_CLOSE, ()
-        if self._rules.once and self._defences.joint and earlier.overlaps(group):
-            return TAKEN, ()
-        if not self._rules.together:
-            return "", proposal.codes
-        joint, before = earlier.joint(attribute), self._rules.before(attribute, group)
-        likely = self._rules.most_alone(earlier.snapshot, attribute, group, proposal, joint.about)
-        codes = joint.allowed(Clauses(group, attribute, likely), proposal.threshold, before)
-        return ("" if codes else JOINT), codes
-
-    def _entry(
-        self,
-        client: Client,
-        scope: str,
-        snapshot: Snapshot,
-        query: Query,
-        group: Group,
-        rule: str,
-        body: bytes,
-    ) -> Entry:
-        listed = int((snapshot.attributes[query.attribute].supports(group.members) > 0).sum())
+    def _entry(self, client: Client, scope: str, case: Case, query: Query, rule: str, body: bytes) -> Entry:
+        listed = int((case.index.supports(case.group.members) > 0).sum())
         return Entry(
             asked=self._clock(),
             client=client.name,
             organisation=client.organisation,
             scope=scope,
-            snapshot=snapshot.number,
-            origin=snapshot.number,
+            snapshot=case.snapshot.number,
+            origin=case.snapshot.number,
             attribute=query.attribute,
             key=query.key,
             question=query.text,
-            digest=group.digest,
-            people=group.words(snapshot.size),
-            class_size=len(group),
+            digest=case.group.digest,
+            people=case.group.words(case.snapshot.size),
+            class_size=len(case.group),
             withheld=listed - len(Answer.from_body(body).values),
             rule=rule,
             body=body,
         )
 
-    def _tell(self, entry: Entry, earlier: Earlier, *, repeated: bool = False) -> Outcome:
+    def _tell(self, entry: Entry, history: History, *, repeated: bool = False) -> Outcome:
         """Write an entry to the disk, then let the answer go."""
-        if self._defences.repeats:
-            self.ledger.record(entry)
-            self._bodies.put((entry.scope, entry.snapshot, entry.key), entry.body)
-        earlier.add(entry)
-        self._ledgers.put((entry.scope, entry.snapshot), earlier)
+        self.ledger.record(entry)
+        self._bodies.put((entry.scope, entry.snapshot, entry.key), entry.body)
+        history.add(entry)
+        self._histories.put((entry.scope, entry.snapshot), history)
         return Outcome(Answer.from_body(entry.body), entry.rule, repeated, entry.snapshot)
-
-    def _in_order(
-        self, attribute: str, snapshot: Snapshot, codes: tuple[int, ...], proposal: Proposal
-    ) -> list[str]:
-        values = snapshot.attributes[attribute].values
-        if not self._defences.order:
-            return [values[code] for code in sorted(codes, key=lambda code: -proposal.supports[code])]
-        return self._order.order(attribute, [values[code] for code in codes])
 
     # Looking up
 
     def _stored(self, scope: str, number: int, query: Query) -> Outcome | None:
-        if not self._defences.repeats:
-            return None
         key = (scope, number, query.key)
         body = self._bodies.get(key)
         if body is None:
@@ -324,10 +275,23 @@ class Gateway:
         return None if body is None else Outcome(Answer.from_body(body), repeated=True, snapshot=number)
 
     def _spent(self, client: Client) -> bool:
-        if not self._defences.budget:
-            return False
         since = self._clock() - self.policy.budget.window_hours * 3600
         return self.ledger.spent(client.organisation, since) >= self.policy.queries_of(client.organisation)
+
+    def _case(self, scope: str | None, snapshot: Snapshot, query: Query) -> Case:
+        """Put together what a decision depends on; without a scope, as if nothing had been told."""
+        history = self._nothing_before(snapshot) if scope is None else self._history(scope, snapshot)
+        return self._case_of(self._group(snapshot, query), history, snapshot, query)
+
+    def _case_of(self, group: Group, history: History, snapshot: Snapshot, query: Query) -> Case:
+        return Case(
+            snapshot=snapshot,
+            attribute=query.attribute,
+            group=group,
+            key=query.key,
+            history=history,
+            changed=self._snapshots.changed,
+        )
 
     def _group(self, snapshot: Snapshot, query: Query) -> Group:
         key = (snapshot.number, Query("", query.where).key)
@@ -337,36 +301,18 @@ class Gateway:
             self._groups.put(key, group)
         return group
 
-    def _propose(self, snapshot: Snapshot, query: Query, group: Group) -> Proposal:
-        if not self._defences.repeats:
-            return Rules(
-                self.policy,
-                Noise(token_bytes(32), self.policy.release.noise),
-                self._rules.solver,
-                self._rules.key,
-                self._defences,
-            ).propose(snapshot, query.attribute, group)
-        key = (snapshot.number, query.attribute, group.digest)
-        proposal = self._proposals.get(key)
-        if proposal is None:
-            proposal = self._rules.propose(snapshot, query.attribute, group)
-            if proposal.rule != OVER_TIME:
-                self._proposals.put(key, proposal)
-        return proposal
-
-    def _earlier(self, client: Client, snapshot: Snapshot) -> Earlier:
-        scope = self._scope(client)
-        earlier = self._ledgers.get((scope, snapshot.number))
-        if earlier is None:
-            earlier = self._nothing_before(snapshot)
+    def _history(self, scope: str, snapshot: Snapshot) -> History:
+        history = self._histories.get((scope, snapshot.number))
+        if history is None:
+            history = self._nothing_before(snapshot)
             for entry in self.ledger.told(scope, self._snapshots.oldest(snapshot.number)):
-                earlier.add(entry)
-            self._ledgers.put((scope, snapshot.number), earlier)
-        return earlier
+                history.add(entry)
+            self._histories.put((scope, snapshot.number), history)
+        return history
 
-    def _nothing_before(self, snapshot: Snapshot) -> Earlier:
+    def _nothing_before(self, snapshot: Snapshot) -> History:
         together = self.policy.release.joint == "all"
-        return Earlier(snapshot, self._rules.base, together, room=self._rules.room)
+        return History(snapshot, self.policy.least, together, room=self.policy.release.noise)
 
     def _scope(self, client: Client) -> str:
         return EVERYONE if self.policy.budget.scope == "everyone" else client.organisation
@@ -378,14 +324,6 @@ class Gateway:
 
 def compile_kernels() -> None:
     """Compile what decisions are made of beforehand, so that none is late because of it."""
-    from incrowd.gateway.companions_kernel import compile_companions
-    from incrowd.gateway.listing_kernel import compile_listing
-    from incrowd.gateway.lone import compile_lone
-
-    compile_companions()
+    compile_alternatives()
     compile_listing()
-    compile_lone()
-
-
-def _proposal_size(proposal: Proposal) -> int:
-    return int(proposal.supports.nbytes) + 200 * len(proposal.withheld) + 50 * len(proposal.codes)
+    compile_sole_holders()

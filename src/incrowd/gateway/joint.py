@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.gateway.groups import Group, Numbers
+from incrowd.gateway.alternatives import failing_values
+from incrowd.gateway.people import Group, Numbers
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot
 
 NOTHING, SEVERAL = -1, -2
@@ -41,7 +42,7 @@ class Joint:
 
     snapshot: Snapshot
     base: int
-    """The least number of companions of anybody, for any clause."""
+    """The least number of alternatives of anybody, for any clause."""
     answers: int = 0
     about: Ids = field(init=False)
     """Person -> the one value (with its attribute's offset) they could account for, NOTHING or SEVERAL."""
@@ -55,10 +56,10 @@ class Joint:
     """Values of older snapshots that people have left since; they are judged again only if released again."""
     room: int = 0
     """The most that a secret amount adds to `base` for earlier clauses."""
-    worn: set[int] = field(default_factory=set)
-    """Values whose companions have become fewer than `base` and `room`: a secret amount may stop answers near them.
+    weakened: set[int] = field(default_factory=set)
+    """Values whose alternatives have become fewer than `base` and `room`: a secret amount may stop answers near them.
 
-    Not only answers that take a companion away: whether one is stopped must not tell what somebody lists.
+    Not only answers that take an alternative away: whether one is stopped must not tell what somebody lists.
     """
 
     def __post_init__(self) -> None:
@@ -73,7 +74,7 @@ class Joint:
         for answer in answers:
             joint._take_in(answer)
         joint.broken = Trial(joint, None).failing(set(joint.released_by), base, base)
-        joint._wear(set(joint.released_by))
+        joint._note_weakened(set(joint.released_by))
         return joint
 
     @property
@@ -83,16 +84,18 @@ class Joint:
 
     def add(self, answer: Clauses) -> None:
         """Take in an answer that was given."""
-        self._wear(self._take_in(answer))
+        self._note_weakened(self._take_in(answer))
 
-    def _wear(self, values: set[int]) -> None:
-        """Note which of these values have few companions left."""
+    def _note_weakened(self, values: set[int]) -> None:
+        """Note which of these values have few alternatives left."""
         if self.room:
             least = self.base + self.room
-            self.worn = (self.worn - values) | (Trial(self, None).failing(values, least, least) - self.broken)
+            self.weakened = (self.weakened - values) | (
+                Trial(self, None).failing(values, least, least) - self.broken
+            )
 
     def _take_in(self, answer: Clauses) -> set[int]:
-        """Return the values that may have lost companions by it."""
+        """Return the values that may have lost alternatives by it."""
         trial = Trial(self, answer)
         self.about[trial.people] = trial.after
         self.broken -= trial.own
@@ -117,21 +120,21 @@ class Joint:
         self.cells = cells
 
     def allowed(self, answer: Clauses, threshold: int, before: int | None = None) -> tuple[int, ...]:
-        """Return the values of an answer that may leave: with all before, everybody keeps enough companions.
+        """Return the values of an answer that may leave: with all before, everybody keeps enough alternatives.
 
-        Clauses of this answer need `threshold` companions, those before need `before` (`base` if not given).
+        Clauses of this answer need `threshold` alternatives, those before need `before` (`base` if not given).
         """
         before = self.base if before is None else before
         if self.cells.size > MOST_CELL_WORDS:
             return ()
         codes, trial = answer.codes, Trial(self, answer)
-        near = self.worn & set(np.unique(self.about[answer.group.members]).tolist())
+        near = self.weakened & set(np.unique(self.about[answer.group.members]).tolist())
         failing = trial.failing(trial.touched | near, threshold, before)
         while failing and codes:
             blamed = trial.to_blame(failing)
             codes = tuple(code for code in codes if code not in blamed)
             trial = Trial(self, Clauses(answer.group, answer.attribute, codes))
-            # Withholding never takes a companion away, so only what failed has to be looked at again.
+            # Withholding never takes an alternative away, so only what failed has to be looked at again.
             again = {value for value in failing if value in self.released_by or value in trial.own}
             failing = trial.failing(again, threshold, before)
         return codes
@@ -176,12 +179,12 @@ class Trial:
 
     @property
     def touched(self) -> set[int]:
-        """Values that somebody may lose companions for: the answer's own, and older ones of the people in it."""
+        """Values that somebody may lose alternatives for: the answer's own, and older ones of the people in it."""
         changed = self.before[(self.before >= 0) & (self.after != self.before)]
         return self.own | (set(np.unique(changed).tolist()) - self.joint.broken)
 
     def failing(self, values: set[int], threshold: int, before: int) -> set[int]:
-        """Return the values for which somebody has too few companions."""
+        """Return the values for which somebody has too few alternatives."""
         found: set[int] = set()
         for index in self.joint.snapshot.attributes.values():
             here = [value for value in sorted(values) if 0 <= value - index.offset < len(index.values)]
@@ -190,7 +193,6 @@ class Trial:
         return found
 
     def _failing_of(self, index: AttributeIndex, values: Ids, threshold: int, before: int) -> list[int]:
-        from incrowd.gateway.companions_kernel import failing_values
 
         flags = failing_values(
             starts=index.index.starts,

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from incrowd.crowd.disk import PRIVATE, PRIVATE_FOLDER, Disk, take_lock
 from incrowd.errors import InputError
-from incrowd.gateway.secret import refuse_if_others_can_read
+from incrowd.gateway.state import refuse_if_others_can_read
 
 KEYS_NAME = "keys.json"
 PREFIX = "incrowd"

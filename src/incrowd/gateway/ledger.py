@@ -1,23 +1,85 @@
 """What every organisation was told, on the disk before they are told it.
 
-One SQLite file. An entry is committed, and flushed to the disk, before its answer leaves; whatever happens
-after that, the gateway remembers. The file holds values and classes: it is for the provider alone.
+One SQLite file. An entry is committed, and flushed to the disk, before its answer leaves; whatever happens after
+that, the gateway remembers. The file holds values and classes: it is for the provider alone.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
 from incrowd.errors import IncrowdError
-from incrowd.gateway.answer import Answer
-from incrowd.gateway.groups import Words
+from incrowd.gateway.people import Words
+
+
+@dataclass(frozen=True)
+class Client:
+    """Somebody who asks; everybody of an organisation shares one ledger."""
+
+    name: str
+    organisation: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The values that may leave, in an order that says nothing. Empty for whatever reason; none is given."""
+
+    values: tuple[str, ...] = ()
+
+    @property
+    def body(self) -> bytes:
+        """The answer as it is stored and repeated, byte for byte."""
+        return json.dumps({"values": list(self.values)}, ensure_ascii=False, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_body(cls, body: bytes) -> Answer:
+        """Read what was stored."""
+        return cls(tuple(json.loads(body)["values"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueDecision:
+    """What became of one value of the class, for the provider's eyes only."""
+
+    value: str
+    holders: int
+    """How many people of the class list it."""
+    released: bool
+    rule: str
+    """Which rule withheld it; empty if released."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """Why a question is answered as it is. Everything in here is secret: only the provider may see it."""
+
+    snapshot: int
+    class_size: int
+    repeated: bool
+    """True if the client gets what was answered before; the rest is what would be decided now."""
+    rule: str
+    """Which rule denied the whole answer; empty if it was not denied."""
+    threshold: int
+    """The least q asked of this answer, secret amount included."""
+    q: float | None
+    """q of the released values, or a proved lower bound; None if nothing is released."""
+    method: str
+    values: tuple[ValueDecision, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready types."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
+        return {**plain, "values": [dict(vars(one)) for one in self.values]}
+
 
 NAME = "ledger.sqlite"
 TABLES = """

@@ -19,21 +19,22 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.crowd.disk import PRIVATE, Disk
 from incrowd.errors import IncrowdError, InputError
-from incrowd.gateway.answer import Client, Explanation, ValueDecision
 from incrowd.gateway.audit import Audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
-from incrowd.gateway.policy import Policy
-from incrowd.gateway.policy_check import cautions, weaknesses
-from incrowd.gateway.question import read_question, typed_question
+from incrowd.gateway.ledger import Client, Explanation, ValueDecision
+from incrowd.gateway.monitoring import log_to_stderr, logger
+from incrowd.gateway.policy import Policy, cautions, weaknesses
 from incrowd.gateway.report import Support, support_of
-from incrowd.gateway.secret import open_secret
+from incrowd.gateway.service import Service
+from incrowd.gateway.state import open_secret
+from incrowd.gateway.text_query import read_query, typed_query
+from incrowd.gateway.worker import DecisionProcess
 from incrowd.measures.release import warm_up
 
 if TYPE_CHECKING:
-    from incrowd.gateway.serve import Address
-    from incrowd.gateway.service import Service
+    from incrowd.gateway.server import Address
 
 RUNNING_NAME = "running.json"
 OPERATOR_SECONDS = 300.0
@@ -41,19 +42,18 @@ OPERATOR_SECONDS = 300.0
 
 def open_service(url: str, policy: Policy, state: Path) -> Service:
     """Open everything a gateway needs to answer; the first time this takes a snapshot."""
-    from incrowd.gateway.desk_apart import DeskApart
-    from incrowd.gateway.service import Service
 
     secret = open_secret(state)
-    desk = DeskApart(url, policy, state)  # first: it makes sure that nobody else works on this state
+    decisions = DecisionProcess(
+        url, policy, state
+    )  # first: it makes sure that nobody else works on this state
     audit = Audit(state, secret.key("audit"))
-    return Service(desk=desk, keys=KeyStore(state), policy=policy, audit=audit, secret=secret)
+    return Service(decisions=decisions, keys=KeyStore(state), policy=policy, audit=audit, secret=secret)
 
 
 def run(url: str, policy: Policy, state: Path, address: Address) -> None:
     """Serve until told to stop."""
-    from incrowd.gateway.log import log_to_stderr, logger
-    from incrowd.gateway.serve import serve
+    from incrowd.gateway.server import serve
 
     os.umask(0o077)  # files that libraries make beside ours are for their owner alone, too
     log_to_stderr()
@@ -77,7 +77,6 @@ def run(url: str, policy: Policy, state: Path, address: Address) -> None:
 
 
 def _warn(service: Service) -> None:
-    from incrowd.gateway.log import logger
 
     for caution in cautions(service.policy):
         logger.warning("%s", caution)
@@ -110,12 +109,12 @@ def check_setup(policy: Policy, url: str | None, state: Path) -> dict[str, Any]:
 
 def _people(policy: Policy, url: str) -> int:
     """Take a throw-away snapshot, which reads every table and column the policy names."""
-    with _passing(url, policy) as gateway:
+    with _temporary_gateway(url, policy) as gateway:
         return gateway.snapshot.users
 
 
 @contextmanager
-def _passing(url: str, policy: Policy) -> Iterator[Gateway]:
+def _temporary_gateway(url: str, policy: Policy) -> Iterator[Gateway]:
     """Open a gateway that nobody has asked anything, and that leaves nothing behind."""
     import tempfile
 
@@ -132,8 +131,8 @@ def explain(url: str, policy: Policy, state: Path, text: str, organisation: str 
     """Say how a question would be answered and why; nothing is recorded."""
     if organisation is not None:
         policy.known(organisation, "--organisation")
-    body = typed_question(text)
-    query = read_question(body, policy)
+    body = typed_query(text)
+    query = read_query(body, policy)
     answer = ask_running(state, "try", {"query": json.loads(body), "organisation": organisation})
     if answer is not None:
         return _explanation(answer)
@@ -155,8 +154,8 @@ def _opened(url: str, policy: Policy, state: Path) -> Iterator[Gateway]:
     """Open a state folder; where there is none yet, as if nobody had asked anything, and without leaving one."""
     warm_up()  # compiling must not use up the time for a decision
     if not state.exists():
-        with _passing(url, policy) as passing:
-            yield passing
+        with _temporary_gateway(url, policy) as temporary:
+            yield temporary
         return
     gateway = Gateway(connect(url), policy, state)
     try:

@@ -11,20 +11,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.gateway.audit import AuditCheck, check_audit, read_audit
+from incrowd.gateway.core import Gateway
 from incrowd.gateway.ledger import Ledger
+from incrowd.gateway.policy import Policy
+from incrowd.gateway.state import Secret
 from incrowd.measures.release import Budget, HolderIndex, SuppressOptions
 from incrowd.measures.release.assess import releasable
-
-if TYPE_CHECKING:
-    from incrowd.gateway.core import Gateway
-    from incrowd.gateway.policy import Policy
-    from incrowd.gateway.secret import Secret
 
 THRESHOLDS = (2, 3, 5, 10, 20, 27, 50)
 """10 and 27 are the thresholds of the paper's section VIII."""

@@ -1,6 +1,7 @@
 """One question from arrival to reply: who asks, what, may it leave, written down, sent on the clock.
 
-Nothing here knows HTTP. Whatever goes wrong after a question was understood ends in the same empty reply.
+Nothing here knows HTTP. Whatever goes wrong after a question was understood ends in the same empty reply. How large,
+slow and frequent requests may be is checked here, too.
 """
 
 from __future__ import annotations
@@ -8,33 +9,30 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from secrets import token_hex
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 from incrowd.errors import InputError
-from incrowd.gateway.answer import Answer, Client
-from incrowd.gateway.limits import Admission, Busy, TooLarge, TooSlow, read_body
-from incrowd.gateway.log import log_error, logger
-from incrowd.gateway.metrics import Metrics
+from incrowd.gateway.audit import Audit
+from incrowd.gateway.core import Outcome
+from incrowd.gateway.keys import KeyStore
+from incrowd.gateway.ledger import Answer, Client
+from incrowd.gateway.monitoring import Metrics, log_error, logger
+from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query
-from incrowd.gateway.question import question_from, read_question
 from incrowd.gateway.reply import HEADERS, ReplyClock, padded
-
-if TYPE_CHECKING:
-    from incrowd.gateway.audit import Audit
-    from incrowd.gateway.core import Outcome
-    from incrowd.gateway.desk import Desk
-    from incrowd.gateway.keys import KeyStore
-    from incrowd.gateway.policy import Policy
-    from incrowd.gateway.secret import Secret
+from incrowd.gateway.state import Secret
+from incrowd.gateway.text_query import query_from, read_query
+from incrowd.gateway.worker import DecisionService
 
 BODY_SECONDS = 5.0
 LATE = "late"
@@ -75,20 +73,22 @@ class Service:
     def __init__(
         self,
         *,
-        desk: Desk,
+        decisions: DecisionService,
         keys: KeyStore,
         policy: Policy,
         audit: Audit,
         secret: Secret,
     ) -> None:
-        self.desk, self.keys, self.policy, self.audit = desk, keys, policy, audit
+        self.decisions, self.keys, self.policy, self.audit = decisions, keys, policy, audit
         limits = policy.limits
         self.clock = ReplyClock.within(
             limits.reply_seconds, limits.database_seconds + 10 * limits.solver_seconds
         )
-        self.door = Admission(limits.concurrency * WAITING, limits.concurrency)
+        self.admission = Admission(limits.concurrency * WAITING, limits.concurrency)
         self.metrics = Metrics()
-        self.metrics.gauge("incrowd_gateway_inside", "Questions being decided.", lambda: self.door.inside)
+        self.metrics.gauge(
+            "incrowd_gateway_inside", "Questions being decided.", lambda: self.admission.inside
+        )
         self.metrics.gauge("incrowd_gateway_ready", "1 while questions can be answered.", self._readiness)
         self.closing = False
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="read")
@@ -104,7 +104,7 @@ class Service:
             return "shutting down"
         if self.audit.broken:
             return "the audit log cannot be written"
-        if not self.desk.alive:
+        if not self.decisions.alive:
             return "what decides questions is not running"
         return ""
 
@@ -136,13 +136,13 @@ class Service:
     def explain(self, body: bytes) -> dict[str, Any]:
         """Say how a question would be answered and why; for the operator alone."""
         wanted = json.loads(body)
-        query, organisation = question_from(wanted["query"], self.policy), wanted["organisation"]
+        query, organisation = query_from(wanted["query"], self.policy), wanted["organisation"]
         client = None if organisation is None else Client("operator", organisation)
-        return self.desk.explain(query, client).result().to_dict()
+        return self.decisions.explain(query, client).result().to_dict()
 
     def support(self, body: bytes) -> dict[str, Any]:
         """Say what the current snapshot can give; for the operator alone."""
-        return self.desk.support(self._order).result().to_dict()
+        return self.decisions.support(self._order).result().to_dict()
 
     async def close(self) -> None:
         """Finish what is being decided, as far as it takes no longer than a few seconds, then stop."""
@@ -152,7 +152,7 @@ class Service:
             for task in late:
                 task.cancel()
         self._quick.shutdown(cancel_futures=True)
-        await asyncio.to_thread(self.desk.close)
+        await asyncio.to_thread(self.decisions.close)
         self.audit.close()
 
     async def keep_fresh(self) -> None:
@@ -160,7 +160,7 @@ class Service:
         known = 0
         while True:
             try:
-                number = await asyncio.wrap_future(self.desk.refresh())
+                number = await asyncio.wrap_future(self.decisions.refresh())
                 if number != known:
                     logger.info("snapshot %d is in use", number)
                 known = number
@@ -203,7 +203,7 @@ class Service:
         decision = await loop.run_in_executor(self._quick, self._read, client, body)
         if isinstance(decision, Query):
             with ExitStack() as place:
-                place.enter_context(self.door.enter(client.organisation))
+                place.enter_context(self.admission.enter(client.organisation))
                 async with self._turn(client):
                     decision = await self._work(client, decision)
                 # The place is free when the reply leaves: before, it would tell when the question was decided.
@@ -237,14 +237,14 @@ class Service:
     def _read(self, client: Client, body: bytes) -> Query | Decision:
         """Understand a question and look whether it was answered before; only new ones queue to be decided."""
         try:
-            query = read_question(body, self.policy)
+            query = read_query(body, self.policy)
         except InputError as error:
             return Decision(None, Answer(), "refused", str(error))
         except Exception as error:
             log_error(error)
             return Decision(None, Answer(), "malformed", "query: it could not be read")
         try:
-            found = self.desk.repeated(client, query)
+            found = self.decisions.repeated(client, query)
         except Exception as error:
             log_error(error)
             return Decision(query, Answer(), "error")
@@ -252,7 +252,7 @@ class Service:
 
     async def _work(self, client: Client, query: Query) -> Decision:
         try:
-            return _decision(query, await asyncio.wrap_future(self.desk.decide(client, query)))
+            return _decision(query, await asyncio.wrap_future(self.decisions.decide(client, query)))
         except Exception as error:
             log_error(error)
             return Decision(query, Answer(), "error")
@@ -287,3 +287,60 @@ def error_reply(status: int, message: str) -> Reply:
     if status == 503:
         headers["retry-after"] = "1"
     return Reply(status, json.dumps({"error": message}, ensure_ascii=False).encode(), headers)
+
+
+class TooLarge(InputError):
+    """The body is larger than allowed."""
+
+
+class TooSlow(InputError):
+    """The body did not arrive in time."""
+
+
+class Busy(InputError):
+    """As many queries as allowed are being decided."""
+
+
+async def read_body(chunks: AsyncIterator[bytes], *, most: int, seconds: float) -> bytes:
+    """Return a request's body unless it is too large or too slow; never hold more than is allowed."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > most:
+                    raise TooLarge(f"body: expected at most {most} bytes, got more; ask for less at a time")
+    except TimeoutError:
+        raise TooSlow(f"body: expected all of it within {seconds:g} seconds, got only a part") from None
+    return bytes(body)
+
+
+class Admission:
+    """Lets in only so many queries at once, and only a part of them from one organisation.
+
+    Whoever does not fit is told to come back, before anything of theirs is looked at: it depends on the
+    load alone.
+    """
+
+    def __init__(self, most: int, each: int) -> None:
+        self._most = most
+        self._each = each
+        self._inside: Counter[str] = Counter()
+
+    @property
+    def inside(self) -> int:
+        """How many queries are being decided."""
+        return self._inside.total()
+
+    @contextmanager
+    def enter(self, organisation: str) -> Iterator[None]:
+        """Hold a place for one query, or raise :class:`Busy`."""
+        if self.inside >= self._most or self._inside[organisation] >= self._each:
+            raise Busy("too many queries at once; ask again in a second")
+        self._inside[organisation] += 1
+        try:
+            yield
+        finally:
+            self._inside[organisation] -= 1
+            if not self._inside[organisation]:
+                del self._inside[organisation]

@@ -1,9 +1,11 @@
-"""The data as they were at one moment, held so that any class is counted quickly."""
+"""Numbered copies of the data: held so that any class is counted quickly, taken anew, and compared with older ones."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -13,13 +15,15 @@ from numpy.typing import NDArray
 
 from incrowd.crowd.disk import PRIVATE, Disk
 from incrowd.gateway.databases import Database
-from incrowd.gateway.groups import Numbers
+from incrowd.gateway.ledger import Ledger
+from incrowd.gateway.people import Numbers, collect_listed, count_listed
 from incrowd.gateway.policy import Policy
+from incrowd.gateway.predicate import EVERYBODY
 from incrowd.measures.release import HolderIndex
 from incrowd.measures.release.canonical import read_aliases, uncounted_names
 
 Codes = NDArray[np.int32]
-Prints = NDArray[np.uint64]
+Fingerprints = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,13 +53,11 @@ class AttributeIndex:
 
     def listed(self, members: Numbers, wanted: NDArray[np.bool_]) -> tuple[Numbers, Codes]:
         """Return pairs (person, value number) of these people and the values flagged as wanted, by person."""
-        from incrowd.gateway.listing_kernel import collect_listed
 
         return collect_listed(self.starts, self.codes, members, wanted)
 
     def supports(self, members: Numbers) -> NDArray[np.int64]:
         """For each value how many of these people list it."""
-        from incrowd.gateway.listing_kernel import count_listed
 
         return count_listed(self.starts, self.codes, members, len(self.values))
 
@@ -65,9 +67,9 @@ class AttributeIndex:
         made[np.fromiter(codes, dtype=np.int64)] = True
         return made
 
-    def prints(self, key: bytes) -> Prints:
+    def fingerprints(self, key: bytes) -> Fingerprints:
         """For each person a number that changes when what they list changes."""
-        each = np.array([_print(value, key) for value in self.values], dtype=np.uint64)
+        each = np.array([_fingerprint(value, key) for value in self.values], dtype=np.uint64)
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(each[self.codes], dtype=np.uint64)])
         return np.asarray(sums[self.starts[1:]] - sums[self.starts[:-1]])
 
@@ -89,7 +91,6 @@ class Snapshot:
 
 def load_snapshot(database: Database, number: int, policy: Policy) -> Snapshot:
     """Read a snapshot's values into memory."""
-    from incrowd.gateway.predicate import EVERYBODY
 
     size, offset = database.people(), 0
     attributes: dict[str, AttributeIndex] = {}
@@ -127,27 +128,99 @@ def _brought_together(holders: Mapping[str, Numbers], aliases: Mapping[str, str]
     return {name: np.unique(np.concatenate(people)) for name, people in merged.items()}
 
 
-def _print(value: str, key: bytes) -> int:
+def _fingerprint(value: str, key: bytes) -> int:
     word = value.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(word, key=key, digest_size=8).digest(), "big")
 
 
-def save_prints(folder: Path, snapshot: Snapshot, key: bytes) -> None:
+def save_fingerprints(folder: Path, snapshot: Snapshot, key: bytes) -> None:
     """Remember what everybody listed, as fingerprints, so that later snapshots can tell who changed."""
     disk = Disk()
     disk.make_folder(folder, 0o700)
     scratch = folder / f"{snapshot.number}.scratch"
     with disk.open(scratch, PRIVATE) as file:
-        made = {f"a_{name}": one.prints(key) for name, one in snapshot.attributes.items()}
+        made = {f"a_{name}": one.fingerprints(key) for name, one in snapshot.attributes.items()}
         np.savez(file, allow_pickle=False, **made)
         disk.sync(file)
     disk.rename(scratch, folder / f"{snapshot.number}.npz")
 
 
-def load_prints(folder: Path, number: int, attribute: str) -> Prints | None:
+def load_fingerprints(folder: Path, number: int, attribute: str) -> Fingerprints | None:
     """Return the fingerprints of an earlier snapshot, if they are still kept."""
     try:
         with np.load(folder / f"{number}.npz") as kept:
             return np.asarray(kept[f"a_{attribute}"], dtype=np.uint64) if f"a_{attribute}" in kept else None
     except FileNotFoundError:
         return None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Snapshots:
+    """The snapshots of one gateway."""
+
+    database: Database
+    policy: Policy
+    ledger: Ledger
+    folder: Path
+    """Where fingerprints of what people listed are kept."""
+    key: bytes
+    _changes: dict[tuple[int, int, str], NDArray[np.bool_] | None] = field(default_factory=dict)
+
+    def current(self) -> Snapshot | None:
+        """Return the snapshot that was in use before, if it is still there and made of the same tables."""
+        known, kept = self.ledger.snapshot(), self.database.snapshots()
+        if known is None or known[0] not in kept or known[2] != self._source():
+            return None
+        return load_snapshot(self.database, known[0], self.policy)
+
+    def take(self, now: float) -> Snapshot:
+        """Copy the data as they are now; the snapshot is in use once the ledger knows of it."""
+        known = self.ledger.snapshot()
+        number = 1 + max([known[0] if known else 0, *self.database.snapshots()])
+        self.database.take(number, self.policy.database, self._cutoff(now))
+        snapshot = load_snapshot(self.database, number, self.policy)
+        save_fingerprints(self.folder, snapshot, self.key)
+        self.ledger.begin(number, now, self._source())
+        self._forget(number)
+        return snapshot
+
+    def changed(self, snapshot: Snapshot, origin: int, attribute: str) -> NDArray[np.bool_] | None:
+        """Flag who lists something else now than in an earlier snapshot; None if that is not known any more."""
+        key = (snapshot.number, origin, attribute)
+        if key not in self._changes:
+            then = load_fingerprints(self.folder, origin, attribute)
+            now = snapshot.attributes[attribute].fingerprints(self.key)
+            self._changes[key] = None if then is None else np.pad(then, (0, len(now) - len(then))) != now
+        return self._changes[key]
+
+    def oldest(self, number: int) -> int:
+        """Return the first snapshot that is still remembered when this one is in use."""
+        return number - self.policy.snapshots.history + 1
+
+    def _cutoff(self, now: float) -> datetime | None:
+        """Return the moment before which an account must have been made (UTC)."""
+        if not self.policy.database.created:
+            return None
+        age = timedelta(days=self.policy.accounts.min_age_days)
+        return (datetime.fromtimestamp(now, UTC) - age).replace(tzinfo=None)
+
+    def _forget(self, number: int) -> None:
+        """Drop what is no longer needed; the last snapshot but one stays for questions that are under way."""
+        for old in self.database.snapshots():
+            if old < number - 1:
+                self.database.drop(old)
+        needed = self.ledger.forget(self.oldest(number)) | {number - 1, number}
+        for path in self.folder.glob("*.npz"):
+            if int(path.stem) not in needed:
+                path.unlink()
+        self._changes.clear()
+
+    def _source(self) -> bytes:
+        """16 bytes that stand for the tables and columns that snapshots are made of."""
+        database = self.policy.database
+        plain = [database.users, database.id, database.created, self.policy.accounts.min_age_days]
+        filters = sorted((name, one.column, one.type) for name, one in database.filters.items())
+        attributes = sorted(
+            (name, one.table, one.user, one.value) for name, one in database.attributes.items()
+        )
+        return blake2b(json.dumps([plain, filters, attributes]).encode(), digest_size=16).digest()

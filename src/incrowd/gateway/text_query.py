@@ -7,13 +7,14 @@ nowhere else.
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from typing import Any
 
 from incrowd.errors import InputError, MissingExtra
-from incrowd.gateway.check import Limits
+from incrowd.gateway.policy import Policy
 from incrowd.gateway.predicate import EVERYBODY, And, Between, Box, Compare, Not, OneOf, Or, Predicate
-from incrowd.gateway.query import Query, checked_query
+from incrowd.gateway.query import Limits, Query, checked_query, parse_json, query_from_json
 
 try:
     from sqlglot import exp, parse, tokenize
@@ -203,3 +204,23 @@ def _number(text: str) -> int | float:
         return int(text) if text.isdecimal() and len(text) < 20 else float(text)
     except ValueError:
         raise InputError("query: expected a number") from None
+
+
+def read_query(body: bytes, policy: Policy) -> Query:
+    """Understand a question, or raise an error that depends on the question alone."""
+    # Each level of a condition is an object in a list; a few more hold it.
+    return query_from(parse_json(body, depth=2 * policy.limits.depth + 4), policy)
+
+
+def query_from(document: Any, policy: Policy) -> Query:
+    """Read a question from parsed JSON: {"text": ...} or {"attribute": ..., "where": ...}."""
+    if isinstance(document, dict) and "text" in document:
+        if set(document) != {"text"} or not isinstance(document["text"], str):
+            raise InputError('query: expected {"text": "SELECT ..."} and nothing else')
+        return query_from_text(document["text"], policy.asking)
+    return query_from_json(document, policy.asking)
+
+
+def typed_query(text: str) -> bytes:
+    """Return what somebody typed, in either form, as a body."""
+    return text.encode() if text.lstrip().startswith("{") else json.dumps({"text": text}).encode()

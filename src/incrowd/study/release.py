@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd import __version__
-from incrowd.measures.release.spec import ADVERSARY
+from incrowd.measures.release.budget import ADVERSARY
 from incrowd.study.figures import Cell, Chart, Section, Series, Study, Table
 from incrowd.study.matched import Progress
 from incrowd.study.release_data import (

@@ -102,7 +102,7 @@ def _publish(
 
 def _gateway_report(site: Site) -> Response:
     from incrowd.gateway.report import activity_report
-    from incrowd.gateway.secret import SECRET_NAME, open_secret
+    from incrowd.gateway.state import SECRET_NAME, open_secret
     from incrowd.report.gateway import gateway_page
 
     state = site.options.gateway

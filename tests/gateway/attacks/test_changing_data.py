@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.gateway.attacks.worlds import ALL, SECRET, Attack, World, advantage, has, standing
+from tests.gateway.weakened import Defences
 
-from incrowd.gateway.core import Defences
 from incrowd.gateway.query import Compare
 
 LEAST = 12
 IN_TOWN = Compare("city", "=", "Aspen")
-LIVE = Defences(snapshots=False, batching=False, noise=False)
+LIVE = Defences(batching=False, noise=False)
 
 
 def town(holders: int) -> World:

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.gateway.attacks.worlds import ALL, SECRET, SPY, Attack, World, advantage, standing, states
+from tests.gateway.weakened import Defences
 
-from incrowd.gateway.core import Client, Defences
+from incrowd.gateway.core import Client
 from incrowd.gateway.query import And, Compare, OneOf
 from incrowd.measures.release import suppress
 

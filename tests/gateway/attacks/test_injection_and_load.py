@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from tests.gateway.serving import VICTIM, Got, Running, make_world, question, running
 
 from incrowd.errors import InputError
-from incrowd.gateway.compile import compile_predicate
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.policy import Policy, load_policy
-from incrowd.gateway.question import read_question
+from incrowd.gateway.predicate import compile_predicate
+from incrowd.gateway.text_query import read_query
 from incrowd.measures.release import Budget, Method, measure_q
 
 CANARY = "canary-7f3a91-do-not-show"
@@ -212,7 +212,7 @@ SPELT = re.compile(r"(?:f_(?:city|age)|AND|OR|NOT|IN|BETWEEN|TRUE|FALSE|<>|<=|>=
 @given(asked=hostile_question)
 def test_no_word_of_a_client_reaches_the_database(service: Besieged, asked: object) -> None:
     try:
-        query = read_question(json.dumps(asked).encode(), service.policy)
+        query = read_query(json.dumps(asked).encode(), service.policy)
     except InputError as error:
         refusal = str(error)
         assert not any(one in refusal for one in HOSTILE if len(one) > 3)

@@ -9,10 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, milp
-from tests.gateway.attacks.worlds import ALL, SECRET, SPY, Attack, World, advantage, has, standing, states
+from tests.gateway.attacks.worlds import (
+    ALL,
+    SECRET,
+    SPY,
+    Attack,
+    World,
+    advantage,
+    asked_anew,
+    has,
+    standing,
+    states,
+)
+from tests.gateway.weakened import Defences
 
-from incrowd.gateway import core
-from incrowd.gateway.core import Client, Defences, Gateway
+from incrowd.gateway.core import Client, Gateway
 from incrowd.gateway.query import And, Between, Compare, OneOf
 from incrowd.measures.release import Budget, measure_q
 
@@ -187,24 +198,23 @@ def town(present: bool, holders: int) -> World:
     return World(columns, {"states": {SECRET: [*([0] if present else []), *range(1, holders + 1)]}})
 
 
-def repeats(folder: Path, calls: int, defences: Defences) -> Attack:
+def repeats(folder: Path, calls: int, *, remembered: bool = True) -> Attack:
     def attack(number: int, present: bool) -> Sequence[float]:
-        with standing(town(present, 17), folder, number, defences) as gateway:
+        if not remembered:
+            anew = asked_anew(town(present, 17), Defences(joint=False, differencing=False), number)
+            return [sum(has(anew, Compare("city", "=", "Aspen")) for _ in range(calls)) / calls]
+        with standing(town(present, 17), folder, number) as gateway:
             return [sum(has(gateway, Compare("city", "=", "Aspen")) for _ in range(calls)) / calls]
 
     return attack
 
 
-def test_noise_that_is_drawn_anew_is_averaged_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        core, "token_bytes", np.random.default_rng(1).bytes
-    )  # new for every call, the same every run
-    off = Defences(repeats=False, joint=False, differencing=False)
-    assert advantage(repeats(folder, 40, off), worlds=24).named > 0.5
+def test_noise_that_is_drawn_anew_is_averaged_out(folder: Path) -> None:
+    assert advantage(repeats(folder, 25, remembered=False), worlds=16).named > 0.5
 
 
 def test_repeated_questions_teach_nothing_new(folder: Path) -> None:
-    once, often = (advantage(repeats(folder, calls, Defences()), worlds=40) for calls in (1, 25))
+    once, often = (advantage(repeats(folder, calls), worlds=40) for calls in (1, 25))
     assert once == often
     assert often.best < 0.35
 

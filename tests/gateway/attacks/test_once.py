@@ -17,8 +17,8 @@ from tests.gateway.attacks.test_single_answers import (
 )
 from tests.gateway.attacks.test_turned_defences import rivals
 from tests.gateway.attacks.worlds import OLD, SPY, advantage, standing, states
+from tests.gateway.weakened import Defences
 
-from incrowd.gateway.core import Defences
 from incrowd.gateway.query import Compare, OneOf
 
 ONCE = {"joint": "once"}

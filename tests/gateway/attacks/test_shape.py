@@ -21,16 +21,16 @@ from tests.gateway.attacks.worlds import (
     standing,
 )
 from tests.gateway.serving import Got, ask, call
+from tests.gateway.weakened import Defences
 
-from incrowd.gateway.app import gateway_app
 from incrowd.gateway.audit import Audit
-from incrowd.gateway.core import Defences
-from incrowd.gateway.databases.base import Numbers
-from incrowd.gateway.desk import DeskHere
+from incrowd.gateway.databases.common import Numbers
+from incrowd.gateway.http import gateway_app
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.query import Compare, Predicate
-from incrowd.gateway.secret import open_secret
 from incrowd.gateway.service import Service
+from incrowd.gateway.state import open_secret
+from incrowd.gateway.worker import DecisionThreads
 
 IN_TOWN = Compare("city", "=", "Aspen")
 BODY = json.dumps({"attribute": "states", "where": {"column": "city", "op": "=", "value": "Aspen"}}).encode()
@@ -58,7 +58,7 @@ def served(
         key = keys.add("spy", "acme")
         audit = Audit(state, secret.key("audit"))
         service = Service(
-            desk=DeskHere(gateway), keys=keys, policy=gateway.policy, audit=audit, secret=secret
+            decisions=DecisionThreads(gateway), keys=keys, policy=gateway.policy, audit=audit, secret=secret
         )
         try:
             yield Served(service, key)
@@ -109,7 +109,7 @@ def test_answered_denied_and_failed_have_one_shape(folder: Path) -> None:
         assert replies[1].json["values"] == []
         shapes |= {(got.status, got.headers, len(got.body)) for got in replies}
     with served(answered_world, folder, 2) as service:
-        service.service.desk.gateway.ledger.close()  # the ledger cannot be written any more
+        service.service.decisions.gateway.ledger.close()  # the ledger cannot be written any more
         broken = service.ask()
         assert broken.json["values"] == []
         shapes.add((broken.status, broken.headers, len(broken.body)))
@@ -126,7 +126,7 @@ class Talkative(InMemory):
 def test_an_error_is_logged_without_what_it_quotes(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     world = town({SECRET: list(range(60))}, 60)
     with served(world, folder, 1) as service:
-        gateway = service.service.desk.gateway
+        gateway = service.service.decisions.gateway
         talkative = Talkative(world)
         with pytest.raises(RuntimeError, match="Ann Smith"):
             talkative.members(1, IN_TOWN)
@@ -153,7 +153,7 @@ def second_of_two(folder: Path, seed: int, slow: bool) -> int:
     elsewhere = BODY.replace(b"Aspen", b"Boulder")
     with served(town({SECRET: list(range(60))}, 60), folder, seed, reply=0.3, concurrency=1) as service:
         if slow:
-            gateway = service.service.desk.gateway
+            gateway = service.service.decisions.gateway
             known, gateway.database = gateway.database, Slow(gateway.database.world)
             gateway.database._kept = known._kept
 

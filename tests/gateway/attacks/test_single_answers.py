@@ -22,8 +22,8 @@ from tests.gateway.attacks.worlds import (
     standing,
     states,
 )
+from tests.gateway.weakened import Defences
 
-from incrowd.gateway.core import Defences
 from incrowd.gateway.query import Compare
 from incrowd.measures.release import measure_q
 

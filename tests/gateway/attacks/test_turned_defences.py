@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.gateway.attacks.worlds import ALL, SECRET, YOUNG, Attack, World, advantage, has, standing
+from tests.gateway.weakened import Defences
 
-from incrowd.gateway.core import Defences
 from incrowd.gateway.query import Compare, OneOf, Or
 
 LEAST = 12
@@ -30,7 +30,7 @@ def cast(groups: dict[str, int]) -> tuple[dict[str, np.ndarray], World]:
 
 
 def last_companion(folder: Path, left: int, defences: Defences = ALL) -> Attack:
-    """Leave an earlier answer with so many companions that the victim's next value takes one too many.
+    """Leave an earlier answer with so many alternatives that the victim's next value takes one too many.
 
     The victim is known to list W. All but `left` of the others who list W are given a second value; then
     the secret is asked for among the victim and thirty accounts: if the victim lists it, too, the ledger

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.gateway.weakened import AskedAnew, Defences
 
-from incrowd.gateway.core import Client, Defences, Gateway
-from incrowd.gateway.databases.base import Numbers
-from incrowd.gateway.policy import DatabasePolicy, Policy
-from incrowd.gateway.policy_file import read_policy
+from incrowd.gateway.core import Client, Gateway
+from incrowd.gateway.databases.common import Numbers
+from incrowd.gateway.policy import DatabasePolicy, Policy, read_policy
 from incrowd.gateway.predicate import And, Between, Box, Compare, Not, OneOf, Or, Predicate
 from incrowd.gateway.query import Query
 
@@ -157,20 +157,32 @@ def standing(
     secret = state / "secret"
     secret.touch(mode=0o600)
     secret.write_text(np.random.default_rng([seed, 17]).bytes(32).hex())
-    gateway = Gateway(
-        InMemory(world), policy(**changes), state, defences=defences, clock=lambda: NOW.timestamp()
-    )
+    weak = defences != ALL
+    rules = defences.policy(policy(**changes)) if weak else policy(**changes)
+    gateway = Gateway(InMemory(world), rules, state, rules=defences.rules, clock=lambda: NOW.timestamp())
     try:
         yield gateway
     finally:
         gateway.close()
 
 
+def asked_anew(world: World, defences: Defences, seed: int) -> AskedAnew:
+    """Put a gateway that remembers nothing in front of a world."""
+    rules = defences.policy(policy())
+    chance = np.random.default_rng([seed, 19])
+    return AskedAnew(
+        lambda state: Gateway(
+            InMemory(world), rules, state, rules=defences.rules, clock=lambda: NOW.timestamp()
+        ),
+        chance.bytes,
+    )
+
+
 def states(where: Predicate) -> Query:
     return Query("states", where)
 
 
-def has(gateway: Gateway, where: Predicate, client: Client = SPY, value: str = SECRET) -> bool:
+def has(gateway: Gateway | AskedAnew, where: Predicate, client: Client = SPY, value: str = SECRET) -> bool:
     """Ask, and say whether the value the attacker waits for was in the answer."""
     return value in gateway.answer(client, states(where)).values
 

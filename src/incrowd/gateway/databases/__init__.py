@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.errors import InputError
-from incrowd.gateway.databases.base import Database
+from incrowd.gateway.databases.common import Database
 
 __all__ = ["Database", "connect"]
 

@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 
 from incrowd.crowd.disk import PRIVATE_FOLDER, Disk
 from incrowd.errors import BudgetExceeded, IncrowdError, UnreadableSource
-from incrowd.gateway.compile import Condition, compile_predicate
-from incrowd.gateway.databases.base import Numbers
-from incrowd.gateway.databases.messages import missing, not_unique, unfit
-from incrowd.gateway.databases.spelling import Dialect, Select
+from incrowd.gateway.databases.common import Dialect, Numbers, Select, missing, not_unique, unfit
 from incrowd.gateway.policy import DatabasePolicy
-from incrowd.gateway.predicate import Predicate
+from incrowd.gateway.predicate import Condition, Predicate, compile_predicate
 
 if TYPE_CHECKING:
     import duckdb

@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded, IncrowdError, MissingExtra
-from incrowd.gateway.compile import compile_predicate
-from incrowd.gateway.databases.base import Numbers
-from incrowd.gateway.databases.messages import missing, not_unique, unfit
-from incrowd.gateway.databases.spelling import Dialect, Select
+from incrowd.gateway.databases.common import Dialect, Numbers, Select, missing, not_unique, unfit
 from incrowd.gateway.policy import DatabasePolicy
-from incrowd.gateway.predicate import Predicate
+from incrowd.gateway.predicate import Predicate, compile_predicate
 
 if TYPE_CHECKING:
     import psycopg

@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-from incrowd.measures.release.certificate import Certificate
-from incrowd.measures.release.measurement import Method, QMeasurement
+from incrowd.measures.release.budget import Budget, SuppressOptions
+from incrowd.measures.release.measurement import Certificate, Method, QMeasurement
 from incrowd.measures.release.patterns import HolderIndex, PatternCounts
 from incrowd.measures.release.solve import measure_q, warm_up
-from incrowd.measures.release.spec import Budget, SuppressOptions
 from incrowd.measures.release.suppress import Suppression, suppress
 from incrowd.measures.release.verify import Verification, verify
 

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.measures.release.clock import Deadline
+from incrowd.measures.release.budget import Deadline
 from incrowd.measures.release.patterns import PatternCounts
 
 COMPARISONS, LOADED_COMPARISONS = 10**6, 20_000
@@ -59,7 +59,7 @@ def local_bound(patterns: PatternCounts, deadline: Deadline | None = None) -> in
     if len(patterns.weights) ** 2 * len(patterns.values) <= limit:
         counts = local_counts(patterns)
         return int(counts[counts >= 0].min())
-    from incrowd.measures.release.local import compile_local, smallest_local_count
+    from incrowd.measures.release.kernels import compile_local, smallest_local_count
 
     deadline = deadline or Deadline(math.inf)
     with deadline.not_counting():

@@ -21,10 +21,9 @@ from functools import cache, cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.measures.release.clock import Deadline
+from incrowd.measures.release.budget import Deadline
 from incrowd.measures.release.definition import multiply_and_absorb
-from incrowd.measures.release.order import Plan, plan
-from incrowd.measures.release.patterns import PatternCounts
+from incrowd.measures.release.patterns import PatternCounts, Plan, plan
 
 SECONDS_PER_STEP = 4e-9
 """Of the solvers whose cost is known beforehand; a rough figure, the clock decides."""

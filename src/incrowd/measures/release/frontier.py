@@ -18,7 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from incrowd.measures.release.modular import Lanes, montgomery, reduce_word
-from incrowd.measures.release.order import Plan, bits
+from incrowd.measures.release.patterns import Plan, bits
 
 UNHIT, MARKED, HIT = 0, 1, 2
 LANES = 4

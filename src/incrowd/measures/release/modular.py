@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from incrowd.measures.release.clock import Deadline
+from incrowd.measures.release.budget import Deadline
 
 Lanes = NDArray[np.uint64]
 PRIME_BITS = 27

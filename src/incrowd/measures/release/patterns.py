@@ -6,7 +6,8 @@ answered about ten values are at most 1,023 patterns, so everything after this f
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
@@ -92,7 +93,7 @@ class PatternCounts:
             single = self.table.sum(axis=1) == 1
             alone = self.weights[single] @ self.table[single]
             return np.asarray(self.weights @ self.table, np.int64), np.asarray(alone, np.int64)
-        from incrowd.measures.release.tally import tally
+        from incrowd.measures.release.kernels import tally
 
         return tally(self.masks, self.weights, len(self.values))
 
@@ -269,3 +270,180 @@ def _merge(masks: Masks, weights: NDArray[np.int64]) -> tuple[Masks, NDArray[np.
     if not len(masks):
         return masks, weights
     return masks[first], np.add.reduceat(weights, np.flatnonzero(first))
+
+
+SIDE_BY_SIDE = 2**22
+"""Words of masks that are laid side by side to compare holders: 32 MiB."""
+
+
+def absorb(patterns: PatternCounts) -> PatternCounts:
+    """Leave out every value whose holders include all holders of another value."""
+    keep = np.flatnonzero(~redundant(patterns))
+    return patterns if len(keep) == len(patterns.values) else patterns.select(keep)
+
+
+def redundant(patterns: PatternCounts) -> NDArray[np.bool_]:
+    """Mark the absorbed values; of values with the same holders the first stays."""
+    masks, values = patterns.masks, len(patterns.values)
+    holders = np.packbits(patterns.table, axis=0).T
+    first_with = {row.tobytes(): value for value, row in reversed(list(enumerate(holders)))}
+    firsts = np.array(sorted(first_with.values()))
+    # Bit j of row i: every holder of the i-th value also lists value j. A few values at a time: the rows of
+    # all their holders lie side by side.
+    absorbed = np.zeros(masks.shape[1], dtype=np.uint64)
+    at_once = max(1, SIDE_BY_SIDE // masks.size)
+    for start in range(0, len(firsts), at_once):
+        some = firsts[start : start + at_once]
+        places, rows = np.nonzero(patterns.table[:, some].T)
+        starts = np.searchsorted(places, np.arange(len(some)))
+        in_all = np.bitwise_and.reduceat(masks[rows], starts, axis=0)
+        in_all[np.arange(len(some)), some // WORD] &= ~(np.uint64(1) << (some % WORD).astype(np.uint64))
+        absorbed |= np.bitwise_or.reduce(in_all, axis=0)
+    return np.asarray(unpack(absorbed[None], values)[0])
+
+
+def parts(patterns: PatternCounts) -> list[PatternCounts]:
+    """Split into connected parts: no user lists values of two of them."""
+    return [part for _, part in parts_with_places(patterns, connected(patterns))] if patterns.values else []
+
+
+def parts_with_places(
+    patterns: PatternCounts, part_of: NDArray[np.int64]
+) -> list[tuple[NDArray[np.int64], PatternCounts]]:
+    """Split into connected parts, as `connected` numbers them, each with the positions of its values."""
+    table = patterns.table
+    found = []
+    for rows, places in zip(_members(part_of[table.argmax(axis=1)]), _members(part_of), strict=True):
+        # All values of a row are in its part, so the rows stay different from each other.
+        masks = pack(table[rows][:, places])
+        labels = tuple(patterns.values[place] for place in places.tolist())
+        found.append((places, PatternCounts(labels, masks, patterns.weights[rows])))
+    return found
+
+
+def _members(part_of: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return for each part the places that belong to it, in rising order."""
+    by_part = np.argsort(part_of, kind="stable")
+    ends = np.searchsorted(part_of[by_part], np.arange(part_of.max() + 1), side="right")
+    return np.split(by_part, ends[:-1])
+
+
+def connected(patterns: PatternCounts) -> NDArray[np.int64]:
+    """Number the connected parts, in order of their first value; return the part of each value."""
+    rows, values = np.nonzero(patterns.table)
+    row_start = np.searchsorted(rows, np.arange(len(patterns.weights)))
+    label = np.arange(len(patterns.values))
+    while True:  # the smallest label spreads over shared users until nothing changes
+        smallest = np.minimum.reduceat(label[values], row_start)
+        spread = label.copy()
+        np.minimum.at(spread, values, smallest[rows])
+        spread = spread[spread]
+        if np.array_equal(spread, label):
+            return np.unique(label, return_inverse=True)[1].astype(np.int64)
+        label = spread
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Use one pattern: first open the values it brings in, then close those that no later pattern holds."""
+
+    opens: tuple[int, ...]
+    pattern: int
+    closes: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One sweep over all patterns."""
+
+    steps: tuple[Step, ...]
+    width: int
+    """The most values open at a time."""
+    cost: float
+    """Table cells touched, in all."""
+    cells: float
+    """Table cells in memory: the table, its derivatives, and what the way back needs."""
+
+
+def plan(
+    masks: list[int],
+    values: int,
+    widest: float = math.inf,
+    starts: int = 6,
+    late: Callable[[], bool] = lambda: False,
+) -> Plan | None:
+    """Return the cheapest of a few greedy sweeps over patterns given as bit masks.
+
+    None if all of them keep more than `widest` values open at a time, which is found out early, or if it got
+    late before one was found.
+    """
+    neighbours = [0] * values
+    for mask in masks:
+        if late():
+            return None
+        for value in bits(mask):
+            neighbours[value] |= mask
+    by_degree = sorted(range(values), key=lambda value: (neighbours[value].bit_count(), value))
+    sweeps = (_closing_order(neighbours, first, widest, late) for first in by_degree[:starts])
+    return min(
+        (_lay_out(masks, order) for order in sweeps if order), key=lambda found: found.cost, default=None
+    )
+
+
+def bits(mask: int) -> Iterator[int]:
+    """Yield the positions of the set bits."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def _closing_order(
+    neighbours: list[int], first: int, widest: float, late: Callable[[], bool]
+) -> list[int] | None:
+    left = (1 << len(neighbours)) - 1
+    order, opened, value = [], 0, first
+    while True:
+        order.append(value)
+        if (opened | neighbours[value]).bit_count() > widest or late():
+            return None
+        left &= ~(1 << value)
+        if not left:
+            return order
+        opened = (opened | neighbours[value]) & left
+        value = min(bits(opened or left), key=lambda v: (((opened | neighbours[v]) & left).bit_count(), v))
+
+
+def _lay_out(masks: list[int], order: list[int]) -> Plan:
+    """Sort the patterns by the value they help to close, and count what the sweep costs."""
+    sequence = _sequence(masks, order)
+    last = {value: place for place, pattern in enumerate(sequence) for value in bits(masks[pattern])}
+    opened: set[int] = set()
+    steps, width, cost, saved = [], 0, 0.0, 0.0
+    for place, pattern in enumerate(sequence):
+        values = set(bits(masks[pattern]))
+        opens = sorted(values - opened)
+        opened |= values
+        closes = sorted(value for value in values if last[value] == place)
+        width = max(width, len(opened))
+        cost += 3.0 ** len(opened)
+        saved += 3.0 ** len(opened) if closes else 0
+        opened.difference_update(closes)
+        steps.append(Step(opens=tuple(opens), pattern=pattern, closes=tuple(closes)))
+    return Plan(steps=tuple(steps), width=width, cost=cost, cells=saved + 2 * 3.0**width)
+
+
+def _sequence(masks: list[int], order: list[int]) -> list[int]:
+    place_of = {value: place for place, value in enumerate(order)}
+    first_closed: list[list[int]] = [[] for _ in order]
+    for pattern, mask in enumerate(masks):
+        first_closed[min(place_of[value] for value in bits(mask))].append(pattern)
+    sequence: list[int] = []
+    opened = 0
+    for now in first_closed:
+        # Patterns that open few values go first: small tables as long as possible.
+        now.sort(key=lambda pattern: ((masks[pattern] & ~opened).bit_count(), masks[pattern]))
+        sequence += now
+        for pattern in now:
+            opened |= masks[pattern]
+    return sequence

@@ -14,12 +14,18 @@ from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded
 from incrowd.measures.release import bounds
-from incrowd.measures.release.clock import Deadline
+from incrowd.measures.release.budget import Budget, Deadline
 from incrowd.measures.release.count import SOLVERS, Count, Part, compile_solver, count_groups
 from incrowd.measures.release.measurement import Method, PartMeasurement, QMeasurement
-from incrowd.measures.release.patterns import HolderIndex, Holders, PatternCounts, pack
-from incrowd.measures.release.reductions import connected, parts_with_places, redundant
-from incrowd.measures.release.spec import Budget
+from incrowd.measures.release.patterns import (
+    HolderIndex,
+    Holders,
+    PatternCounts,
+    connected,
+    pack,
+    parts_with_places,
+    redundant,
+)
 
 PARTING_SECONDS = 80e-9
 """What absorbing and parting takes a cell of the table, patterns by values; a rough figure."""
@@ -90,15 +96,13 @@ def measure_q(
 
 def warm_up() -> None:
     """Compile everything, so that the first real question finds it ready."""
-    from incrowd.measures.release.local import compile_local
-    from incrowd.measures.release.tally import compile_tally
-    from incrowd.measures.release.thin import compile_thin
+    from incrowd.measures.release.kernels import compile_greedy_release, compile_local, compile_tally
 
     for solver in SOLVERS:
         compile_solver(solver)
     compile_local()
     compile_tally()
-    compile_thin()
+    compile_greedy_release()
 
 
 def _not_worth_parting(patterns: PatternCounts, deadline: Deadline) -> bool:

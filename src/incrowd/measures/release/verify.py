@@ -11,12 +11,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.measures.release.certificate import Certificate, PartCertificate
-from incrowd.measures.release.clock import Deadline
+from incrowd.measures.release.budget import Budget, Deadline
 from incrowd.measures.release.count import Part, count_with
-from incrowd.measures.release.patterns import Holders, PatternCounts
-from incrowd.measures.release.reductions import absorb, parts
-from incrowd.measures.release.spec import Budget
+from incrowd.measures.release.measurement import Certificate, PartCertificate
+from incrowd.measures.release.patterns import Holders, PatternCounts, absorb, parts
 
 OTHER_SOLVER = "sweep"
 """The search counts by products and sums."""

@@ -1,4 +1,4 @@
-"""The gateway's one secret, from which every key is derived; it never leaves the state folder."""
+"""What holds a state folder together: the one secret every key is derived from, and the lock."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import secrets
 from hashlib import blake2b
 from pathlib import Path
 
-from incrowd.crowd.disk import PRIVATE, PRIVATE_FOLDER, Disk
-from incrowd.errors import InputError
+from filelock import BaseFileLock
+
+from incrowd.crowd.disk import PRIVATE, PRIVATE_FOLDER, Disk, take_lock
+from incrowd.errors import IncrowdError, InputError
 
 SECRET_NAME = "secret"  # noqa: S105  the name of a file
 SECRET_BYTES = 32
@@ -65,3 +67,27 @@ def _read(path: Path) -> bytes:
             "back; with a new secret every earlier answer would be ordered and thinned differently."
         )
     return root
+
+
+LOCK_NAME = "lock"
+PATIENCE = 5.0
+"""Seconds to wait for a gateway that was just killed to let go."""
+
+
+class StateInUse(IncrowdError):
+    """Another gateway works on this state."""
+
+
+def lock_state(state: Path) -> BaseFileLock:
+    """Take a state folder for this process: two gateways would not know what the other has told.
+
+    Release what is returned; if this process dies, the system does.
+    """
+    Disk().make_folder(state, PRIVATE_FOLDER)
+    lock = take_lock(state / LOCK_NAME, seconds=PATIENCE)
+    if lock is None:
+        raise StateInUse(
+            f"{state}: expected a state folder that no gateway uses, got one in use. Stop the other gateway, or ask "
+            "it through its own port"
+        )
+    return lock

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from incrowd.errors import InputError, MissingExtra
-from incrowd.gateway.app import Asgi, admin_app, gateway_app
-from incrowd.gateway.log import logger
+from incrowd.gateway.http import Asgi, admin_app, gateway_app
+from incrowd.gateway.monitoring import logger
 from incrowd.gateway.service import Service
 
 try:
@@ -101,7 +101,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class _Impatient(H11Protocol):
+class _IdleTimeout(H11Protocol):
     """Closes connections on which no request was completed for a while, however slowly bytes drip in."""
 
     def connection_made(self, transport: Any) -> None:
@@ -122,7 +122,7 @@ class _Impatient(H11Protocol):
         self._check = self.loop.call_later(IDLE_SECONDS, self._close_if_idle)
 
 
-class _Quiet(uvicorn.Server):
+class _WithoutSignals(uvicorn.Server):
     """Leaves signals to us: two servers stop together."""
 
     @contextlib.contextmanager
@@ -145,10 +145,10 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _server(app: Asgi) -> uvicorn.Server:
-    return _Quiet(
+    return _WithoutSignals(
         uvicorn.Config(
             app,
-            http=_Impatient,
+            http=_IdleTimeout,
             ws="none",
             loop="asyncio",
             lifespan="off",

@@ -9,9 +9,9 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.gateway.groups import Group, Words, how_many, members_of, widened
 from incrowd.gateway.joint import Clauses, Joint
 from incrowd.gateway.ledger import Entry
+from incrowd.gateway.people import Group, Words, how_many, members_of, widened
 from incrowd.gateway.snapshot import Snapshot
 
 Changed = Callable[[Snapshot, int, str], NDArray[np.bool_] | None]
@@ -19,7 +19,7 @@ Changed = Callable[[Snapshot, int, str], NDArray[np.bool_] | None]
 
 
 @dataclass(eq=False, repr=False)
-class Earlier:
+class History:
     """A ledger's entries as far back as they are remembered."""
 
     snapshot: Snapshot

@@ -1,15 +1,49 @@
-"""What the operator sees of the gateway's work: counts and times, no values, no clients.
+"""What the operator sees of a running gateway: its own log, and counts and times; no values, no clients.
 
-The text format of Prometheus is a few lines of counters and histograms, so it is written here: no further
-dependency, no global registry, and every name and label is fixed below, so that nothing can leak into one.
+The log is one JSON object a line on standard error and never holds what an error quotes. The text format of
+Prometheus is a few lines of counters and histograms, so it is written here: no further dependency, no global
+registry, and every name and label is fixed below, so that nothing can leak into one.
 """
 
 from __future__ import annotations
 
+import json
+import logging
+import sys
+import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 from threading import Lock
+
+logger = logging.getLogger("incrowd.gateway")
+
+
+def log_error(error: BaseException) -> None:
+    """Log what went wrong and where, without the message: it may quote data."""
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
+    logger.error("unforeseen %s at %s", type(error).__name__, places)
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        return json.dumps({"time": time, "level": record.levelname.lower(), "event": record.getMessage()})
+
+
+def log_to_stderr() -> None:
+    """Write one JSON object a line about the service itself; of uvicorn only that something happened."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    logger.handlers[:] = [handler]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logging.getLogger("uvicorn").handlers[:] = [logging.NullHandler()]
+    logging.getLogger("uvicorn").propagate = False
+
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.gateway.test_joint import random_class, random_snapshot, tell
 
-from incrowd.gateway.lone import _lists, most_alone
-from incrowd.measures.release.thin import lists_from_pairs
+from incrowd.gateway.alternatives import _lists, most_with_sole_holders
+from incrowd.measures.release.kernels import lists_from_pairs
 
 
 def drawn(seed: int) -> tuple:  # type: ignore[type-arg]
@@ -50,7 +50,7 @@ def test_every_value_kept_has_enough_people_alone_and_none_could_be_added(seed: 
     index, people, codes, about = drawn(seed)
     chance = np.random.default_rng(seed + 1)
     rank, blur = chance.permutation(len(codes)), chance.integers(0, 9, len(codes))
-    kept = most_alone(index, people, codes, about, least, rank, blur)
+    kept = most_with_sole_holders(index, people, codes, about, least, rank, blur)
     rows = entries(index, people, codes, about)
 
     def alone(some: tuple[int, ...]) -> list[int]:

@@ -1,4 +1,8 @@
-"""The companion test for many values at once, compiled; see `companions.enough_companions` for what it means."""
+"""Who else could account for what was told: the tests and searches behind the joint rule (`joint.py`, NOTES.md).
+
+`enough_alternatives` is the readable version of the test, `failing_values` its compiled twin for many values at once.
+`most_with_sole_holders` looks for an answer that can pass: it never decides what may leave, `Joint.allowed` does.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,46 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from incrowd.gateway.people import Group
+from incrowd.gateway.snapshot import AttributeIndex
+from incrowd.measures.release.kernels import Lists, compile_greedy_release, greedy_release
+
+Ids = NDArray[np.int64]
+
+
+def enough_alternatives(clauses: NDArray[np.bool_], alone: Ids, least: Ids) -> bool:
+    """Test one value: does everybody have enough alternatives for every clause about it?
+
+    Parameters
+    ----------
+    clauses
+        A row for each kind of membership among the people who list the value, a column for each answer that
+        released it.
+    alone
+        For each row, how many of them could account for this value and for no other.
+    least
+        How many alternatives each column needs.
+
+    Examples
+    --------
+    Thirty people are in the first class only, twelve in both; nobody lists another released value.
+
+    >>> both = np.array([[True, False], [True, True]])
+    >>> enough_alternatives(both, np.array([30, 12]), np.array([10, 10]))
+    True
+    >>> enough_alternatives(both, np.array([30, 9]), np.array([10, 10]))
+    False
+    """
+    within = ~(clauses[:, None, :] & ~clauses[None, :, :]).any(
+        axis=2
+    )  # [x, P]: x holds nothing that P does not
+    alternatives = within.T.astype(np.int64) @ (alone[:, None] * clauses)
+    return bool((alternatives >= least)[clauses].all())
+
+
 EFFORT = 2**27
 """Steps that one call may take. Counted, not timed: the same data always give the same answer."""
 Words = NDArray[np.uint64]
-Ids = NDArray[np.int64]
 
 
 def failing_values(
@@ -30,7 +70,7 @@ def failing_values(
     threshold: int,
     effort: int = EFFORT,
 ) -> NDArray[np.bool_]:
-    """Flag the values for which somebody has too few companions, or which were not reached within the effort.
+    """Flag the values for which somebody has too few alternatives, or which were not reached within the effort.
 
     Parameters
     ----------
@@ -45,7 +85,7 @@ def failing_values(
     about
         The one value each person could account for.
     base, threshold
-        How many companions a clause needs: older ones, and those of the newest answer.
+        How many alternatives a clause needs: older ones, and those of the newest answer.
     """
     return np.asarray(
         _failing(
@@ -55,7 +95,7 @@ def failing_values(
 
 
 @cache
-def compile_companions() -> None:
+def compile_alternatives() -> None:
     """Compile the kernel beforehand (or read it from the cache)."""
     one, words = np.zeros(1, np.int64), np.zeros((1, 1), np.uint64)
     failing_values(
@@ -168,3 +208,85 @@ def _enough(rows, weights, new, base, threshold):  # type: ignore[no-untyped-def
                 left >>= np.uint64(1)
                 bit += 1
     return True
+
+
+Ints = NDArray[np.int64]
+ROUNDS = 1
+"""More find hardly more: 4,737 values against 4,733 over 40 classes."""
+EXCHANGE_EFFORT = 300_000
+"""Rows that exchanges may visit. Counted, not timed: the same data give the same answer."""
+
+
+def most_with_sole_holders(
+    index: AttributeIndex,
+    group: Group,
+    codes: tuple[int, ...],
+    about: Ints,
+    threshold: int,
+    rank: Ints,
+    blur: Ints,
+) -> tuple[int, ...]:
+    """Return as many of these values as have, each, `threshold` people of the class who list no other of them.
+
+    Parameters
+    ----------
+    about
+        Person -> the one value they were told about so far, or a negative number: -1 none, -2 several.
+    rank, blur
+        For each value: which of two goes first, and a secret amount that hides exact counts in such choices.
+    """
+    place = np.full(len(index.values), -1, dtype=np.int64)
+    place[np.array(codes, dtype=np.int64)] = np.arange(len(codes))
+    lists = Lists(*_lists(index.starts, index.codes, group.members, place, about, index.offset, len(codes)))
+    kept = greedy_release(lists, threshold, rank, ROUNDS, EXCHANGE_EFFORT, np.zeros(1, dtype=np.int64), blur)
+    return tuple(code for code, stays in zip(codes, kept.tolist(), strict=True) if stays)
+
+
+@cache
+def compile_sole_holders() -> None:
+    """Compile the kernels beforehand (or read them from the cache)."""
+    one, number = np.zeros(1, np.int64), np.zeros(1, np.int32)
+    compile_greedy_release()
+    _lists(np.array([0, 1]), number, number, one, one - 1, 0, 1)
+
+
+@njit(cache=True, nogil=True)
+def _lists(starts, codes, members, place, about, offset, values):  # type: ignore[no-untyped-def]
+    """Lay out who lists which of the values, both ways round, as `greedy_release` wants it."""
+    row_start = np.zeros(len(members) + 1, np.int64)
+    value_start = np.zeros(values + 1, np.int64)
+    rows = 0
+    for person in members:
+        entries = 0
+        if _may_be_alone(about[person], place, offset):
+            for i in range(starts[person], starts[person + 1]):
+                if place[codes[i]] >= 0:
+                    value_start[place[codes[i]] + 1] += 1
+                    entries += 1
+        if entries:
+            row_start[rows + 1] = row_start[rows] + entries
+            rows += 1
+    value_start = np.cumsum(value_start)
+    row_values = np.empty(row_start[rows], np.int64)
+    value_rows = np.empty(row_start[rows], np.int64)
+    filled = value_start[:-1].copy()
+    row, entry = 0, 0
+    for person in members:
+        before = entry
+        if _may_be_alone(about[person], place, offset):
+            for i in range(starts[person], starts[person + 1]):
+                value = place[codes[i]]
+                if value >= 0:
+                    row_values[entry] = value
+                    value_rows[filled[value]] = row
+                    filled[value] += 1
+                    entry += 1
+        row += entry > before
+    return row_start[: rows + 1], row_values, value_start, value_rows, np.ones(rows, np.int64)
+
+
+@njit(inline="always")
+def _may_be_alone(told, place, offset):  # type: ignore[no-untyped-def]
+    """False for somebody who already accounts for values that are not in question."""
+    code = told - offset
+    return told == -1 or (told >= 0 and 0 <= code < len(place) and place[code] >= 0)

@@ -1,9 +1,6 @@
-"""Choosing which values to withhold so that the rest is certified, compiled.
+"""The compiled loops over who lists what: counting holders, the local bound, and the greedy choice of values.
 
-A released set is certified for a threshold t if every value has at least t users who list it and no other
-released value. Withholding a value can only raise these numbers, so what may be released is a hereditary
-family, and three greedy moves search it: withhold the value that lowers the total shortfall most, take back
-whatever still fits, and exchange one released value for two withheld ones.
+Numba is loaded with this module, which takes longer than measuring a small answer: it is imported where it is needed.
 """
 
 from __future__ import annotations
@@ -15,7 +12,89 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Masks = NDArray[np.uint64]
 Ints = NDArray[np.int64]
+
+
+def tally(
+    masks: NDArray[np.uint64], weights: NDArray[np.int64], values: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many users list each value, and how many list it and no other."""
+    listed, alone = np.zeros((2, values), dtype=np.int64)
+    _tally(masks, weights, listed, alone)
+    return listed, alone
+
+
+@cache
+def compile_tally() -> None:
+    """Compile the kernel beforehand (or read it from the cache)."""
+    tally(np.ones((1, 1), np.uint64), np.ones(1, np.int64), 1)
+
+
+@njit(cache=True, nogil=True)
+def _tally(masks, weights, listed, alone):  # type: ignore[no-untyped-def]
+    for row in range(len(masks)):
+        entries, last = 0, 0
+        for word in range(masks.shape[1]):
+            left = masks[row, word]
+            while left:
+                lowest = left & (~left + np.uint64(1))
+                last = word * 64 + _place(lowest)
+                listed[last] += weights[row]
+                entries += 1
+                left ^= lowest
+        if entries == 1:
+            alone[last] += weights[row]
+
+
+@njit(inline="always")
+def _place(bit):  # type: ignore[no-untyped-def]
+    place = 0
+    for step in (32, 16, 8, 4, 2, 1):
+        if bit >> np.uint64(step):
+            place += step
+            bit >>= np.uint64(step)
+    return place
+
+
+def smallest_local_count(
+    masks: Masks, weights: NDArray[np.int64], values: int, floor: int, stop: NDArray[np.int64]
+) -> int:
+    """Return the smallest local count, or `floor` once it is reached or `stop` is raised."""
+    return int(_smallest(masks, weights, values, floor, stop))
+
+
+@cache
+def compile_local() -> None:
+    """Compile the kernel beforehand (or read it from the cache)."""
+    smallest_local_count(np.ones((1, 1), np.uint64), np.ones(1, np.int64), 1, 0, np.zeros(1, np.int64))
+
+
+@njit(cache=True, nogil=True)
+def _smallest(masks, weights, values, floor, stop):  # type: ignore[no-untyped-def]
+    words = masks.shape[1]
+    counts = np.zeros(values, np.int64)
+    smallest = np.int64(1) << 62
+    for row in range(len(masks)):
+        if stop[0]:
+            return floor
+        counts[:] = 0
+        for other in range(len(masks)):
+            inside = True
+            for word in range(words):
+                inside = inside and masks[other, word] & ~masks[row, word] == 0
+            if inside:
+                for value in range(values):
+                    if masks[other, value >> 6] >> np.uint64(value & 63) & np.uint64(1):
+                        counts[value] += weights[other]
+        for value in range(values):
+            if masks[row, value >> 6] >> np.uint64(value & 63) & np.uint64(1):
+                smallest = min(smallest, counts[value])
+        if smallest <= floor:
+            return floor
+    return smallest
+
+
 OWN_WEIGHTS = (1.5, 1.0, 2.0, 1.25, 3.0, 0.75, 2.5, 0.5)
 """What a value's own shortfall counts against what its withholding gives to others; one round each."""
 PAIRS_UP_TO = 1024
@@ -44,7 +123,7 @@ def lists_from_pairs(rows: Ints, values: Ints, weights: Ints, count: int) -> Lis
     )
 
 
-def thin(
+def greedy_release(
     lists: Lists, threshold: int, rank: Ints, rounds: int, effort: int, stop: Ints, blur: Ints | None = None
 ) -> NDArray[np.bool_]:
     """Return which values to release: the best outcome of several greedy rounds.
@@ -57,28 +136,28 @@ def thin(
     best = np.zeros(len(rank), dtype=np.bool_)
     blur = np.zeros(len(rank), dtype=np.int64) if blur is None else blur
     by_rank = np.argsort(rank).astype(np.int64)
-    few = len(rank) <= PAIRS_UP_TO
+    small = len(rank) <= PAIRS_UP_TO
     for own in OWN_WEIGHTS[: max(rounds, 1)]:
         released = np.ones(len(rank), dtype=np.bool_)
-        _thin_once(lists, threshold, own, by_rank, blur, released, few, effort // max(rounds, 1), stop)
+        _greedy_round(lists, threshold, own, by_rank, blur, released, small, effort // max(rounds, 1), stop)
         if released.sum() > best.sum():
             best = released
     return best if not stop[0] else np.zeros_like(best)
 
 
 @cache
-def compile_thin() -> None:
+def compile_greedy_release() -> None:
     """Compile the kernels beforehand (or read them from the cache)."""
     one = np.zeros(1, dtype=np.int64)
-    thin(lists_from_pairs(one, one, one + 1, 1), 1, one, 1, 0, np.zeros(1, dtype=np.int64))
+    greedy_release(lists_from_pairs(one, one, one + 1, 1), 1, one, 1, 0, np.zeros(1, dtype=np.int64))
 
 
 @njit(cache=True, nogil=True)
-def _thin_once(lists, t, own, by_rank, blur, released, few, effort, stop):  # type: ignore[no-untyped-def]
+def _greedy_round(lists, t, own, by_rank, blur, released, small, effort, stop):  # type: ignore[no-untyped-def]
     values = len(by_rank)
     listed = np.zeros(len(lists.weights), np.int64)  # released values in each row
     single = np.zeros(values, np.int64)  # p_i: users who list value i alone
-    pairs = np.zeros((values, values) if few else (0, 0), np.int64)  # users who list two values alone
+    pairs = np.zeros((values, values) if small else (0, 0), np.int64)  # users who list two values alone
     no_pairs = np.zeros((0, 0), np.int64)
     for row in range(len(listed)):
         first = lists.row_start[row]
@@ -89,7 +168,7 @@ def _thin_once(lists, t, own, by_rank, blur, released, few, effort, stop):  # ty
             _pair(pairs, lists.row_values[first], lists.row_values[first + 1], lists.weights[row])
     score = np.zeros(values, np.float64)
     while not stop[0] and _score(lists, t, own, blur, released, listed, single, pairs, score):
-        batch = 1 if few else max(1, released.sum() // 100)
+        batch = 1 if small else max(1, released.sum() // 100)
         for _ in range(batch):
             worst = -1
             for place in range(values - 1, -1, -1):
