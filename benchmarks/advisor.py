@@ -35,7 +35,7 @@ from incrowd.advisor.assess import assess
 from incrowd.advisor.person import own_posts, without_words
 from incrowd.advisor.spec import AdvisorOptions
 from incrowd.crowd import Crowd
-from incrowd.crowd.synthetic.write import as_crowd
+from incrowd.crowd.synthetic.table import as_crowd
 from incrowd.measures.microdata.spec import ADVERSARIES
 from incrowd.text import TextOptions
 

@@ -28,8 +28,7 @@ import numpy as np
 import polars as pl
 
 from incrowd.crowd import Crowd
-from incrowd.crowd.synthetic.vocabulary import Topic, default_topics
-from incrowd.crowd.synthetic.words import made_up_words
+from incrowd.crowd.synthetic.words import Topic, default_topics, made_up_words
 from incrowd.measures.exposure.comparison import baseline_risks
 from incrowd.measures.exposure.definition import breadth
 from incrowd.measures.exposure.evaluation import merit, paired_t_test

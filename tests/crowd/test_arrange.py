@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.crowd.arrange import PLACE_BITS, Places, arrange
 from incrowd.crowd.disk import Disk
+from incrowd.crowd.merge import PLACE_BITS, Places, arrange
 
 
 @settings(max_examples=25, deadline=None)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.crowd.making import new_crowd, post, texts, write_jsonl, write_truncated
 
 from incrowd.crowd import Crowd, ingest, merge
-from incrowd.crowd.budget import Budget
+from incrowd.crowd.ingest import Budget
 from incrowd.errors import IncrowdError, InputError, UnreadableSource
 
 THANKS = [post("ann", "thanks"), post("ann", "thanks"), post("bob", "thanks")]

@@ -7,8 +7,7 @@ import pytest
 from tests.crowd.making import post, write_jsonl
 
 from incrowd.crowd import Crowd
-from incrowd.crowd.plan import Plan, Planner, Rates, Step
-from incrowd.crowd.plan_import import plan_import
+from incrowd.crowd.plan import Plan, Planner, Rates, Step, plan_import
 from incrowd.crowd.readers.base import ReadOptions
 from incrowd.errors import NotInCrowd
 

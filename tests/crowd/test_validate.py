@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.crowd.schema import COLUMNS, MEANING, ROW_COLUMNS, Kind, Reason
-from incrowd.crowd.validate import LONGEST_NAME, LONGEST_TEXT, Checked, check
+from incrowd.crowd.schema import (
+    COLUMNS,
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    MEANING,
+    ROW_COLUMNS,
+    Checked,
+    Kind,
+    Reason,
+    check,
+)
 
 NOW = 1_700_000_000
 

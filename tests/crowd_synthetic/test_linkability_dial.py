@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from incrowd import synthetic
-from incrowd.crowd.synthetic.vocabulary import FUNCTION_WORDS
+from incrowd.crowd.synthetic.words import FUNCTION_WORDS
 
 PEOPLE = 130
 

@@ -7,16 +7,16 @@ from itertools import pairwise
 import numpy as np
 
 from incrowd import synthetic
-from incrowd.crowd.synthetic import marks, text_kernel
-from incrowd.crowd.synthetic.text import Writer
-from incrowd.crowd.synthetic.vocabulary import FUNCTION_WORDS
+from incrowd.crowd.synthetic import kernels, members
+from incrowd.crowd.synthetic.posts import Writer
+from incrowd.crowd.synthetic.words import FUNCTION_WORDS
 
 
 def spelt_plainly(words: list[str], signs: list[int]) -> str:
     parts = []
     for word, sign in zip(words, signs, strict=True):
-        before, after, gap = marks.MARKS[sign % marks.CAPITAL]
-        parts += [before, word[0].upper() + word[1:] if sign >= marks.CAPITAL else word, after, gap]
+        before, after, gap = members.MARKS[sign % members.CAPITAL]
+        parts += [before, word[0].upper() + word[1:] if sign >= members.CAPITAL else word, after, gap]
     return "".join(parts[:-1])
 
 
@@ -25,8 +25,8 @@ def test_spelling_equals_plain_joining():
     chooser = np.random.default_rng(1)
     bounds = np.concatenate([[0], np.cumsum(chooser.integers(1, 30, size=50))])
     words = chooser.integers(0, len(crowd.lexicon.words), size=bounds[-1]).astype(np.int32)
-    kinds = chooser.integers(0, len(marks.MARKS), size=bounds[-1])
-    signs = (kinds + marks.CAPITAL * chooser.integers(0, 2, size=bounds[-1])).astype(np.uint8)
+    kinds = chooser.integers(0, len(members.MARKS), size=bounds[-1])
+    signs = (kinds + members.CAPITAL * chooser.integers(0, 2, size=bounds[-1])).astype(np.uint8)
     spelt = Writer(crowd)._spell(bounds, words, signs)
     names = crowd.lexicon.words.gather(words).to_list()
     expected = [spelt_plainly(names[low:high], signs[low:high].tolist()) for low, high in pairwise(bounds)]
@@ -41,10 +41,10 @@ def test_words_come_from_their_sources_in_the_stated_shares():
     bounds = np.arange(count + 1) * length
     keys, topic = np.full(count, 77, dtype=np.uint64), np.full(count, 2)
     words = np.empty(bounds[-1], dtype=np.int32)
-    chunk = text_kernel.Chunk(post, identity, bounds, keys, topic, np.full(count, 0.4))
-    shares = text_kernel.Shares(0.5, 0.2, 0.3, 0.1, 0.2)
+    chunk = kernels.Chunk(post, identity, bounds, keys, topic, np.full(count, 0.4))
+    shares = kernels.Shares(0.5, 0.2, 0.3, 0.1, 0.2)
     styles = crowd.styles
-    text_kernel.draw_words(
+    kernels.draw_words(
         np.uint64(5), chunk, writer._tables, shares, styles.favourites, styles.function_words, words
     )
     low, high = crowd.lexicon.salient_bounds[[2, 3]]

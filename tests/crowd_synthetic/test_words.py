@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from incrowd import synthetic
 from incrowd.crowd.synthetic import words
-from incrowd.crowd.synthetic.vocabulary import FUNCTION_WORDS, Vocabulary
+from incrowd.crowd.synthetic.words import FUNCTION_WORDS, Vocabulary
 
 MANY = words.made_up_words(60_000)
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from incrowd.crowd.readers.jsonparse import SMALL, parse_json_lines
-from incrowd.crowd.readers.jsonslow import parse_slowly
-from incrowd.crowd.readers.lines import Lines
-from incrowd.crowd.readers.shape import ROW, Parsed
+from incrowd.crowd.readers.jsonl import SMALL, parse_json_lines, parse_slowly
+from incrowd.crowd.readers.rows import ROW, Parsed
+from incrowd.crowd.readers.source import Lines
 
 NAMES = ("author", "t", "text")
 STRICT = ("author", "text")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.crowd.readers.base import ReadOptions
-from incrowd.crowd.readers.lines import Lines, first_lines, lines_of, read_lines
+from incrowd.crowd.readers.source import Lines, first_lines, lines_of, read_lines
 
 from .test_source import Pieces
 

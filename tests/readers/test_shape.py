@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.crowd.readers.base import ReadOptions
-from incrowd.crowd.readers.fields import guess, layout_of
-from incrowd.crowd.readers.shape import parse_numbers, parse_times
+from incrowd.crowd.readers.base import ReadOptions, guess, layout_of
+from incrowd.crowd.readers.rows import parse_numbers, parse_times
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.crowd.readers.base import ReadOptions
-from incrowd.crowd.readers.source import Source
-from incrowd.crowd.readers.unicode import Utf8, decoded, utf16_of
+from incrowd.crowd.readers.source import Source, Utf8, decoded, utf16_of
 from incrowd.errors import UnreadableSource
 
 from .files import COMPRESS, wide_window

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.crowd.readers import ReadOptions, detect
-from incrowd.crowd.readers.lines import Lines
-from incrowd.crowd.readers.records import RecordSplitter, parse_records
+from incrowd.crowd.readers.source import Lines
+from incrowd.crowd.readers.table import RecordSplitter, parse_records
 from incrowd.errors import InputError, SchemaError
 
 from .files import table

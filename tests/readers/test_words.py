@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.crowd.readers.html import html_text
-from incrowd.crowd.readers.mail import own_subject, own_words
+from incrowd.crowd.readers.mbox import own_subject, own_words
 
 
 @pytest.mark.parametrize(

@@ -113,9 +113,9 @@ class GrowingFile:
     def _checked(self, piece: Path) -> Iterator[Any]:
         """Read, check, pseudonymise and hash rows as an import does."""
         from incrowd.crowd.readers.base import ReadOptions
-        from incrowd.crowd.rowhash import add_hashes
+        from incrowd.crowd.schema import check
         from incrowd.crowd.sources import open_files
-        from incrowd.crowd.validate import check
+        from incrowd.crowd.staging import add_hashes
 
         (source,) = open_files([piece], self._format, ReadOptions(kind="posts"))
         names = naming(self._crowd.path)

@@ -86,8 +86,7 @@ def _plan(name: str, options: Mapping[str, Any]) -> Plan:
 
 def _import_plan(options: Mapping[str, Any]) -> Plan:
     from incrowd.cli.crowds import parse_columns, parse_kind
-    from incrowd.crowd.plan import Plan
-    from incrowd.crowd.plan_import import STORED_OVER_TEXT, plan_import
+    from incrowd.crowd.plan import STORED_OVER_TEXT, Plan, plan_import
     from incrowd.crowd.readers.base import ReadOptions
     from incrowd.engine.rates import TYPICAL
 

@@ -19,8 +19,6 @@ from typing import Any, Protocol
 
 import duckdb
 
-from incrowd.crowd import database
-from incrowd.crowd.budget import Budget
 from incrowd.crowd.disk import Disk
 from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, Manifest, SourceRecord, load, save
 from incrowd.crowd.merge import Merger
@@ -28,9 +26,44 @@ from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.schema import KINDS, MEANING
 from incrowd.crowd.sources import Source
 from incrowd.crowd.staging import DONE_NAME, Staged, Stager
-from incrowd.errors import CrowdError, InputError
+from incrowd.crowd.tables import connect, explained
+from incrowd.errors import BudgetExceeded, CrowdError, InputError
 
 SPILL_NAME = "spill"
+MIB = 2**20
+LIBRARIES = 160 * MIB
+"""What Python and the libraries hold before the first row is read."""
+LEAST = 512 * MIB
+DATABASE_SHARE = 0.45
+"""DuckDB may exceed its limit by a part of it, so it gets less than half of the rest."""
+BATCHES_AT_ONCE = 72
+"""Parsing, checking, hashing and writing a batch hold it in several forms at once."""
+BUCKETS_AT_ONCE = 16
+"""A bucket is held unsorted, sorted and being written."""
+LEAST_BATCH, MOST_BATCH = 1 * MIB, 32 * MIB
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Bytes for each step."""
+
+    database: int
+    """The memory limit of DuckDB."""
+    batch: int
+    """How much of a source is read at a time."""
+    bucket: int
+    """How much is sorted at a time."""
+
+    @classmethod
+    def of(cls, memory: int) -> Budget:
+        """Share out a number of bytes; too few are refused rather than exceeded."""
+        if memory < LEAST:
+            raise BudgetExceeded(
+                f"--memory: an import needs at least {LEAST // MIB} MiB, got {memory / MIB:,.0f} MiB."
+            )
+        free = memory - LIBRARIES
+        batch = min(MOST_BATCH, max(LEAST_BATCH, free // BATCHES_AT_ONCE))
+        return cls(database=int(free * DATABASE_SHARE), batch=batch, bucket=free // BUCKETS_AT_ONCE)
 
 
 class Progress(Protocol):
@@ -108,9 +141,9 @@ class Import:
             raise
 
     def _with_database(self, sources: Sequence[Source]) -> tuple[Manifest, ImportReport]:
-        connection = database.connect(self.budget.database, self._staging / SPILL_NAME)
+        connection = connect(self.budget.database, self._staging / SPILL_NAME)
         try:
-            with database.explained():
+            with explained():
                 return self._run(sources, connection)
         finally:
             connection.close()

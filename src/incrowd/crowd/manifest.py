@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.kinds import KINDS
 from incrowd.errors import CrowdDamaged, CrowdError
+
+Kind = Literal["posts", "items", "attributes"]
+KINDS: tuple[Kind, ...] = ("posts", "items", "attributes")
+
 
 MANIFEST_NAME = "manifest.json"
 PARTS_FOLDER = "parts"

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from incrowd.crowd import manifest, pseudonyms
-from incrowd.crowd.budget import Budget
 from incrowd.crowd.disk import LOCK_NAME, PRIVATE_FOLDER, Disk, import_lock
 from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
@@ -86,7 +85,7 @@ class Crowd:
         `columns` maps our names to the frame's, e.g. ``{"user": "author"}``. Without a `path` the crowd lives
         in a temporary folder as long as the returned object.
         """
-        from incrowd.crowd.frames import frame_source
+        from incrowd.crowd.sources import frame_source
 
         source = frame_source(frame, kind, columns)
         disk = Disk(durable=path is not None)
@@ -146,7 +145,7 @@ class Crowd:
         memory: int = DEFAULT_MEMORY,
     ) -> ImportReport:
         """Import a data frame; see :meth:`from_frame`."""
-        from incrowd.crowd.frames import frame_source
+        from incrowd.crowd.sources import frame_source
 
         source = frame_source(frame, kind, columns)
         return self._import(lambda: [source], memory, wait=False, progress=None)
@@ -154,7 +153,7 @@ class Crowd:
     def _import(
         self, find: Callable[[], Sequence[Source]], memory: int, wait: bool, progress: Progress | None
     ) -> ImportReport:
-        from incrowd.crowd.ingest import Import
+        from incrowd.crowd.ingest import Budget, Import
 
         with import_lock(self.path, wait=wait):
             # Another process may have imported since this object was opened.
@@ -274,9 +273,9 @@ class Crowd:
 
     def connect(self, memory: int = DEFAULT_MEMORY) -> duckdb.DuckDBPyConnection:
         """Return a DuckDB connection with views `posts`, `items`, `attributes` and `quarantine`."""
-        from incrowd.crowd import database
+        from incrowd.crowd.tables import connect
 
-        connection = database.connect(memory, self.cache / "spill")
+        connection = connect(memory, self.cache / "spill")
         for table in _TABLES:
             connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {self.source_sql(table)}")
         return connection
@@ -309,7 +308,7 @@ class Crowd:
 
     def source_sql(self, table: str, extra: tuple[str, ...] = ()) -> str:
         """Return SQL for a table's rows, with `extra` columns of the store's own."""
-        from incrowd.crowd.database import parquet_sql
+        from incrowd.crowd.tables import parquet_sql
 
         paths, columns = self._part_paths(table), _TABLES[table]
         if paths:

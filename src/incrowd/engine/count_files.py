@@ -30,12 +30,12 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from incrowd.crowd import Crowd, readers
-from incrowd.crowd.database import connect, explained, parquet_sql, quote
 from incrowd.crowd.disk import Disk
 from incrowd.crowd.pseudonyms import KEY_NAME, Pseudonyms, make_key
 from incrowd.crowd.readers.base import Batch, ReadOptions
+from incrowd.crowd.schema import check
 from incrowd.crowd.sources import require_files
-from incrowd.crowd.validate import check
+from incrowd.crowd.tables import connect, explained, parquet_sql, quote
 from incrowd.engine.checkpoints import fingerprint
 from incrowd.engine.local import Engine, Local, Piece, Progress
 from incrowd.errors import SchemaError

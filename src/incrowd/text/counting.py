@@ -255,7 +255,7 @@ def load(place: Path, memory: int) -> Counts | None:
 
 
 def _read(place: Path, memory: int) -> Counts:
-    summary = json.loads((place / SUMMARY).read_text())
+    summary = json.loads((place / SUMMARY).read_text("utf-8"))
     files = [place / f"{part}.npy" for part in _MATRIX]
     is_large = sum(map(os.path.getsize, files)) > memory // 4
     data, indices, indptr = (np.load(file, mmap_mode="r" if is_large else None) for file in files)
@@ -275,7 +275,7 @@ def _write(counts: Counts, folder: Path) -> None:
     counts.vocabulary.to_frame().write_parquet(folder / "vocabulary.parquet")
     counts.dropped.write_parquet(folder / "dropped.parquet")
     summary = {"shape": counts.matrix.shape, "options_hash": counts.options_hash}
-    (folder / SUMMARY).write_text(json.dumps(summary))
+    (folder / SUMMARY).write_text(json.dumps(summary), encoding="utf-8")
 
 
 __all__ = ["Counts", "count_tokens", "counts"]

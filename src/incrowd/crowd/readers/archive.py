@@ -13,8 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from incrowd.crowd.readers.base import ReadOptions
-from incrowd.crowd.readers.source import Caps, Source, codec_of, open_regular
-from incrowd.crowd.readers.unicode import Bytes
+from incrowd.crowd.readers.source import Bytes, Caps, Source, codec_of, open_regular
 from incrowd.errors import UnreadableSource
 
 ZIP_MAGIC = b"PK\x03\x04"

@@ -1,4 +1,4 @@
-"""What a reader is: one file format turned into batches of rows, bounded in memory.
+"""What a reader is: one file format turned into batches of rows, bounded in memory; and which column holds what.
 
 A reader yields :class:`Batch` values. It reports a row it cannot parse in ``rejects`` and goes on; it raises
 :class:`~incrowd.errors.UnreadableSource` or :class:`~incrowd.errors.SchemaError` when the whole source cannot
@@ -9,7 +9,7 @@ reader's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +17,7 @@ from typing import Protocol
 import polars as pl
 
 from incrowd.crowd.schema import COLUMNS, ROW_COLUMNS, Kind
+from incrowd.errors import SchemaError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,3 +89,149 @@ def empty_rows(kind: Kind) -> pl.DataFrame:
 def empty_rejects() -> pl.DataFrame:
     """Return no rejects, with the right columns."""
     return pl.DataFrame(schema={"row": pl.UInt64(), "reason": pl.String()})
+
+
+GUESSES: dict[str, str] = {
+    "user": "author user username user_id uid screen_name handle author_id author_name owner_user_id sender"
+    " login member person customer customer_id reviewer_id visitor account",
+    "community": "subreddit community forum group channel board room newsgroup site list server section",
+    "time": "created_utc created created_at timestamp time datetime date utc t ts published published_at"
+    " posted_at unix_time",
+    "text": "body text content message selftext comment post tweet full_text review review_text",
+    "title": "title subject headline",
+    "item": "item item_id movie movie_id artist artist_id product product_id asin book book_id isbn song"
+    " song_id track track_id business_id game game_id page page_id genre",
+    "value": "rating value score stars weight plays count play_count listens quantity",
+    "attribute": "attribute key field property trait",
+    "id": "id post_id comment_id tweet_id message_id status_id",
+}
+"""Names in order of preference; case, underscores, blanks and RecBole's ``:type`` endings do not count."""
+
+NAMED_COLUMNS_SHOWN = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How a source's columns become a table of the crowd."""
+
+    kind: Kind
+    columns: dict[str, tuple[str, ...]]
+    """Our column -> the source's columns; texts of several are joined."""
+    wide: tuple[str, ...] = ()
+    """Columns that are attributes themselves, one value a person."""
+
+    @property
+    def sources(self) -> list[str]:
+        """Return the source's columns that are needed, each once."""
+        names = [name for group in self.columns.values() for name in group]
+        return list(dict.fromkeys([*names, *self.wide]))
+
+    @property
+    def numbers(self) -> set[str]:
+        """Return the source's columns that are parsed as a time or a number."""
+        return {name for ours in ("time", "value") for name in self.columns.get(ours, ())} - self._texts
+
+    @property
+    def _texts(self) -> set[str]:
+        texts = (ours for ours in self.columns if ours not in ("time", "value") or self.kind == "attributes")
+        return {name for ours in texts for name in self.columns[ours]}
+
+
+def normal(name: str) -> str:
+    """Return a column's name without case, separators and RecBole's type ending."""
+    return name.split(":", 1)[0].lower().translate({ord(c): None for c in "_- ."})
+
+
+_PREFERENCES = {ours: [normal(name) for name in names.split()] for ours, names in GUESSES.items()}
+
+
+def guess(names: Sequence[str]) -> dict[str, str]:
+    """Return our column -> the source's column, for every one that has a common name."""
+    found: dict[str, str] = {}
+    by_normal = {normal(name): name for name in reversed(names)}
+    for ours, preferences in _PREFERENCES.items():
+        match = next((by_normal[name] for name in preferences if name in by_normal), None)
+        if match is not None:
+            found[ours] = match
+    return found
+
+
+def layout_of(names: Sequence[str], options: ReadOptions, place: str) -> Layout:
+    """Decide how a source's columns become a table, or say what is missing."""
+    guessed = guess(names)
+    chosen = {ours: _named(theirs, names, place) for ours, theirs in options.columns.items()}
+    kind = options.kind or _kind(guessed, set(chosen))
+    _check_ours(chosen, kind, place)
+    columns: dict[str, tuple[str, ...]] = {
+        ours: (guessed[ours],) for ours in (*COLUMNS[kind], "id") if ours in guessed
+    }
+    if kind == "posts" and "text" in guessed and "title" in guessed:
+        columns["text"] = (guessed["title"], guessed["text"])
+    columns |= chosen
+    wide = () if kind != "attributes" or "attribute" in columns else _wide(names, columns)
+    layout = Layout(kind=kind, columns=_without_value(columns) if wide else columns, wide=wide)
+    _check_complete(layout, names, options, place)
+    return layout
+
+
+def _kind(guessed: dict[str, str], chosen: set[str]) -> Kind:
+    have = chosen | set(guessed)
+    if "text" in chosen or ("text" in have and not chosen & {"item", "attribute"}):
+        return "posts"
+    if "attribute" in chosen or ({"attribute", "value"} <= have and "item" not in have):
+        return "attributes"
+    return "items" if "item" in have else "attributes"
+
+
+def _named(theirs: str, names: Sequence[str], place: str) -> tuple[str, ...]:
+    wanted = (theirs,) if theirs in names else tuple(theirs.split("+"))
+    by_normal = {name.split(":", 1)[0]: name for name in names}
+    for name in wanted:
+        if name not in names and name not in by_normal:
+            raise SchemaError(
+                f"{place}: --columns names '{name}', which the file does not have. {listed(names)}"
+            )
+    return tuple(name if name in names else by_normal[name] for name in wanted)
+
+
+def _check_ours(chosen: dict[str, tuple[str, ...]], kind: Kind, place: str) -> None:
+    allowed = [*COLUMNS[kind], "id"]
+    for ours in chosen:
+        if ours not in allowed:
+            raise SchemaError(
+                f"{place}: --columns sets '{ours}'; a table of {kind} has {', '.join(allowed)}. "
+                "Use one of these, or another --kind."
+            )
+
+
+def _wide(names: Sequence[str], columns: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    taken = {name for ours in ("user", "id") for name in columns.get(ours, ())}
+    return tuple(name for name in names if name not in taken)
+
+
+def _without_value(columns: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    return {ours: theirs for ours, theirs in columns.items() if ours != "value"}
+
+
+def _check_complete(layout: Layout, names: Sequence[str], options: ReadOptions, place: str) -> None:
+    needed = {"posts": ("user", "text"), "items": ("user", "item"), "attributes": ("user",)}[layout.kind]
+    for ours in needed:
+        if ours not in layout.columns and not (ours == "user" and options.user is not None):
+            or_user = " or --user NAME" if ours == "user" else ""
+            raise SchemaError(
+                f"{place}: no column for '{ours}' of the {layout.kind} table. "
+                f"Name it with --columns {ours}=NAME{or_user}. {listed(names)}"
+            )
+    if layout.kind == "attributes" and not layout.wide and "value" not in layout.columns:
+        raise SchemaError(
+            f"{place}: no column holds an attribute. Name it with --columns value=NAME. {listed(names)}"
+        )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Name the columns there are, for a message; without a header they would be data, and stay hidden."""
+    if not guess(names):
+        return f"The file has {len(names)} columns with no known name; is its first line a header?"
+    shown = ", ".join(name[:40] for name in names[:NAMED_COLUMNS_SHOWN])
+    more = ", ..." if len(names) > NAMED_COLUMNS_SHOWN else ""
+    return f"Columns in the file: {shown}{more}."

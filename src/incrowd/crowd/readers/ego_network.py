@@ -17,11 +17,8 @@ import numpy as np
 
 from incrowd.crowd.readers.archive import is_tar, tar_files
 from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.collect import ATTRIBUTES, Collector
-from incrowd.crowd.readers.lines import Lines, lines_of
-from incrowd.crowd.readers.shape import Whole, batch_of
-from incrowd.crowd.readers.source import Source
-from incrowd.crowd.readers.unicode import Bytes, decoded
+from incrowd.crowd.readers.rows import ATTRIBUTES, Collector, Whole, batch_of
+from incrowd.crowd.readers.source import Bytes, Lines, Source, decoded, lines_of
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, UnreadableSource
 

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.collect import ATTRIBUTES, Collector
-from incrowd.crowd.readers.fields import Layout
+from incrowd.crowd.readers.base import Batch, Layout, ReadOptions
 from incrowd.crowd.readers.jsonstream import JsonStream
-from incrowd.crowd.readers.shape import Whole, batch_of
+from incrowd.crowd.readers.rows import ATTRIBUTES, Collector, Whole, batch_of
 from incrowd.crowd.readers.source import Source
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError

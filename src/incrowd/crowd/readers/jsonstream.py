@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from incrowd.crowd.readers.base import ReadOptions
-from incrowd.crowd.readers.unicode import Bytes, Utf8
+from incrowd.crowd.readers.source import Bytes, Utf8
 from incrowd.errors import UnreadableSource
 
 PIECE_BYTES = 2**16

@@ -11,12 +11,10 @@ from urllib.parse import urlsplit
 
 from incrowd.crowd.readers.archive import Zip, find, is_tar, open_in_tar, zip_names
 from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.collect import POSTS, Collector
 from incrowd.crowd.readers.html import html_text
 from incrowd.crowd.readers.jsonstream import JsonStream
-from incrowd.crowd.readers.shape import Whole, batch_of
-from incrowd.crowd.readers.source import Source
-from incrowd.crowd.readers.unicode import Bytes
+from incrowd.crowd.readers.rows import POSTS, Collector, Whole, batch_of
+from incrowd.crowd.readers.source import Bytes, Source
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import UnreadableSource
 

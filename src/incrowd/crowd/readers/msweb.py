@@ -8,11 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
-from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.fields import Layout
-from incrowd.crowd.readers.lines import Lines, read_lines
-from incrowd.crowd.readers.shape import ROW, Parsed, batch_of
-from incrowd.crowd.readers.textlines import text_lines
+from incrowd.crowd.readers.base import Batch, Layout, ReadOptions
+from incrowd.crowd.readers.rows import ROW, Parsed, batch_of, text_lines
+from incrowd.crowd.readers.source import Lines, read_lines
 from incrowd.crowd.schema import Kind, Reason
 
 LAYOUT = Layout(kind="items", columns={"user": ("user",), "item": ("item",)})

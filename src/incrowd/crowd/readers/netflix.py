@@ -9,10 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.collect import ITEMS
-from incrowd.crowd.readers.lines import Lines, read_lines
-from incrowd.crowd.readers.shape import ROW, Parsed, batch_of
-from incrowd.crowd.readers.textlines import TextLines, text_lines
+from incrowd.crowd.readers.rows import ITEMS, ROW, Parsed, TextLines, batch_of, text_lines
+from incrowd.crowd.readers.source import Lines, read_lines
 from incrowd.crowd.schema import Kind, Reason
 
 _START = re.compile(rb"\s*\d+:\s*\n\s*\d+,\d(?:\.\d+)?,\d{4}-\d\d-\d\d")

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.fields import Layout, layout_of
-from incrowd.crowd.readers.shape import ROW, Parsed, batch_of
+from incrowd.crowd.readers.base import Batch, Layout, ReadOptions, layout_of
+from incrowd.crowd.readers.rows import ROW, Parsed, batch_of
 from incrowd.crowd.readers.source import open_regular
 from incrowd.crowd.schema import Kind
 from incrowd.errors import SchemaError, UnreadableSource

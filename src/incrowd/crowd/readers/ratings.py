@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.fields import Layout
-from incrowd.crowd.readers.lines import Lines, first_lines, read_lines
-from incrowd.crowd.readers.records import Records, parse_records
-from incrowd.crowd.readers.shape import batch_of
+from incrowd.crowd.readers.base import Batch, Layout, ReadOptions
+from incrowd.crowd.readers.rows import batch_of
+from incrowd.crowd.readers.source import Lines, first_lines, read_lines
+from incrowd.crowd.readers.table import Records, parse_records
 from incrowd.crowd.schema import Kind
 from incrowd.errors import SchemaError
 

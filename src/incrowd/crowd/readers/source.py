@@ -1,19 +1,22 @@
-"""One file's bytes: decompressed, capped, and honest about where they end.
+"""One file's bytes and lines: decompressed, capped, and honest about where they end.
 
 Every reader takes its bytes from here, so that every format survives the same hostile files: a truncated or
 corrupt file names its byte offset, a bomb stops at a cap, and no single call can return more than it was
-asked for, however well the file compresses.
+asked for, however well the file compresses. Bytes that are no UTF-8 are replaced by U+FFFD, and counted.
 """
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import io
 import lzma
 import os
+import re
 import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -246,3 +249,193 @@ def open_regular(path: Path) -> io.BufferedReader:
         raise UnreadableSource(
             f"{path}: cannot be opened ({error.strerror}). Check its name and your rights to it."
         ) from error
+
+
+REPLACEMENT = "\ufffd"
+_UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
+
+
+class Bytes(Protocol):
+    """Anything with bytes to read."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to `size` bytes; none at the end."""
+
+
+class Utf8:
+    """A text's bytes as UTF-8: a byte-order mark is dropped, UTF-16 is converted.
+
+    What has no UTF-8 form (half a surrogate pair, half a code unit) becomes invalid bytes, so that the one
+    place that replaces and counts invalid bytes sees it.
+    """
+
+    def __init__(self, source: Bytes) -> None:
+        self._source = source
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._head = _at_least(source, 4)
+        if self._head.startswith(codecs.BOM_UTF8):
+            self._head = self._head[3:]
+        elif encoding := utf16_of(self._head):
+            self._decoder = codecs.getincrementaldecoder(encoding)(errors="surrogatepass")
+            self._head = self._decoder.decode(self._head).lstrip("\ufeff").encode("utf-8", "surrogatepass")
+
+    def read(self, size: int, /) -> bytes:
+        """Return about `size` bytes; none at the end."""
+        if self._head:
+            head, self._head = self._head, b""
+            return head
+        return self._source.read(size) if self._decoder is None else self._converted(self._decoder, size)
+
+    def _converted(self, decoder: codecs.IncrementalDecoder, size: int) -> bytes:
+        while True:
+            data = self._source.read(size)
+            try:
+                text = decoder.decode(data, final=not data)
+            except UnicodeDecodeError:
+                decoder.reset()
+                return b"\xff"
+            if text or not data:
+                return text.encode("utf-8", "surrogatepass")
+
+
+def utf16_of(head: bytes) -> str | None:
+    """Name the UTF-16 flavour of a text's first bytes, or None."""
+    marked = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+    if head[:2] in marked:
+        return marked[head[:2]]
+    zeros = "".join("0" if byte == 0 else "x" for byte in head[:4])
+    return {"x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(zeros)
+
+
+def decoded(data: bytes) -> tuple[str, bool]:
+    """Decode UTF-8; also say whether anything was replaced."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace").replace("\x00", REPLACEMENT), True
+    return (text.replace("\x00", REPLACEMENT), True) if "\x00" in text else (text, False)
+
+
+def storable(text: str) -> str:
+    """Replace what a table of UTF-8 texts cannot hold: half surrogate pairs and NUL."""
+    return _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+def _at_least(source: Bytes, size: int) -> bytes:
+    data = b""
+    while len(data) < size and (piece := source.read(size - len(data))):
+        data += piece
+    return data
+
+
+PIECE_BYTES = 2**20
+HEAD_BYTES = 2**18
+HEAD = ReadOptions(keep_complete=True)
+"""To look at the first bytes only: a file that breaks off later is found out when it is read."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Some whole lines of a source; a line over the cap is left empty and named in `too_long`."""
+
+    first_row: int
+    data: bytes
+    """Every line ends with a line end, the last one too."""
+    count: int
+    too_long: tuple[int, ...] = ()
+    incomplete: bool = False
+
+    @classmethod
+    def of(cls, data: bytes, first_row: int = 1) -> Lines:
+        """Return whole lines."""
+        return cls(first_row, data, data.count(b"\n"))
+
+
+class _Collector:
+    """Joins pieces into whole lines, and drops a line once it is over the cap."""
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._whole: list[bytes] = []
+        self._open: list[bytes] = []
+        self._open_size = 0
+        self._rows_before = 0
+        self._rows = 0
+        self._too_long: list[int] = []
+        self.size = 0
+
+    def add(self, piece: bytes) -> None:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            first = piece.find(b"\n") + 1
+            self._close(piece[:first])
+            self._append(piece[first:end])
+        self._extend(piece[end:])
+
+    def finish(self) -> None:
+        if self._open_size:
+            self._close(b"")
+
+    def take(self) -> Lines:
+        lines = Lines(self._rows_before + 1, b"".join(self._whole), self._rows, tuple(self._too_long))
+        self._rows_before += self._rows
+        self._whole, self._too_long, self._rows, self.size = [], [], 0, 0
+        return lines
+
+    def _extend(self, part: bytes) -> None:
+        self._open_size += len(part)
+        if self._open_size > self._cap:
+            self._open.clear()
+        elif part:
+            self._open.append(part)
+
+    def _close(self, end: bytes) -> None:
+        self._extend(end.removesuffix(b"\n"))
+        line = b"".join(self._open)
+        if self._open_size > self._cap:
+            self._too_long.append(self._rows_before + self._rows + 1)
+        self._open, self._open_size = [], 0
+        self._append(line + b"\n")
+
+    def _append(self, data: bytes) -> None:
+        self._whole.append(data)
+        self._rows += data.count(b"\n")
+        self.size += len(data)
+
+
+def read_lines(path: Path, options: ReadOptions) -> Iterator[Lines]:
+    """Yield a text file's lines, about ``options.batch_bytes`` at a time."""
+    with Source(path, options) as source:
+        for lines in lines_of(source, options):
+            yield replace(lines, incomplete=source.incomplete)
+
+
+def lines_of(source: Bytes, options: ReadOptions) -> Iterator[Lines]:
+    """Yield the lines of text that is already open."""
+    text = Utf8(source)
+    lines = _Collector(options.max_line_bytes)
+    # Half the cap: UTF-16 may grow by half when converted, and no line may hide inside one piece.
+    step = max(1, min(PIECE_BYTES, options.batch_bytes, options.max_line_bytes // 2))
+    while piece := text.read(step):
+        lines.add(piece)
+        if lines.size >= options.batch_bytes:
+            yield lines.take()
+    if not getattr(source, "incomplete", False):
+        lines.finish()
+    yield lines.take()
+
+
+def first_bytes(path: Path, options: ReadOptions = HEAD) -> bytes:
+    """Return a file's first decompressed bytes, as they are."""
+    with Source(path, options) as source:
+        text = Utf8(source)
+        head = b""
+        while len(head) < HEAD_BYTES and (piece := text.read(HEAD_BYTES)):
+            head += piece
+        return head
+
+
+def first_lines(path: Path, options: ReadOptions = HEAD) -> bytes:
+    """Return a text file's first whole lines: the same ones whatever the size of a batch."""
+    with Source(path, options) as source:
+        return next(lines_of(source, replace(options, batch_bytes=HEAD_BYTES))).data

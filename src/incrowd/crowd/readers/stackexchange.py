@@ -8,11 +8,9 @@ from pathlib import Path
 from xml.parsers import expat
 
 from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.collect import POSTS, Collector
 from incrowd.crowd.readers.html import html_text
-from incrowd.crowd.readers.lines import Lines, read_lines
-from incrowd.crowd.readers.shape import batch_of
-from incrowd.crowd.readers.unicode import decoded
+from incrowd.crowd.readers.rows import POSTS, Collector, batch_of
+from incrowd.crowd.readers.source import Lines, decoded, read_lines
 from incrowd.crowd.schema import Kind
 from incrowd.errors import UnreadableSource
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from incrowd.crowd.readers.archive import Zip, find, zip_names
 from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.collect import POSTS, Collector
 from incrowd.crowd.readers.jsonstream import JsonStream
-from incrowd.crowd.readers.shape import Whole, batch_of
+from incrowd.crowd.readers.rows import POSTS, Collector, Whole, batch_of
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, UnreadableSource
 

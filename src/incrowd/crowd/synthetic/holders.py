@@ -15,7 +15,7 @@ import polars as pl
 
 from incrowd.crowd.schema import COLUMNS
 from incrowd.crowd.synthetic.chance import Ints, integers, lookup_table, stream, zipf
-from incrowd.crowd.synthetic.choice import Choice
+from incrowd.crowd.synthetic.items import Choice
 from incrowd.crowd.synthetic.table import CHUNK, SyntheticTable, require
 from incrowd.crowd.synthetic.words import made_up_words, titles, user_names
 
@@ -132,6 +132,10 @@ class SyntheticHolders(SyntheticTable):
                 "value": self.truth["value"].gather(value),
             }
             yield pl.DataFrame(columns, schema=COLUMNS["attributes"])
+
+    def lists(self) -> Iterator[pl.DataFrame]:
+        """Yield every value with those who hold it."""
+        yield from self.grouped().iter_slices(1_000)
 
     def holders(self, *, canonical: bool = False, **selection: str) -> dict[str, list[str]]:
         """Return ``{value: [user, ...]}`` of a class, e.g. ``holders(location="Bazu")``, or of everybody."""

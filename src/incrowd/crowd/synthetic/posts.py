@@ -1,17 +1,15 @@
-"""Posts of a made-up crowd whose truth is known: who is who, how they write, what they have a stake in."""
+"""People who write: communities, styles, stakes in topics; their texts, and what is true of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from incrowd.crowd.schema import COLUMNS
-from incrowd.crowd.synthetic import style
 from incrowd.crowd.synthetic.chance import (
     Array,
     Floats,
@@ -19,18 +17,45 @@ from incrowd.crowd.synthetic.chance import (
     bits,
     integers,
     interleave,
+    lookup_table,
     normal,
     stream,
     uniform,
+    zipf,
 )
-from incrowd.crowd.synthetic.members import Character, Members, draw_cast, draw_members
+from incrowd.crowd.synthetic.members import (
+    FAVOURITE_FUNCTION_WORDS,
+    FAVOURITES,
+    HABITS,
+    LASTING,
+    NONE,
+    PASSING,
+    PROFESSIONAL,
+    STATES,
+    STRONG,
+    WEAK,
+    Character,
+    Members,
+    Stakes,
+    Styles,
+    column,
+    draw_cast,
+    draw_members,
+    draw_stakes,
+    draw_styles,
+    favourite_weights,
+    topical_posts,
+)
 from incrowd.crowd.synthetic.table import CHUNK, SyntheticTable, require
-from incrowd.crowd.synthetic.vocabulary import FUNCTION_WORDS, Topics, Vocabulary, default_topics
-from incrowd.crowd.synthetic.words import community_names, user_names
-
-if TYPE_CHECKING:
-    from incrowd.crowd.synthetic.text import Writer
-    from incrowd.crowd.synthetic.truth import PostsTruth
+from incrowd.crowd.synthetic.words import (
+    FUNCTION_WORDS,
+    Topics,
+    Vocabulary,
+    community_names,
+    default_topics,
+    pack,
+    user_names,
+)
 
 DAY = 86_400
 MONDAY = 4 * DAY  # 1970 began on a Thursday
@@ -65,7 +90,7 @@ class SyntheticPosts(SyntheticTable):
     individuality: float = 0.18
     """The share of content words that are personal favourites: how much anybody stands out at all."""
     states: Mapping[str, float] = field(
-        default_factory=lambda: {style.LASTING: 0.05, style.PASSING: 0.05, style.PROFESSIONAL: 0.05}
+        default_factory=lambda: {LASTING: 0.05, PASSING: 0.05, PROFESSIONAL: 0.05}
     )
     """The share of users with each kind of stake in a topic; the others have none."""
     topics: Topics = field(default_factory=default_topics)
@@ -103,11 +128,11 @@ class SyntheticPosts(SyntheticTable):
     def _check_topics(self) -> None:
         worded = self.topics and all(topic.words for topic in self.topics.values())
         require(bool(worded), "topics", "at least one topic, each with words", list(self.topics))
-        require(set(self.states) <= set(style.STATES), "states", f"some of {style.STATES}", set(self.states))
+        require(set(self.states) <= set(STATES), "states", f"some of {STATES}", set(self.states))
         require(sum(self.states.values()) <= 1, "states", "shares adding up to at most 1", dict(self.states))
         for who in self.cast:
             require(who.topic in self.topics, "cast", f"a topic out of {list(self.topics)}", who.topic)
-            require(who.state in style.STATES, "cast", f"a state out of {style.STATES}", who.state)
+            require(who.state in STATES, "cast", f"a state out of {STATES}", who.state)
             require(any(who.posts), "cast", "posts in some community", who.posts)
             require(len(who.posts) <= self.communities, "cast", f"{self.communities} communities", who.posts)
 
@@ -139,7 +164,6 @@ class SyntheticPosts(SyntheticTable):
     @property
     def truth(self) -> PostsTruth:
         """What is really so: identities, pairs, states and styles, as frames."""
-        from incrowd.crowd.synthetic.truth import PostsTruth
 
         return PostsTruth(self)
 
@@ -183,9 +207,9 @@ class SyntheticPosts(SyntheticTable):
         return dial
 
     @cached_property
-    def styles(self) -> style.Styles:
+    def styles(self) -> Styles:
         """How every identity writes."""
-        return style.draw_styles(
+        return draw_styles(
             self.members,
             self.dial,
             first_made_up=self.lexicon.first_made_up,
@@ -195,19 +219,18 @@ class SyntheticPosts(SyntheticTable):
         )
 
     @cached_property
-    def stakes(self) -> style.Stakes:
+    def stakes(self) -> Stakes:
         """What every user has a stake in."""
         names, known = list(self.topics), slice(0, len(self.cast))
-        topic, state = style.draw_stakes(self.users, self.states, len(names), self.seed)
+        topic, state = draw_stakes(self.users, self.states, len(names), self.seed)
         topic[known] = [names.index(character.topic) for character in self.cast]
-        state[known] = [style.STATES.index(character.state) for character in self.cast]
+        state[known] = [STATES.index(character.state) for character in self.cast]
         widths = np.array([len(siblings) for siblings in self.lexicon.siblings])
         posts = self.members.posts[self.members.home]
-        return style.Stakes(topic, state, style.topical_posts(posts, state, widths[topic]))
+        return Stakes(topic, state, topical_posts(posts, state, widths[topic]))
 
     @cached_property
     def _writer(self) -> Writer:
-        from incrowd.crowd.synthetic.text import Writer
 
         return Writer(self)
 
@@ -235,13 +258,13 @@ class SyntheticPosts(SyntheticTable):
         ordinal = post - self.members.post_bounds[identity]
         shows = (self.members.home[user] == identity) & (ordinal < stakes.posts[user])
         state, own = stakes.state[user], stakes.topic[user]
-        topic = np.where(state == style.STATES.index(style.PROFESSIONAL), self._sibling(own, ordinal), own)
-        focus = np.where(state == style.STATES.index(style.NONE), style.WEAK, style.STRONG)
+        topic = np.where(state == STATES.index(PROFESSIONAL), self._sibling(own, ordinal), own)
+        focus = np.where(state == STATES.index(NONE), WEAK, STRONG)
         burst = integers(stream(self.seed, "burst"), user, self.weeks)
         spread = (ordinal + uniform(stream(self.seed, "spread"), post)) * self.weeks
         steady = np.minimum(spread / np.maximum(stakes.posts[user], 1), self.weeks - 1).astype(np.int64)
-        week = np.where(state == style.STATES.index(style.PASSING), burst, steady)
-        week[state == style.STATES.index(style.NONE)] = -1
+        week = np.where(state == STATES.index(PASSING), burst, steady)
+        week[state == STATES.index(NONE)] = -1
         return np.where(shows, topic, -1), np.where(shows, focus, 0.0), np.where(shows, week, -1)
 
     def _sibling(self, topic: Ints, ordinal: Ints) -> Ints:
@@ -256,7 +279,7 @@ class SyntheticPosts(SyntheticTable):
         """Return UTC seconds: a day in the given week, at about the hour this identity keeps."""
         anywhere = integers(stream(self.seed, "day"), post, self.weeks * 7)
         day = np.where(week >= 0, week * 7 + anywhere % 7, anywhere)
-        usual = self.styles.habits[identity, style.HABITS.index("hour")].astype(np.float64)
+        usual = self.styles.habits[identity, HABITS.index("hour")].astype(np.float64)
         hour = (usual + HOUR_SPREAD * normal(stream(self.seed, "hour"), post)) % 24
         return np.asarray(self.start + day * DAY + np.minimum(hour * 3600, DAY - 1).astype(np.int64))
 
@@ -268,3 +291,133 @@ class SyntheticPosts(SyntheticTable):
         place = self.members.community[identity] * len(SUBJECTS_PER_COMMUNITY) + choice
         subject = integers(stream(self.seed, "subject of community"), place, self.subjects)
         return bits(stream(self.seed, "subject"), subject)
+
+
+LONGEST_POST = 400
+LENGTH_SPREAD = 0.8
+WORD_TAIL, SUBJECT_TAIL, SUBJECT_WORDS = 1.1, 1.0, 1_500
+FUNCTION_SHARE, FAVOURITE_FUNCTION_SHARE, SUBJECT_SHARE = 0.42, 0.15, 0.3
+WART_SHARE = 0.01
+
+
+class Writer:
+    """Writes the posts of one crowd."""
+
+    def __init__(self, crowd: SyntheticPosts) -> None:
+        from incrowd.crowd.synthetic import kernels
+
+        self._kernel = kernels
+        self._crowd = crowd
+        self._words, self._word_ends = crowd.lexicon.spelling
+        parts = [column(part) for part in range(3)]
+        self._marks, self._mark_ends = pack(pl.concat(parts))
+        self._mark_sizes = np.diff(self._mark_ends).reshape(3, -1)
+        self._word_key, self._mark_key = stream(crowd.seed, "words"), stream(crowd.seed, "marks")
+        self._tables = kernels.Tables(
+            function_words=lookup_table(zipf(len(FUNCTION_WORDS), 0.9, shift=1.0)),
+            background=lookup_table(zipf(crowd.vocabulary, WORD_TAIL, shift=3.0)),
+            subject=lookup_table(zipf(min(SUBJECT_WORDS, crowd.vocabulary), SUBJECT_TAIL, shift=2.0)),
+            favourite=lookup_table(favourite_weights(FAVOURITES)),
+            favourite_function=lookup_table(favourite_weights(FAVOURITE_FUNCTION_WORDS)),
+            salient_bounds=crowd.lexicon.salient_bounds,
+            first_made_up=crowd.lexicon.first_made_up,
+        )
+        self._shares = kernels.Shares(
+            function=FUNCTION_SHARE,
+            favourite_function=FAVOURITE_FUNCTION_SHARE,
+            favourite=crowd.individuality,
+            stray=crowd.occasional,
+            subject=SUBJECT_SHARE,
+        )
+
+    def texts(self, post: Ints, identity: Ints, subject_key: Array, topic: Ints, focus: Floats) -> pl.Series:
+        """Return the text of each post."""
+        bounds = np.concatenate([[0], np.cumsum(self._lengths(post))])
+        words, signs = np.empty(bounds[-1], dtype=np.int32), np.empty(bounds[-1], dtype=np.uint8)
+        chunk = self._kernel.Chunk(post, identity, bounds, subject_key, topic, focus)
+        styles, warts = self._crowd.styles, WART_SHARE if self._crowd.warts else 0.0
+        self._kernel.draw_words(
+            self._word_key, chunk, self._tables, self._shares, styles.favourites, styles.function_words, words
+        )
+        self._kernel.draw_marks(self._mark_key, post, identity, bounds, styles.habits, warts, signs)
+        return self._spell(bounds, words, signs)
+
+    def _lengths(self, post: Ints) -> Ints:
+        """Return the number of words of each post: a lognormal tail, never none."""
+        median = self._crowd.words_per_post / np.exp(LENGTH_SPREAD**2 / 2)
+        lengths = median * np.exp(LENGTH_SPREAD * normal(stream(self._crowd.seed, "length"), post))
+        return np.asarray(np.clip(np.rint(lengths), 1, LONGEST_POST), dtype=np.int64)
+
+    def _spell(self, bounds: Ints, words: Array, signs: Array) -> pl.Series:
+        import pyarrow as pa
+
+        ends = np.zeros(len(bounds), dtype=np.int64)
+        self._kernel.measure(bounds, words, signs, self._word_ends, self._mark_sizes, ends)
+        text = np.empty(ends[-1], dtype=np.uint8)
+        self._kernel.spell(
+            bounds, words, signs, self._words, self._word_ends, self._marks, self._mark_ends, text
+        )
+        arrow = pa.LargeStringArray.from_buffers(len(bounds) - 1, pa.py_buffer(ends), pa.py_buffer(text))
+        strings = pl.from_arrow(arrow)
+        if not isinstance(strings, pl.Series):
+            raise TypeError("an Arrow array becomes a series")
+        return strings
+
+
+@dataclass(frozen=True)
+class PostsTruth:
+    """The truth of a crowd of posts, as frames."""
+
+    crowd: SyntheticPosts
+
+    @property
+    def identities(self) -> pl.DataFrame:
+        """Columns user, community, posts: every identity."""
+        members = self.crowd.members
+        return pl.DataFrame(
+            {
+                "user": self.crowd.user_names.gather(members.user),
+                "community": self.crowd.place_names.gather(members.community),
+                "posts": members.posts,
+            }
+        )
+
+    @property
+    def pairs(self) -> pl.DataFrame:
+        """Columns user, source, target: the same user in two communities, each pair once."""
+        places = self.identities.with_row_index("place").select("user", "community", "place")
+        both = places.join(places, on="user", suffix="_target").filter(
+            pl.col("place") < pl.col("place_target")
+        )
+        return both.select("user", source="community", target="community_target")
+
+    @property
+    def states(self) -> pl.DataFrame:
+        """Columns user, topic, domain, state, community: one row a user.
+
+        The stake shows in one community only, the one in which the user writes most. A *professional* writes
+        about every topic of the domain; *none* used a word of the topic once or twice.
+        """
+        crowd, names = self.crowd, pl.Series(list(self.crowd.topics))
+        domains = pl.Series([topic.domain for topic in crowd.topics.values()])
+        return pl.DataFrame(
+            {
+                "user": crowd.user_names,
+                "topic": names.gather(crowd.stakes.topic),
+                "domain": domains.gather(crowd.stakes.topic),
+                "state": pl.Series(STATES).gather(crowd.stakes.state),
+                "community": crowd.place_names.gather(crowd.members.community[crowd.members.home]),
+            }
+        )
+
+    @property
+    def styles(self) -> pl.DataFrame:
+        """One row an identity: favourite words, dearest first; which of them go everywhere; habits."""
+        styles, words = self.crowd.styles, self.crowd.lexicon.words
+        favourites = words.gather(styles.favourites.ravel()).reshape(styles.favourites.shape)
+        habits = {name: styles.habits[:, column] for column, name in enumerate(HABITS)}
+        return self.identities.select("user", "community").with_columns(
+            favourites=favourites.cast(pl.List(pl.String)),
+            shared=pl.Series(styles.shared).cast(pl.List(pl.Boolean)),
+            **{name: pl.Series(values) for name, values in habits.items()},
+        )

@@ -37,7 +37,7 @@ def profiles(
     """
     from scipy.sparse import csr_array
 
-    from incrowd.crowd.synthetic.profile_kernel import fill_profiles
+    from incrowd.crowd.synthetic.kernels import fill_profiles
 
     require(identities >= 1, "identities", "at least 1", identities)
     require(1 <= distinct <= vocabulary // 2, "distinct", f"1 to {vocabulary // 2}", distinct)

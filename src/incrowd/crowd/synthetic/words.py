@@ -1,14 +1,19 @@
-"""Pronounceable made-up words and names: short ones first, all distinct, none of them English.
-
-A word is its own number written in syllables, so any range of them can be made without the ones before.
-"""
+"""Made-up words, and the vocabularies of communities and topics."""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from incrowd.crowd.synthetic.chance import Ints
+from incrowd.errors import InputError
 
 # No "e": most short English words that fit the pattern (here, more, some, were) end in it.
 SYLLABLES = pl.Series([c + v for c in "bdfgklmnprstvz" for v in "aiou"], dtype=pl.String)
@@ -55,3 +60,92 @@ def community_names(count: int, given: tuple[str, ...] = ()) -> pl.Series:
 def titles(count: int) -> pl.Series:
     """Return the names of items 0, 1, ..."""
     return made_up_words(count, start=BASE).str.to_titlecase().alias("item")
+
+
+_FUNCTION_WORDS = (
+    "the to and a of i in is it that you for was on with but this my have be not are as at so we they if or "
+    "just me he from like what all about there do can when your out would she one because by no up an more "
+    "who how get had some has then will been them were than only now their know did over which even into "
+    "his her him its our us also could any other very after too really much off going where most before why "
+    "being while should those these here through still never again though well back down such between both "
+    "am does own same few once until during each against further above under yours ours theirs myself itself"
+)
+FUNCTION_WORDS = tuple(_FUNCTION_WORDS.split())
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A subject people may have a stake in: its salient words, and the domain it shares with its siblings."""
+
+    domain: str
+    words: tuple[str, ...]
+
+
+Topics = Mapping[str, Topic]
+
+
+def load_topics(path: Path | str) -> dict[str, Topic]:
+    """Read topics from a TOML file: one table a topic, with `domain` and `words`."""
+    tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    for name, table in tables.items():
+        if not isinstance(table.get("domain"), str) or not table.get("words"):
+            raise InputError(
+                f"{path}, topic '{name}': expected 'domain' (text) and 'words' (a list); add them."
+            )
+    return {name: Topic(table["domain"], tuple(table["words"])) for name, table in tables.items()}
+
+
+def default_topics() -> dict[str, Topic]:
+    """Return twelve topics in three domains."""
+    return load_topics(Path(__file__).with_name("topics.toml"))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """All words in one list: function words, then the topics' words, then made-up words by frequency."""
+
+    topics: Topics
+    made_up: int
+
+    @cached_property
+    def words(self) -> pl.Series:
+        """Every word; its position is its number."""
+        real = [*FUNCTION_WORDS, *(word for topic in self.topics.values() for word in topic.words)]
+        return pl.concat([pl.Series(real, dtype=pl.String), made_up_words(self.made_up)]).alias("word")
+
+    @property
+    def first_salient(self) -> int:
+        """The number of the first topic's first word."""
+        return len(FUNCTION_WORDS)
+
+    @cached_property
+    def salient_bounds(self) -> Ints:
+        """Topic *t* owns the words from bound *t* up to bound *t* + 1."""
+        sizes = [len(topic.words) for topic in self.topics.values()]
+        return self.first_salient + np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+    @property
+    def first_made_up(self) -> int:
+        """The number of the most frequent made-up word."""
+        return int(self.salient_bounds[-1])
+
+    @cached_property
+    def siblings(self) -> list[list[int]]:
+        """For each topic the topics of its domain, itself first."""
+        domains = [topic.domain for topic in self.topics.values()]
+        return [
+            [own, *(other for other, its in enumerate(domains) if its == domain and other != own)]
+            for own, domain in enumerate(domains)
+        ]
+
+    @cached_property
+    def spelling(self) -> tuple[npt.NDArray[np.uint8], Ints]:
+        """The words' bytes one after another, and where each begins (one bound more than words)."""
+        return pack(self.words)
+
+
+def pack(strings: pl.Series) -> tuple[npt.NDArray[np.uint8], Ints]:
+    """Return the strings' UTF-8 bytes in one array, and the bounds of each."""
+    ends = strings.str.len_bytes().cum_sum().to_numpy().astype(np.int64)
+    joined = "".join(strings.to_list()).encode()
+    return np.frombuffer(joined, dtype=np.uint8), np.concatenate([[0], ends])

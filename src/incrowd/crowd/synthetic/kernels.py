@@ -1,9 +1,4 @@
-"""Drawing words and spelling posts, compiled. Loaded on first use, because Numba takes its time.
-
-Each post has its own stream of draws, keyed by its number, so no post depends on another. Tuples of arrays
-are unpacked before the loops: handing them to a helper for each word would count references each time, which
-takes longer than the word.
-"""
+"""Compiled loops of the makers: texts, baskets and word profiles, drawn by place so that chunks do not matter."""
 
 from __future__ import annotations
 
@@ -13,18 +8,18 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numba
 import numpy as np
 
-from incrowd.crowd.synthetic import marks
+from incrowd.crowd.synthetic import members
 from incrowd.crowd.synthetic.chance import GOLDEN, MIX_1, MIX_2, Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 U16, U24, U30, U27, U31, U32, U40, U48 = (np.uint64(n) for n in (16, 24, 30, 27, 31, 32, 40, 48))
 LOW_16, LOW_40 = np.uint64(2**16 - 1), np.uint64(2**40 - 1)
-PLAIN, COMMA, STOP, QUESTION = marks.PLAIN, marks.COMMA, marks.STOP, marks.QUESTION
-EXCLAMATION, ELLIPSIS, CAPITAL = marks.EXCLAMATION, marks.ELLIPSIS, marks.CAPITAL
-FIRST_SMILEY, SMILIES = marks.FIRST_SMILEY, len(marks.SMILIES)
-FIRST_WART, WARTS = marks.FIRST_WART, len(marks.WARTS)
-QUOTE_OPENS, QUOTE_CLOSES = marks.QUOTE_OPENS, marks.QUOTE_CLOSES
+PLAIN, COMMA, STOP, QUESTION = members.PLAIN, members.COMMA, members.STOP, members.QUESTION
+EXCLAMATION, ELLIPSIS, CAPITAL = members.EXCLAMATION, members.ELLIPSIS, members.CAPITAL
+FIRST_SMILEY, SMILIES = members.FIRST_SMILEY, len(members.SMILIES)
+FIRST_WART, WARTS = members.FIRST_WART, len(members.WARTS)
+QUOTE_OPENS, QUOTE_CLOSES = members.QUOTE_OPENS, members.QUOTE_CLOSES
 TWO_16, TWO_24 = 2.0**16, 2.0**24
 SENTENCE_ENDS, QUESTIONS, QUOTED = 1 / 11, 0.93, 3
 QUOTE_LENGTH = 6
@@ -254,3 +249,91 @@ def spell(
                 at += 1
             else:
                 at = _copy(mark_bytes, mark_ends, 2 * kinds + sign, text, at)
+
+
+PATIENCE = 6
+
+
+@compiled
+def choose_items(
+    key: np.uint64,
+    first_user: int,
+    bounds: Array,
+    clusters: Array,
+    taste: float,
+    popular: Array,
+    of_cluster: Array,
+    cluster_bounds: Array,
+    item_count: int,
+    chosen: Array,
+) -> None:
+    """Fill in the items of users `first_user`, `first_user` + 1, ..., each once, in rising order.
+
+    With probability `taste` the next item comes from the user's cluster, otherwise from everything, both by
+    popularity. Whoever has had PATIENCE draws an item still lacks some gets the most popular ones left:
+    people with very long profiles have seen all there is to see.
+    """
+    taken_by = np.full(item_count, -1, dtype=np.int64)
+    for i in range(len(bounds) - 1):
+        user, low, high = first_user + i, bounds[i], bounds[i + 1]
+        state = _mix(key + np.uint64(user) * GOLDEN)
+        cluster_low, cluster_high = cluster_bounds[clusters[i]], cluster_bounds[clusters[i] + 1]
+        at = low
+        for _ in range(PATIENCE * (high - low)):
+            state += GOLDEN
+            draw = _mix(state)
+            if (draw >> U40) / TWO_24 < taste:
+                item = of_cluster[_among(draw, cluster_low, cluster_high)]
+            else:
+                item = popular[_among(draw, 0, popular.size)]
+            if taken_by[item] != user:
+                taken_by[item] = user
+                chosen[at] = item
+                at += 1
+                if at == high:
+                    break
+        item = 0
+        while at < high:
+            if taken_by[item] != user:
+                chosen[at] = item
+                at += 1
+            item += 1
+        chosen[low:high].sort()
+
+
+HALF = np.uint64(2**23)
+
+
+@compiled
+def fill_profiles(
+    key: np.uint64,
+    community_key: np.uint64,
+    bounds: Array,
+    communities: int,
+    table: Array,
+    vocabulary: int,
+    words: Array,
+    shares: Array,
+) -> None:
+    """Fill in each row's words, in rising order, and their shares."""
+    counts = np.zeros(vocabulary, dtype=np.int32)
+    for i in range(len(bounds) - 1):
+        state = _mix(key + np.uint64(i) * GOLDEN)
+        own_words = _mix(community_key + np.uint64(i % communities) * GOLDEN)
+        at, total = bounds[i], 0
+        while at < bounds[i + 1]:
+            state += GOLDEN
+            draw = _mix(state)
+            word = _pick(table, draw)
+            if draw >> U40 < HALF:
+                word = _subject_word(word, own_words, vocabulary)
+            if counts[word] == 0:
+                words[at] = word
+                at += 1
+            counts[word] += 1
+            total += 1
+        row = words[bounds[i] : bounds[i + 1]]
+        row.sort()
+        for j in range(bounds[i], bounds[i + 1]):
+            shares[j] = counts[words[j]] / total
+            counts[words[j]] = 0

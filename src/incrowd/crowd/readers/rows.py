@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import polars as pl
 
-from incrowd.crowd.readers.base import Batch, ReadOptions, empty_rejects, empty_rows
-from incrowd.crowd.readers.fields import Layout
+from incrowd.crowd.readers.base import Batch, Layout, ReadOptions, empty_rejects, empty_rows
+from incrowd.crowd.readers.source import Lines, decoded, storable
 from incrowd.crowd.schema import Reason
 
 ROW = "\0row"
@@ -211,3 +211,83 @@ def parse_numbers(text: pl.Series) -> tuple[pl.Series, pl.Series]:
     number = number.scatter(unread.arg_true(), pl.select(pl.when(again.is_finite()).then(again)).to_series())
     blank = text.is_not_null() & (text.str.strip_chars() == "")
     return number, text.is_not_null() & number.is_null() & ~blank
+
+
+POSTS = Layout(kind="posts", columns={name: (name,) for name in ("id", "user", "community", "time", "text")})
+ITEMS = Layout(kind="items", columns={name: (name,) for name in ("user", "item", "value", "time")})
+ATTRIBUTES = Layout(kind="attributes", columns={name: (name,) for name in ("user", "attribute", "value")})
+
+
+class Collector:
+    """Holds the rows of one batch: texts in the order of a layout's columns."""
+
+    def __init__(self, layout: Layout, batch_bytes: int) -> None:
+        self._names = list(layout.columns)
+        self._batch_bytes = batch_bytes
+        self._clear()
+
+    def _clear(self) -> None:
+        self._rows: list[int] = []
+        self._values: list[list[str | None]] = []
+        self._rejects: list[tuple[int, Reason]] = []
+        self._replaced = 0
+        self._skipped = 0
+        self._size = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether a batch is gathered."""
+        return self._size >= self._batch_bytes
+
+    def add(self, row: int, values: Sequence[str | None], *, replaced: bool = False) -> None:
+        """Add a row; what cannot be stored is replaced, and counted."""
+        clean = [None if value is None else storable(value) for value in values]
+        self._rows.append(row)
+        self._values.append(clean)
+        self._replaced += replaced or clean != list(values)
+        self._size += 64 + sum(len(value) for value in clean if value is not None)
+
+    def reject(self, row: int, reason: Reason) -> None:
+        """Set a row aside."""
+        self._rejects.append((row, reason))
+
+    def skip(self) -> None:
+        """Count a record that is sound but not this table's."""
+        self._skipped += 1
+
+    def take(self) -> Parsed:
+        """Return what is gathered, and start anew."""
+        columns = {name: [values[i] for values in self._values] for i, name in enumerate(self._names)}
+        schema = {ROW: pl.UInt64(), **dict.fromkeys(self._names, pl.String())}
+        frame = pl.DataFrame({ROW: self._rows, **columns}, schema=schema)
+        parsed = Parsed(frame, self._rejects, self._replaced, self._skipped)
+        self._clear()
+        return parsed
+
+
+@dataclass(frozen=True)
+class TextLines:
+    """The lines that are not blank, with their numbers, without blanks at their ends."""
+
+    frame: pl.DataFrame
+    """Columns :data:`~incrowd.crowd.readers.rows.ROW` and `line`."""
+    replaced: int
+
+
+def text_lines(lines: Lines) -> TextLines:
+    """Decode lines; invalid bytes are replaced and their rows counted."""
+    texts, replaced = _texts(lines.data)
+    frame = pl.DataFrame({"line": texts}, schema={"line": pl.String()}).with_row_index(ROW, lines.first_row)
+    frame = frame.select(pl.col(ROW).cast(pl.UInt64), pl.col("line").str.strip_chars())
+    return TextLines(frame.filter(pl.col("line") != ""), replaced)
+
+
+def _texts(data: bytes) -> tuple[pl.Series | list[str], int]:
+    try:
+        whole = data.decode()
+    except UnicodeDecodeError:
+        whole = "\x00"
+    if "\x00" not in whole:
+        return pl.Series([whole], dtype=pl.String).str.split("\n").explode(), 0
+    each = [decoded(line) for line in data.split(b"\n")]
+    return [text for text, _ in each], sum(touched for _, touched in each)
