@@ -30,13 +30,13 @@ from typing import Any
 import polars as pl
 
 from incrowd import synthetic
-from incrowd.advisor.answer import Changes, Effect, PersonReport
+from incrowd.advisor.answer import PersonReport
 from incrowd.advisor.assess import assess
-from incrowd.advisor.person import own_posts, without_words
-from incrowd.advisor.spec import AdvisorOptions
 from incrowd.crowd import Crowd
 from incrowd.crowd.synthetic.table import as_crowd
 from incrowd.measures.microdata.spec import ADVERSARIES
+from incrowd.measures.person import own_posts, without_words
+from incrowd.measures.protocol import AdvisorOptions, Changes, Effect
 from incrowd.text import TextOptions
 
 STATES = {"lasting": 0.02, "passing": 0.02, "professional": 0.01}
@@ -187,7 +187,7 @@ def carried_out(crowd: Crowd, user: str, promised: list[Effect], changes: Change
     with tempfile.TemporaryDirectory() as scratch:
         changed = applied(crowd, user, changes, Path(scratch) / "crowd")
         after = assess(changed, user, options=concerned(changes))
-    measured: dict[Key, float] = {one.key: one.assessment.value for one in after.judged}
+    measured: dict[Key, float] = {one.key: one.assessment.value for one in after.findings}
     seen = [one for one in promised if checkable(one, changes)]
     exact = [one for one in seen if one.exact]
     gaps = [gap(one, measured) for one in exact]

@@ -6,8 +6,8 @@ import pytest
 
 from incrowd.advisor.answer import PersonReport
 from incrowd.advisor.assess import assess
-from incrowd.advisor.spec import AdvisorOptions
 from incrowd.crowd import Crowd
+from incrowd.measures.protocol import AdvisorOptions
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
-from incrowd.advisor.answer import Changes, PersonReport
-from incrowd.advisor.person import known, own_posts, without_words
-from incrowd.advisor.spec import AdvisorOptions
+from incrowd.advisor.answer import PersonReport
 from incrowd.crowd import Crowd
 from incrowd.measures.microdata.spec import ADVERSARIES
+from incrowd.measures.person import Person, numbered_posts, without_words
+from incrowd.measures.prepared import PreparedCrowd
+from incrowd.measures.protocol import AdvisorOptions, Changes
 from incrowd.text import TextOptions
 
 QUICK = AdvisorOptions(thorough=False)
@@ -45,7 +46,7 @@ def applied(crowd: Crowd, user: str, changes: Changes, path: Path) -> Crowd:
 
 
 def _posts(crowd: Crowd, user: str, changes: Changes) -> pl.DataFrame:
-    posts = own_posts(crowd, user).with_columns(user=pl.lit(user))
+    posts = numbered_posts(crowd, user).with_columns(user=pl.lit(user))
     kept = posts.filter(~pl.col("number").is_in(list(changes.gone_posts)))
     if changes.edit_words:
         edited = [without_words(text, changes.edit_words, TextOptions()) for text in kept["text"]]
@@ -55,7 +56,7 @@ def _posts(crowd: Crowd, user: str, changes: Changes) -> pl.DataFrame:
 
 def values(report: PersonReport) -> dict[tuple[str, str, str, str], float]:
     """Return every finding's value by what it is about."""
-    return {one.key: one.assessment.value for one in report.judged}
+    return {one.key: one.assessment.value for one in report.findings}
 
 
 def some_people(crowd: Crowd, count: int, fewest_posts: int = 25) -> list[str]:
@@ -65,6 +66,6 @@ def some_people(crowd: Crowd, count: int, fewest_posts: int = 25) -> list[str]:
     return several["user"].to_list()[:count]
 
 
-def own(crowd: Crowd, user: str):  # type: ignore[no-untyped-def]
+def own(crowd: Crowd, user: str) -> Person:
     """Return what is known of somebody."""
-    return known(crowd, crowd.user(user), TextOptions())
+    return Person(crowd.user(user), PreparedCrowd.of(crowd))

@@ -6,10 +6,9 @@ import math
 
 import pytest
 
-from incrowd.advisor.answer import Changes, Level, PersonReport, ThemeName
-from incrowd.advisor.examination import prepare
-from incrowd.advisor.spec import AdvisorOptions
-from incrowd.advisor.what_if import what_if
+from incrowd.advisor.answer import PersonReport
+from incrowd.advisor.assess import what_if
+from incrowd.advisor.assessor import prepare
 from incrowd.crowd import Crowd
 from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
 from incrowd.measures.anonymity.spec import AnonymityOptions
@@ -21,6 +20,7 @@ from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.linkability.assess import assess_person as assess_link
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.microdata.assess import assess_person as assess_items
+from incrowd.measures.protocol import AdvisorOptions, Changes, Level, ThemeName
 from incrowd.result import Assessment
 
 
@@ -83,7 +83,7 @@ def test_alex_is_what_alex_was_made_to_be(alex: PersonReport) -> None:
     levels = {theme.name: theme.level for theme in alex.themes}
     assert levels[ThemeName.LINKABLE] is Level.AT_RISK
     assert levels[ThemeName.EXPOSED] is Level.AT_RISK
-    worst = next(theme for theme in alex.themes if theme.name is ThemeName.EXPOSED).judged[0]
+    worst = next(theme for theme in alex.themes if theme.name is ThemeName.EXPOSED).findings[0]
     assert "depression" in worst.assessment.subject
 
 
@@ -112,6 +112,10 @@ def test_what_the_determined_adversary_learned_is_kept(tiny_crowd: Crowd, alex: 
     options = AdvisorOptions(adversaries=("determined",), advice=False)
     first = what_if(tiny_crowd, "alex", changes, options=options)
     (one,) = (one for one in first.assessments if one.unit == "probability")
-    again = prepare(tiny_crowd, "alex", options).slow[0]
-    fresh = dict(again._measure(again.before.after(changes)))  # type: ignore[attr-defined]
+    assessor = prepare(tiny_crowd, "alex", options)
+    ((_, ready),) = assessor.ready
+    about = one.assumptions.parameters
+    pair = LinkabilityOptions(source=about["source"], target=about["target"])
+    again = ready._determined_of(assessor.person, pair)  # type: ignore[attr-defined]
+    fresh = dict(again._measure(assessor.person.after(changes)))
     assert math.isclose(float(fresh["sure"]), one.value, rel_tol=1e-6)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.advisor.answer import Changes, Effect, Level, Plan, ThemeName, Verdict
+from incrowd.advisor.answer import Plan, Verdict
 from incrowd.errors import InputError
-from incrowd.result import Direction
+from incrowd.measures.protocol import Changes, Effect, Finding, Level, ThemeName, measure_named
+from incrowd.result import Assessment, Assumptions, Direction, Standing
 
 numbers = st.frozensets(st.integers(0, 50), max_size=5)
 names = st.frozensets(st.text(max_size=5), max_size=4)
@@ -89,7 +90,20 @@ def test_an_effect_names_the_adversary_and_rounds_as_the_page_does() -> None:
 def test_an_effect_says_why_a_rank_that_stays_is_no_longer_grave(
     measure: str, after: float, said: bool
 ) -> None:
-    told = effect(theme=ThemeName.EXPOSED, measure=measure, unit="rank", after=after)
+    def found(value: float, level: Level) -> Finding:
+        about = Assessment(
+            measure=measure,
+            subject="you",
+            value=value,
+            unit="rank",
+            direction=Direction.HIGHER_IS_SAFER,
+            meaning="",
+            standing=Standing.HEURISTIC,
+            assumptions=Assumptions(adversary="someone"),
+        )
+        return Finding(assessment=about, theme=ThemeName.EXPOSED, level=level, risk=0.5)
+
+    told = measure_named(measure).effect(found(1.0, Level.AT_RISK), found(after, Level.WELL_HIDDEN))
     assert ("too faint" in told.sentence()) is said
 
 

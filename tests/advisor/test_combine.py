@@ -8,14 +8,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.advisor.answer import Judged, Level, NotAssessed, ThemeName
-from incrowd.advisor.assess import label
-from incrowd.advisor.combine import judge, level_of, risk, shortfall, theme, verdict, worst
-from incrowd.advisor.reasons import shortened, strongest
-from incrowd.advisor.spec import AdvisorOptions, Targets
+from incrowd.advisor.advice import shortfall
+from incrowd.advisor.combine import label, strongest, theme, verdict, worst
 from incrowd.errors import InputError
-from incrowd.measures.exposure.assess import LASTING, LITTLE, PASSING, PROFESSIONAL, SINGLE_WORDS
+from incrowd.measures.exposure.assess import LASTING, LITTLE, NOTHING, PASSING, PROFESSIONAL, SINGLE_WORDS
+from incrowd.measures.protocol import (
+    AdvisorOptions,
+    Finding,
+    Level,
+    NotAssessed,
+    Targets,
+    ThemeName,
+    level_of,
+    measure_named,
+    shortened,
+)
 from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing
+
+
+def judge(assessment: Assessment) -> Finding:
+    return measure_named(assessment.measure).finding(assessment)
+
+
+def risk(assessment: Assessment) -> float:
+    return judge(assessment).risk
+
 
 UNITS = {"anonymity": "people", "linkability": "people", "microdata": "people", "belief": "probability"}
 
@@ -104,7 +121,7 @@ findings = st.lists(
 
 
 @given(findings)
-def test_a_theme_is_as_bad_as_its_worst_finding(judged: list[Judged]) -> None:
+def test_a_theme_is_as_bad_as_its_worst_finding(judged: list[Finding]) -> None:
     for line in label(judged, []):
         own = [one.level for one in judged if one.theme is line.name]
         assert line.level is (worst(own) if own else Level.CANNOT_TELL)
@@ -112,9 +129,9 @@ def test_a_theme_is_as_bad_as_its_worst_finding(judged: list[Judged]) -> None:
 
 @given(findings, findings)
 def test_knowing_more_never_makes_the_verdict_kinder_about_what_was_found(
-    some: list[Judged], more: list[Judged]
+    some: list[Finding], more: list[Finding]
 ) -> None:
-    def found(judged: list[Judged]) -> int:
+    def found(judged: list[Finding]) -> int:
         level = verdict(label(judged, [])).level
         return level.severity if level in (Level.AT_RISK, Level.WATCH) else 0
 
@@ -122,7 +139,7 @@ def test_knowing_more_never_makes_the_verdict_kinder_about_what_was_found(
 
 
 @given(findings)
-def test_nobody_is_well_hidden_while_anything_is_missing(judged: list[Judged]) -> None:
+def test_nobody_is_well_hidden_while_anything_is_missing(judged: list[Finding]) -> None:
     answer = verdict(label(judged, []))
     assert answer.level is not Level.WELL_HIDDEN  # belief and exposure were never measured
     assert "safe" not in answer.sentence
@@ -212,10 +229,6 @@ def test_impossible_targets_are_refused(wrong: dict[str, float]) -> None:
 
 
 def test_a_rank_shared_with_everybody_who_never_wrote_about_it_is_no_exposure() -> None:
-    from incrowd.advisor.combine import judge
-    from incrowd.measures.exposure.assess import NOTHING
-    from incrowd.result import Assessment, Assumptions, Direction, Standing
-
     silent = Assessment(
         measure="exposure",
         subject="you in books, topic debts",

@@ -16,14 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.advisor.crowd_answer import LINES, CrowdReport, People, Spread
-from incrowd.advisor.crowd_report import CrowdOptions, crowd_report, spread
+from incrowd.advisor.crowd_answer import CrowdReport
+from incrowd.advisor.crowd_report import crowd_report
 from incrowd.cli import main
 from incrowd.crowd import Crowd
 from incrowd.distances import within_both
 from incrowd.errors import InputError
 from incrowd.measures.anonymity.assess import community_anonymity
 from incrowd.measures.anonymity.spec import AnonymityOptions
+from incrowd.measures.crowd_rates import LINES, CrowdOptions, People, Spread, spread
 from incrowd.measures.linkability.by_distance import prepare
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.report.crowd import (

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from incrowd.advisor.community_words import NOBODY, Profile, distance
 from incrowd.advisor.draft import draft
 from incrowd.advisor.draft_answer import Change, DraftCheck, GivingWord, Suggestion
-from incrowd.advisor.spec import AdvisorOptions
 from incrowd.cli import main
 from incrowd.crowd import Crowd
+from incrowd.distances.profile_index import NO_WORDS as NOBODY
+from incrowd.distances.profile_index import Profile, distance
 from incrowd.distances.reference import jensen_shannon
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
@@ -32,6 +32,7 @@ from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.linkability.assess import assess_person
 from incrowd.measures.linkability.spec import LinkabilityOptions
+from incrowd.measures.protocol import AdvisorOptions
 
 WORDS = ["kettle", "teapot", "sugar", "lemon", "cup", "debt", "loan", "sadness", "zebra"]
 WEEK = 7 * 86_400

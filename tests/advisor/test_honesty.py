@@ -7,12 +7,11 @@ from pathlib import Path
 
 from tests.advisor.making import MEASURE_ONLY, QUICK, applied, concerned, some_people, values
 
-from incrowd.advisor.answer import Changes, Effect, PersonReport
-from incrowd.advisor.assess import assess
-from incrowd.advisor.combine import shortfall
-from incrowd.advisor.spec import AdvisorOptions, Targets
-from incrowd.advisor.what_if import what_if
+from incrowd.advisor.advice import shortfall
+from incrowd.advisor.answer import PersonReport
+from incrowd.advisor.assess import assess, what_if
 from incrowd.crowd import Crowd
+from incrowd.measures.protocol import AdvisorOptions, Changes, Effect, Targets
 
 
 def check(promised: list[Effect], changes: Changes, crowd: Crowd, user: str, path: Path) -> int:

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from tests.advisor.making import MEASURE_ONLY
 
-from incrowd.advisor.answer import Level, PersonReport, ThemeName
+from incrowd.advisor.answer import PersonReport
 from incrowd.advisor.assess import assess
-from incrowd.advisor.spec import AdvisorOptions
 from incrowd.crowd import Crowd
 from incrowd.errors import NotInCrowd
+from incrowd.measures.protocol import AdvisorOptions, Level, ThemeName
 
 
 def crowd_of(posts: list[tuple[str, str, str]], path: Path) -> Crowd:
@@ -34,8 +34,8 @@ def test_an_export_alone_says_nothing(tmp_path: Path) -> None:
     assert math.isnan(report.risk)
     assert report.to_dict()["risk"] is None
     assert any("incrowd ingest" in one.remedy for one in report.not_assessed)
-    assert len({(why, remedy) for _, why, remedy in report.silences}) == len(report.silences)
-    assert any(about.startswith("linking your profiles, how you write") for about, _, _ in report.silences)
+    assert len({(why, remedy) for _, why, remedy in report.not_told}) == len(report.not_told)
+    assert any(about.startswith("linking your profiles, how you write") for about, _, _ in report.not_told)
 
 
 def test_a_post_without_words_says_nothing(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_one_community_cannot_be_linked(tmp_path: Path) -> None:
         options=MEASURE_ONLY,
     )
     assert levels(report)[ThemeName.LINKABLE] is Level.CANNOT_TELL
-    (anonymity,) = (one for one in report.judged if one.assessment.measure == "anonymity")
+    (anonymity,) = (one for one in report.findings if one.assessment.measure == "anonymity")
     assert anonymity.level is Level.WELL_HIDDEN
     # The items that nobody imported might single the person out.
     assert levels(report)[ThemeName.SINGLED_OUT] is Level.CANNOT_TELL
@@ -120,5 +120,5 @@ def test_words_of_a_community_too_many_are_no_error(tmp_path: Path) -> None:
     apart = [("me", "small", "zyzzyva quokka")]
     options = AdvisorOptions(most_communities=2, min_posts=2, thorough=False)
     report = assess(crowd_of([*people, *mine, *apart], tmp_path / "c"), "me", options=options)
-    sizes = [one.assessment.value for one in report.judged if one.assessment.measure == "anonymity"]
+    sizes = [one.assessment.value for one in report.findings if one.assessment.measure == "anonymity"]
     assert sizes == [13, 13]

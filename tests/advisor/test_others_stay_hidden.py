@@ -9,12 +9,10 @@ import polars as pl
 import pytest
 from tests.cli.running import incrowd
 
-from incrowd.advisor.answer import Changes
-from incrowd.advisor.assess import assess
-from incrowd.advisor.spec import AdvisorOptions
-from incrowd.advisor.what_if import what_if
+from incrowd.advisor.assess import assess, what_if
 from incrowd.crowd import Crowd
 from incrowd.errors import IncrowdError
+from incrowd.measures.protocol import AdvisorOptions, Changes
 from incrowd.synthetic import demo_person
 
 MARK = "mrkqz"

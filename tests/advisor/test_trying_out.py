@@ -10,16 +10,26 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.advisor.making import own
 
-from incrowd.advisor.answer import Changes
-from incrowd.advisor.others import Others, columns_of
-from incrowd.advisor.person import own_posts, post_words, without_words
-from incrowd.advisor.search import fewest
 from incrowd.crowd import Crowd
+from incrowd.crowd.array_cache import identities
 from incrowd.distances import Compute, ball_sizes, pairwise
+from incrowd.distances.profile_index import DOUBTFUL, CommunityIndex, distance, word_keys
 from incrowd.errors import InputError
+from incrowd.measures.person import own_posts, post_words, without_words
+from incrowd.measures.protocol import Changes
+from incrowd.measures.search import fewest
 from incrowd.text import TextOptions, tokenise
 
+WORDS = list("abcdef")
+REFERENCE = Compute(kernel="reference")
 counts = st.lists(st.lists(st.integers(0, 4), min_size=6, max_size=6).filter(any), min_size=2, max_size=12)
+
+
+def index_of(rows: list[list[int]]) -> CommunityIndex:
+    """Lay out people a, b, c, ... with these counts of words."""
+    names, places = identities([str(k) for k in range(len(rows))])
+    laid_out = CommunityIndex.arrays(sparse.csr_matrix(np.asarray(rows)), word_keys(WORDS))
+    return CommunityIndex(names=names, rows=places, posts=np.ones(len(rows), np.int64), **laid_out)
 
 
 def shares(rows: list[list[int]]) -> sparse.csr_matrix:
@@ -30,24 +40,40 @@ def shares(rows: list[list[int]]) -> sparse.csr_matrix:
 @settings(max_examples=60)
 @given(counts, st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
 def test_who_is_near_is_who_the_distances_say_is_near(rows: list[list[int]], radius: float) -> None:
-    profile, matrix = shares(rows[:1]), shares(rows[1:])
-    words = pl.Series([chr(97 + k) for k in range(6)])
-    others = Others(matrix, words, Compute(kernel="reference"), np.unique(profile.indices).astype(np.int64))
-    expected = ball_sizes(profile, matrix, radii=[radius], compute=Compute(kernel="reference"))[0, 0]
-    assert int(others.within(profile, radius).sum()) == expected
-    exact = pairwise(profile, matrix, compute=Compute(kernel="reference"))[0]
-    assert np.allclose(others.distances(profile), exact, atol=1e-7)
+    index, profile = index_of(rows[1:]), index_of(rows[:1]).profile(0)
+    expected = ball_sizes(shares(rows[:1]), shares(rows[1:]), radii=[radius], compute=REFERENCE)[0, 0]
+    assert int(index.squares(profile).within(radius).sum()) == expected
+    exact = pairwise(shares(rows[:1]), shares(rows[1:]), compute=REFERENCE)[0]
+    assert np.allclose(index.exact(profile, np.arange(len(index))), exact, atol=1e-12)
+    assert np.allclose(index.squares(profile).squares, exact**2, atol=DOUBTFUL)
+    assert np.allclose([distance(profile, index.profile(k)) for k in range(len(index))], exact, atol=1e-9)
+
+
+@settings(max_examples=60)
+@given(counts, st.data())
+def test_each_may_have_a_limit_of_their_own(rows: list[list[int]], data: st.DataObject) -> None:
+    index, profile = index_of(rows[1:]), index_of(rows[:1]).profile(0)
+    exact = index.exact(profile, np.arange(len(index)))
+    some = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=len(index), max_size=len(index))))
+    limits = np.array([data.draw(st.sampled_from([0.0, 0.5, float(exact[row])])) for row in some])
+    found = index.squares(profile).within_each(some, limits)
+    assert found.tolist() == [
+        bool(round(exact[row], 12) <= round(limit, 12)) for row, limit in zip(some, limits, strict=True)
+    ]
 
 
 def test_a_clone_is_near_at_any_radius() -> None:
-    rows = shares([[1, 2, 3, 0, 0, 1], [1, 2, 3, 0, 0, 1], [0, 0, 0, 5, 1, 0]])
-    others = Others(rows[1:], pl.Series(list("abcdef")), Compute(), np.array([0, 1, 2, 5]))
-    assert others.within(rows[:1], 0.0).tolist() == [True, False]
+    index = index_of([[1, 2, 3, 0, 0, 1], [0, 0, 0, 5, 1, 0]])
+    assert index.squares(index.profile(0)).within(0.0).tolist() == [True, False]
 
 
-def test_words_nobody_else_uses_get_places_of_their_own() -> None:
-    places = columns_of(pl.Series(["b", "new", "c", "newer"]), pl.Series(["a", "b", "c"]))
-    assert places.tolist() == [1, 3, 2, 4]
+@given(counts)
+def test_shares_of_an_index_are_those_it_was_made_from(rows: list[list[int]]) -> None:
+    index = index_of(rows)
+    order = np.argsort(word_keys(WORDS))
+    assert np.allclose(index.shares(slice(None), index.keys).toarray(), shares(rows).toarray()[:, order])
+    mean = np.delete(shares(rows).toarray(), 0, axis=0).mean(axis=0)
+    assert np.allclose(index.mean_shares(0), mean[order])
 
 
 @given(st.integers(1, 200), st.integers(1, 300))

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from tests.advisor.test_watch_sinks import alert
 from tests.cli.running import incrowd
 
-from incrowd.advisor.spec import AdvisorOptions
 from incrowd.advisor.watch import Watch
 from incrowd.advisor.watch_policy import Line, WatchPolicy
 from incrowd.advisor.watch_sinks import Terminal
@@ -32,6 +31,7 @@ from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.linkability.assess import assess_person
 from incrowd.measures.linkability.spec import LinkabilityOptions
+from incrowd.measures.protocol import AdvisorOptions
 
 SPACE = BagOfWords(starter_topics())
 TOPIC = SPACE.topics.topics[0]

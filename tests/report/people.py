@@ -4,22 +4,8 @@ from __future__ import annotations
 
 import math
 
-from incrowd.advisor.answer import (
-    Action,
-    Changes,
-    Effect,
-    FinePrint,
-    Judged,
-    Level,
-    NotAssessed,
-    OwnPost,
-    PersonReport,
-    Plan,
-    Reason,
-    Theme,
-    ThemeName,
-    Verdict,
-)
+from incrowd.advisor.answer import Action, FinePrint, OwnPost, PersonReport, Plan, Reason, Theme, Verdict
+from incrowd.measures.protocol import Changes, Effect, Finding, Level, NotAssessed, ThemeName
 from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing
 
 READER = "someone who has read both communities and compares words"
@@ -87,13 +73,17 @@ def themes() -> tuple[Theme, ...]:
             name=ThemeName.LINKABLE,
             level=Level.AT_RISK,
             sentence="Your profiles in cycling and gardening can be linked.",
-            judged=(Judged(assessment=linked(), theme=ThemeName.LINKABLE, level=Level.AT_RISK, risk=0.97),),
+            findings=(
+                Finding(assessment=linked(), theme=ThemeName.LINKABLE, level=Level.AT_RISK, risk=0.97),
+            ),
         ),
         Theme(
             name=ThemeName.SINGLED_OUT,
             level=Level.WATCH,
             sentence="Three people fit what a friend knows of your items.",
-            judged=(Judged(assessment=counted(), theme=ThemeName.SINGLED_OUT, level=Level.WATCH, risk=0.33),),
+            findings=(
+                Finding(assessment=counted(), theme=ThemeName.SINGLED_OUT, level=Level.WATCH, risk=0.33),
+            ),
         ),
         Theme(
             name=ThemeName.INFERABLE, level=Level.CANNOT_TELL, sentence="There are no attributes to guess."

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.advisor.answer import Level, ThemeName
 from incrowd.measures.exposure.assess import NOTHING
+from incrowd.measures.protocol import Level, ThemeName
 from incrowd.report.advice import person_label, person_report_page, theme_label
 from incrowd.report.pictures import crowd_picture, evidence_bars, helps, sweep, worst_crowd
 from incrowd.report.templating import strongest
@@ -153,19 +153,19 @@ def test_changes_are_told_better_worse_and_gone() -> None:
 
 def test_topics_without_a_post_are_counted_and_not_ranked() -> None:
     report = alex()
-    about = report.judged[0].assessment
+    about = report.findings[0].assessment
     parameters = {**about.assumptions.parameters, "looks_like": NOTHING}
     unsaid = replace(
         about, assumptions=replace(about.assumptions, parameters=parameters), subject="you, drugs"
     )
     first = report.themes[0]
-    judged = (*first.judged, replace(first.judged[0], assessment=unsaid))
-    page = person_report_page(replace(report, themes=(replace(first, judged=judged), *report.themes[1:])))
+    judged = (*first.findings, replace(first.findings[0], assessment=unsaid))
+    page = person_report_page(replace(report, themes=(replace(first, findings=judged), *report.themes[1:])))
     assert "1 more topic: no post of yours points there." in page
     assert "you, drugs" not in re.sub(r'<script type="application/json".*?</script>', "", page, flags=re.S)
 
 
 def test_adversaries_are_swept_most_successful_first() -> None:
-    rows = sweep(alex().judged)
+    rows = sweep(alex().findings)
     assert [row.width for row in rows] == [97.0, 33.0]
     assert rows[0].level == Level.AT_RISK

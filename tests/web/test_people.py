@@ -11,9 +11,9 @@ import pytest
 from starlette.datastructures import FormData
 from starlette.testclient import TestClient
 
-from incrowd.advisor.answer import Changes
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
+from incrowd.measures.protocol import Changes
 from incrowd.synthetic import demo_person
 from incrowd.web.options import ServeOptions
 from incrowd.web.what_if import MOST_POSTS, Wish, holdings

@@ -12,12 +12,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from incrowd.advisor.answer import Changes, Level, PersonReport
-    from incrowd.advisor.assess import assess
+    from incrowd.advisor.answer import PersonReport
+    from incrowd.advisor.assess import assess, what_if
     from incrowd.advisor.draft import draft
-    from incrowd.advisor.person import own_posts
-    from incrowd.advisor.spec import AdvisorOptions, Targets
-    from incrowd.advisor.what_if import what_if
+    from incrowd.measures.person import own_posts
+    from incrowd.measures.protocol import AdvisorOptions, Changes, Level, Targets
 
 __all__ = [
     "AdvisorOptions",
@@ -32,15 +31,15 @@ __all__ = [
 ]
 
 _WHERE = {
-    "AdvisorOptions": "spec",
-    "Changes": "answer",
-    "Level": "answer",
-    "PersonReport": "answer",
-    "Targets": "spec",
-    "assess": "assess",
-    "draft": "draft",
-    "own_posts": "person",
-    "what_if": "what_if",
+    "AdvisorOptions": "incrowd.measures.protocol",
+    "Changes": "incrowd.measures.protocol",
+    "Level": "incrowd.measures.protocol",
+    "PersonReport": "incrowd.advisor.answer",
+    "Targets": "incrowd.measures.protocol",
+    "assess": "incrowd.advisor.assess",
+    "draft": "incrowd.advisor.draft",
+    "own_posts": "incrowd.measures.person",
+    "what_if": "incrowd.advisor.assess",
 }
 
 
@@ -48,14 +47,14 @@ class _Package(ModuleType):
     """Keeps `assess` the function, although importing the module of that name would put it in its place."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        is_module = _WHERE.get(name) == name and isinstance(value, ModuleType)
+        is_module = _WHERE.get(name) == f"incrowd.advisor.{name}" and isinstance(value, ModuleType)
         super().__setattr__(name, getattr(value, name) if is_module else value)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'incrowd.advisor' has no attribute {name!r}")
-    return getattr(import_module(f"incrowd.advisor.{_WHERE[name]}"), name)
+    return getattr(import_module(_WHERE[name]), name)
 
 
 sys.modules[__name__].__class__ = _Package

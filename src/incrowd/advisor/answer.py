@@ -7,111 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from enum import StrEnum
+from dataclasses import dataclass, field
 from typing import Any
 
-from incrowd.errors import InputError
-from incrowd.result import Assessment, Direction, Evidence, say_amount
-
-SMALL_RANK = 10
-"""A reader wonders why anybody up to here should be well hidden."""
-
-
-class Level(StrEnum):
-    """How a person stands. There is no "safe": a measure only knows the adversaries it was told of."""
-
-    AT_RISK = "at risk"
-    WATCH = "watch"
-    CANNOT_TELL = "cannot tell"
-    WELL_HIDDEN = "well hidden"
-
-    @property
-    def severity(self) -> int:
-        """3 = at risk, 2 = watch, 1 = cannot tell, 0 = well hidden; the largest counts."""
-        return 3 - list(Level).index(self)
-
-
-class ThemeName(StrEnum):
-    """The four questions of the label."""
-
-    LINKABLE = "linkable"
-    SINGLED_OUT = "singled out"
-    INFERABLE = "inferable"
-    EXPOSED = "exposed"
-
-    @property
-    def question(self) -> str:
-        """The question in plain words."""
-        return _QUESTIONS[self]
-
-    @property
-    def claim(self) -> str:
-        """What is the case if the answer is yes, as part of a sentence."""
-        return _CLAIMS[self]
-
-
-_CLAIMS = {
-    "linkable": "your profiles can be linked",
-    "singled out": "you can be told from everybody else",
-    "inferable": "what you hide can be guessed",
-    "exposed": "you stand out for a sensitive topic",
-}
-_MEASURES = {
-    "linkability": "linking your profiles",
-    "anonymity": "how you write",
-    "microdata": "your items",
-    "belief": "your attributes",
-    "exposure": "sensitive topics",
-}
-_QUESTIONS = {
-    "linkable": "Can your profiles be linked?",
-    "singled out": "Can you be told from everybody else?",
-    "inferable": "Can what you hide be guessed?",
-    "exposed": "Do you stand out for a sensitive topic?",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Changes:
-    """What a person might do. Posts go by the numbers of :func:`incrowd.advisor.own_posts`."""
-
-    delete_posts: frozenset[int] = frozenset()
-    move_posts: frozenset[int] = frozenset()
-    """Posts to write under another name, which nobody knows to be theirs."""
-    edit_words: frozenset[str] = frozenset()
-    """Words to take out of all their posts."""
-    drop_items: frozenset[str] = frozenset()
-    withhold_attributes: frozenset[str] = frozenset()
-
-    @property
-    def gone_posts(self) -> frozenset[int]:
-        """The posts that this name no longer has."""
-        return self.delete_posts | self.move_posts
-
-    def __bool__(self) -> bool:
-        return any(getattr(self, part.name) for part in fields(self))
-
-    def __or__(self, other: Changes) -> Changes:
-        """Return both at once; a post that is deleted need not be moved."""
-        both = {part.name: getattr(self, part.name) | getattr(other, part.name) for part in fields(self)}
-        both["move_posts"] -= both["delete_posts"]
-        return Changes(**both)
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Return sorted lists, ready for JSON."""
-        return {part.name: sorted(getattr(self, part.name)) for part in fields(self)}
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Changes:
-        """Read what :meth:`to_dict` wrote; parts may be missing."""
-        kinds: dict[str, type] = {part.name: int if "posts" in part.name else str for part in fields(cls)}
-        if unknown := set(plain) - set(kinds):
-            raise InputError(f"changes: unknown part '{min(unknown)}'; there are: {', '.join(kinds)}")
-        try:
-            return cls(**{name: frozenset(map(kinds[name], part)) for name, part in plain.items()})
-        except (TypeError, ValueError):
-            raise InputError("changes: each part is a list: numbers of posts, or names") from None
+from incrowd.measures.protocol import Changes, Effect, Finding, Level, NotAssessed, ThemeName
+from incrowd.result import Assessment, Evidence, to_plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,35 +23,18 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
-    """An assessment and the level it means."""
-
-    assessment: Assessment
-    theme: ThemeName
-    level: Level
-    risk: float
-    """0 to 1, comparable between measures: how much an adversary gains; NaN if undefined."""
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """What makes it the same question before and after a change."""
-        one = self.assessment
-        return one.measure, one.subject, one.assumptions.adversary, one.unit
-
-
-@dataclass(frozen=True, kw_only=True)
 class Theme:
     """One line of the label."""
 
     name: ThemeName
     level: Level
     sentence: str
-    judged: tuple[Judged, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def assessments(self) -> tuple[Assessment, ...]:
         """What the level rests on, worst first."""
-        return tuple(one.assessment for one in self.judged)
+        return tuple(one.assessment for one in self.findings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,43 +50,6 @@ class Reason:
     """The strongest parts; the last one holds the rest."""
     explained: float | None
     """What the evidence adds up to."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effect:
-    """One finding before and after a change, both measured."""
-
-    theme: ThemeName
-    measure: str
-    subject: str
-    adversary: str
-    unit: str
-    direction: Direction
-    before: float
-    after: float
-    """NaN: it can no longer be assessed, e.g. because the profile is gone."""
-    level_before: Level
-    level_after: Level
-    says: str = ""
-    """The finding in words, afterwards."""
-    exact: bool = True
-    """False: simulated, or measured by an adversary whose training is not repeated after the change."""
-
-    def sentence(self) -> str:
-        """Say it in words."""
-        after = "no profile left" if math.isnan(self.after) else say_amount(self.after, self.unit)
-        return (
-            f"{self.measure}, {self.subject}, {self.adversary}: {say_amount(self.before, self.unit)} -> {after} "
-            f"({self.level_before} -> {self.level_after}{self.note and '; ' + self.note})"
-        )
-
-    @property
-    def note(self) -> str:
-        """Why somebody still among the first is less exposed than before; empty otherwise."""
-        better = self.level_after.severity < self.level_before.severity
-        if self.measure == "exposure" and better and self.after <= SMALL_RANK:
-            return "what is left is too faint to look personal"
-        return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,22 +94,6 @@ class Plan:
         if self.verdict.level is Level.CANNOT_TELL:
             return "brings all that could be measured to your targets"
         return "reaches all your targets"
-
-
-@dataclass(frozen=True, kw_only=True)
-class NotAssessed:
-    """A measure that could not say anything, why, and what would help."""
-
-    measure: str
-    why: str
-    remedy: str
-    theme: ThemeName | None = None
-
-    @property
-    def about(self) -> str:
-        """The measure in plain words: "linking your profiles (determined)"."""
-        name, space, which = self.measure.partition(" ")
-        return _MEASURES.get(name, name) + space + which
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,7 +148,7 @@ class PersonReport:
     """The person's own posts that actions or the plan name."""
 
     @property
-    def silences(self) -> tuple[tuple[str, str, str], ...]:
+    def not_told(self) -> tuple[tuple[str, str, str], ...]:
         """What could not be told: what it is about, why, what would help; one line for what has the same reason."""
         lines: dict[tuple[str, str], list[str]] = {}
         for one in self.not_assessed:
@@ -326,22 +156,51 @@ class PersonReport:
         return tuple((", ".join(dict.fromkeys(about)), *reason) for reason, about in lines.items())
 
     @property
-    def judged(self) -> tuple[Judged, ...]:
+    def findings(self) -> tuple[Finding, ...]:
         """All findings, theme by theme."""
-        return tuple(one for theme in self.themes for one in theme.judged)
+        return tuple(one for theme in self.themes for one in theme.findings)
 
     @property
     def assessments(self) -> tuple[Assessment, ...]:
         """All assessments, theme by theme."""
-        return tuple(one.assessment for one in self.judged)
+        return tuple(one.assessment for one in self.findings)
 
     @property
     def risk(self) -> float:
         """The largest comparable risk, 0 to 1; NaN if nothing could be assessed."""
-        return max((one.risk for one in self.judged if not math.isnan(one.risk)), default=math.nan)
+        return max((one.risk for one in self.findings if not math.isnan(one.risk)), default=math.nan)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""
-        from incrowd.advisor.answer_json import report_to_dict
+        actions = to_plain(self.actions)
+        return {
+            "person": self.person,
+            "people": self.people,
+            "verdict": to_plain(self.verdict),
+            "risk": to_plain(self.risk),
+            "label": {
+                str(theme.name): {
+                    "level": str(theme.level),
+                    "question": theme.name.question,
+                    "sentence": theme.sentence,
+                }
+                for theme in self.themes
+            },
+            "reasons": to_plain(self.reasons),
+            "actions": actions,
+            "advice": actions,  # the name of version 0.1
+            "plan": to_plain(self.plan),
+            "assessments": [_finding(one) for one in self.findings],
+            "not_assessed": to_plain(self.not_assessed),
+            "posts": to_plain(self.posts),
+            "changes": self.changes.to_dict(),
+            "fine_print": to_plain(self.fine_print),
+        }
 
-        return report_to_dict(self)
+
+def _finding(one: Finding) -> dict[str, Any]:
+    return one.assessment.to_dict() | {
+        "theme": str(one.theme),
+        "level": str(one.level),
+        "risk": to_plain(one.risk),
+    }

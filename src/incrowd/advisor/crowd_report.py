@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.advisor.crowd_answer import (
-    LINES,
-    SHARES,
+from incrowd.advisor.crowd_answer import CrowdReport
+from incrowd.measures.crowd_rates import (
     CommunityRisk,
-    CrowdReport,
+    CrowdOptions,
     People,
+    Sizes,
     Spread,
     TopicRisk,
+    smallest_by_person,
+    spread,
 )
-from incrowd.errors import InputError
 from incrowd.result import Standing, Threat, say_count
-from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,44 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["CrowdOptions", "CrowdReport", "crowd_report"]
 
 Progress = Callable[[float, float | None, str], None]
-Sizes = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CrowdOptions:
-    """What counts as a crowd, and what is too few to be told."""
-
-    radius: float = 0.8
-    """Distance within which two writers of a community count as alike."""
-    min_posts: int = 10
-    """Profiles with fewer posts are not linked."""
-    wanted: int = 10
-    """The crowd everybody should have; one of the lines."""
-    smallest: int = 10
-    """Counts of people from 1 up to this are not told, and smaller communities are not named."""
-    most_pairs: int = 30
-    """Linking looks at so many pairs of communities, those with the most people in both."""
-    worst: int = 10
-    """So many of the worst communities are listed."""
-    exposed: float = 0.01
-    """Which share of people counts as the first for a topic."""
-    text: TextOptions = field(default_factory=TextOptions)
-    memory: int = 2**30
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.radius <= 1:
-            raise InputError(f"radius must be between 0 and 1, got {self.radius}")
-        if self.wanted not in LINES:
-            raise InputError(f"wanted must be one of {', '.join(map(str, LINES))}; got {self.wanted}")
-        if self.smallest < 2 or self.min_posts < 1 or self.most_pairs < 1 or self.worst < 1:
-            raise InputError("smallest must be at least 2; min_posts, most_pairs and worst at least 1")
-        if not 0 < self.exposed <= 1:
-            raise InputError(f"exposed must be above 0 and at most 1, got {self.exposed}")
-
-    def parameters(self) -> dict[str, Any]:
-        """Return what decides the result, for the record."""
-        names = ("radius", "min_posts", "wanted", "smallest", "most_pairs", "worst", "exposed")
-        return {name: getattr(self, name) for name in names} | {"text": self.text.hash}
 
 
 def crowd_report(
@@ -207,56 +169,6 @@ class _Written:
         return chosen, left_out
 
 
-def _smallest_by_person(people: NDArray[Any], sizes: Sizes) -> Sizes:
-    """Return everybody's smallest set: the worst case counts, not an average."""
-    _, person = np.unique(people, return_inverse=True)
-    worst = np.full(int(person.max(initial=-1)) + 1, np.inf)
-    np.minimum.at(worst, person.ravel(), sizes)
-    return worst
-
-
-def _lines(sizes: NDArray[Any], people: int, smallest: int) -> tuple[tuple[int, People], ...]:
-    """Count the people below each line, from the largest down: each number is told next to the one above it."""
-    found: list[tuple[int, People]] = []
-    above = people
-    for size in sorted(LINES, reverse=True):
-        told = People.told(int((sizes < size).sum()), people, smallest, above=above)
-        found.append((size, told))
-        above = told.count
-    return tuple(reversed(found))
-
-
-def spread(
-    sizes: Sizes,
-    smallest: int,
-    *,
-    name: str,
-    threat: Threat,
-    meaning: str,
-    adversary: str,
-    standing: Standing,
-    who: str = "people",
-) -> Spread:
-    """Summarise one number a person; a set of fewer than `size` people counts at every line above it."""
-    people = len(sizes)
-    return Spread(
-        name=name,
-        threat=threat,
-        meaning=meaning,
-        adversary=adversary,
-        standing=str(standing),
-        who=who,
-        people=people,
-        below=_lines(sizes, people, smallest),
-        quantiles=tuple(
-            (share, float(np.quantile(sizes, share, method="inverted_cdf")))
-            for share in SHARES
-            # The most exposed person is nobody's business: a quantile needs enough people below it.
-            if share * people >= smallest
-        ),
-    )
-
-
 def _anonymity(written: _Written, sizes: Sizes, options: CrowdOptions) -> list[Spread]:
     from incrowd.measures.anonymity.spec import ADVERSARY
 
@@ -264,7 +176,7 @@ def _anonymity(written: _Written, sizes: Sizes, options: CrowdOptions) -> list[S
         return []
     return [
         spread(
-            _smallest_by_person(written.users, sizes),
+            smallest_by_person(written.users, sizes),
             options.smallest,
             name="anonymity in communities",
             threat=Threat.SINGLING_OUT,
@@ -286,7 +198,7 @@ def _linkability(links: dict[str, Any], options: CrowdOptions) -> list[Spread]:
         return []
     return [
         spread(
-            _smallest_by_person(links["people"], links["sizes"]),
+            smallest_by_person(links["people"], links["sizes"]),
             options.smallest,
             name="matching sets across communities",
             threat=Threat.LINKABILITY,

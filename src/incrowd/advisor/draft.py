@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from incrowd.advisor.community_topics import PostScorer
-from incrowd.advisor.community_words import Floats, Keys, Profile, shared_terms, word_key
+from incrowd.advisor.community_words import Floats, Keys, shared_terms, word_key
 from incrowd.advisor.draft_answer import DraftCheck, GivingWord, Suggestion
 from incrowd.advisor.draft_measure import Bench, Finding, compare
-from incrowd.advisor.edit import without_words
 from incrowd.advisor.prepare import Shelf, open_shelf, user_id
-from incrowd.advisor.spec import AdvisorOptions
+from incrowd.distances.profile_index import Profile
 from incrowd.errors import InputError
 from incrowd.measures.exposure.space import BagOfWords, Space
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.person import without_words
+from incrowd.measures.protocol import AdvisorOptions
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.advisor.spec import AT_RISK_ABOVE
+from incrowd.measures.protocol import AT_RISK_ABOVE
 from incrowd.result import fields_to_plain, say_count, say_number
 
 MOST_SHOWN = 12

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.advisor.community_topics import CommunityTopics, PostScorer, Weeks, rank
-from incrowd.advisor.community_words import CommunityWords, Floats, Meeting, Nearness, Profile, distance
+from incrowd.advisor.community_words import CommunityWords, Floats, Meeting, Nearness
 from incrowd.advisor.draft_answer import Change
 from incrowd.advisor.prepare import Shelf
-from incrowd.advisor.spec import SMALLEST_CROWD, AdvisorOptions
+from incrowd.distances.profile_index import Profile, distance
 from incrowd.measures.anonymity.spec import ADVERSARY as NEIGHBOUR
 from incrowd.measures.exposure.spec import ADVERSARIES as READERS
 from incrowd.measures.linkability.spec import ADVERSARIES as LINKERS
+from incrowd.measures.protocol import SMALLEST_CROWD, AdvisorOptions
 from incrowd.result import say_count
 from incrowd.text.reference import tokenise
 

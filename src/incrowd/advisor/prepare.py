@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from incrowd.advisor.arrays import Arrays, identities, identity, kept
 from incrowd.advisor.community_topics import CommunityTopics
-from incrowd.advisor.community_words import CommunityWords, Nearness, Profile, word_key
+from incrowd.advisor.community_words import CommunityWords, Nearness, word_key
+from incrowd.distances.profile_index import Profile
 from incrowd.errors import NotInCrowd
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import ExposureOptions

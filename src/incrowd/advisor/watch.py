@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 
 from incrowd.advisor.arrays import identity
 from incrowd.advisor.prepare import Shelf, user_id
-from incrowd.advisor.spec import AdvisorOptions
 from incrowd.advisor.watch_input import CrowdFolder, GrowingFile
 from incrowd.advisor.watch_live import LivePerson, NewPost
 from incrowd.advisor.watch_policy import Line, Reading, WatchPolicy, default_policy
@@ -36,6 +35,7 @@ from incrowd.crowd.disk import AS_BYTES
 from incrowd.errors import NotInCrowd
 from incrowd.measures.exposure.space import BagOfWords, Space
 from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.protocol import AdvisorOptions
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.advisor.community_topics import PostScorer, Weeks, rank
-from incrowd.advisor.community_words import NOBODY, Profile, distance
+from incrowd.advisor.community_words import NOBODY
 from incrowd.advisor.prepare import Shelf
-from incrowd.advisor.spec import SMALLEST_CROWD, AdvisorOptions
 from incrowd.advisor.watch_policy import Line, Reading
+from incrowd.distances.profile_index import Profile, distance
 from incrowd.distances.reductions import rounded
 from incrowd.measures.exposure.assess import BEYOND_SINGLE_WORDS, SINGLE_WORDS
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import ExposureOptions
+from incrowd.measures.protocol import SMALLEST_CROWD, AdvisorOptions
 from incrowd.result import say_count
 from incrowd.text.reference import tokenise
 

@@ -71,8 +71,8 @@ def assess(
     0.2 is "at risk", above 0.1 "watch".
     """
     from incrowd.advisor.assess import assess as ask
-    from incrowd.advisor.spec import AdvisorOptions, Targets
     from incrowd.crowd import Crowd
+    from incrowd.measures.protocol import AdvisorOptions, Targets
 
     options = AdvisorOptions(
         adversaries=tuple(adversary or ()),

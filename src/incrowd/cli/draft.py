@@ -45,7 +45,7 @@ def draft(
     for --fail-above is one in the smallest number after the post.
     """
     from incrowd.advisor.draft import draft_in
-    from incrowd.advisor.spec import AdvisorOptions
+    from incrowd.measures.protocol import AdvisorOptions
 
     options = AdvisorOptions(
         radius=radius,

@@ -53,11 +53,11 @@ def watch(
     watch that was killed goes on where it was: no alert is lost, and none comes twice. With --once --json the
     last line says where you stand on every line.
     """
-    from incrowd.advisor.spec import AdvisorOptions
     from incrowd.advisor.watch import Watch, receive, spool_standard_input
     from incrowd.advisor.watch_policy import load_policy
     from incrowd.advisor.watch_sinks import Terminal, sinks_of
     from incrowd.crowd import Crowd
+    from incrowd.measures.protocol import AdvisorOptions
 
     opened = Crowd(crowd)
     if follow is None:

@@ -1,1 +1,21 @@
-"""The measures: each turns a crowd, a profile and an adversary into an assessment."""
+"""The measures: each turns a crowd, a person and an adversary into assessments.
+
+A measure is a folder with a class in its ``measure.py`` and one line below; see :mod:`incrowd.measures.protocol`. The
+lines name classes instead of importing them, so that starting up stays quick.
+"""
+
+from __future__ import annotations
+
+REGISTERED: dict[str, str] = {
+    "anonymity": "incrowd.measures.anonymity.measure:Anonymity",
+    "exposure": "incrowd.measures.exposure.measure:Exposure",
+    "linkability": "incrowd.measures.linkability.measure:Linkability",
+    "microdata": "incrowd.measures.microdata.measure:Microdata",
+    "belief": "incrowd.measures.belief.measure:Belief",
+}
+"""Every measure by name, in the order in which they are asked: the class, as module:Class."""
+
+
+def register(name: str, where: str) -> None:
+    """Add a measure: its name, and its class as ``module:Class``. From then on every part of incrowd knows it."""
+    REGISTERED[name] = where

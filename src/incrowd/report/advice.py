@@ -7,13 +7,14 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from incrowd.advisor.answer import Level
+from incrowd.measures.protocol import Level
 from incrowd.report.label import Label
 from incrowd.report.page import asset, page
 from incrowd.report.templating import report_templates
 
 if TYPE_CHECKING:
-    from incrowd.advisor.answer import PersonReport, ThemeName
+    from incrowd.advisor.answer import PersonReport
+    from incrowd.measures.protocol import ThemeName
 
 BARS = (Level.WELL_HIDDEN, Level.WATCH, Level.AT_RISK)
 """The label's scale, best first. There is no bar for "cannot tell": nobody knows where it would stand."""

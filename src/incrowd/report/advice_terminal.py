@@ -11,7 +11,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.advisor.answer import Action, Level, OwnPost, PersonReport, Plan, Reason
+from incrowd.advisor.answer import Action, OwnPost, PersonReport, Plan, Reason
+from incrowd.measures.protocol import Level
 from incrowd.report.pictures import share_of
 from incrowd.result import say_amount, say_count, say_number, say_percent
 
@@ -132,7 +133,7 @@ def _posts(posts: tuple[OwnPost, ...]) -> RenderableType:
 
 def _not_assessed(report: PersonReport) -> Table:
     table = Table("about", "why", "what would help", box=None, header_style="dim")
-    for line in report.silences:
+    for line in report.not_told:
         table.add_row(*map(Text, line))
     return table
 

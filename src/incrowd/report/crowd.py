@@ -10,7 +10,8 @@ from incrowd.result import Threat, say_count
 from incrowd.study.figures import Cell, Chart, Series, Table
 
 if TYPE_CHECKING:
-    from incrowd.advisor.crowd_answer import CrowdReport, People, Spread
+    from incrowd.advisor.crowd_answer import CrowdReport
+    from incrowd.measures.crowd_rates import People, Spread
 
 STYLE = """
 .verdict { font-size: 1.15rem; font-weight: 600; }

@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from incrowd.advisor.answer import Effect, Judged, PersonReport
+from incrowd.advisor.answer import PersonReport
+from incrowd.measures.protocol import Effect, Finding
 from incrowd.result import Direction, Evidence, say_amount, say_number, say_percent
 
 MOST_DOTS = 200
@@ -85,14 +86,14 @@ def _scattered(count: int) -> list[int]:
 
 def worst_crowd(report: PersonReport) -> CrowdPicture | None:
     """Return the smallest crowd the person has, as a picture; None if no measure counts people."""
-    counted = [one for one in report.judged if _counts_people(one)]
+    counted = [one for one in report.findings if _counts_people(one)]
     if not counted:
         return None
     worst = min(counted, key=lambda one: one.assessment.value / one.assessment.baseline).assessment
     return crowd_picture(worst.value, worst.baseline, worst.assumptions.adversary)
 
 
-def _counts_people(one: Judged) -> bool:
+def _counts_people(one: Finding) -> bool:
     a = one.assessment
     return a.unit == "people" and a.defined and a.baseline >= max(a.value, 2)
 
@@ -155,14 +156,14 @@ class SweepRow:
     width: float
 
 
-def loud(judged: Iterable[Judged]) -> list[Judged]:
+def loud(judged: Iterable[Finding]) -> list[Finding]:
     """Leave out topics the person says nothing about: everybody who is silent shares the first rank."""
     from incrowd.measures.exposure.assess import NOTHING
 
     return [one for one in judged if one.assessment.assumptions.parameters.get("looks_like") != NOTHING]
 
 
-def sweep(judged: Iterable[Judged]) -> tuple[SweepRow, ...]:
+def sweep(judged: Iterable[Finding]) -> tuple[SweepRow, ...]:
     """Return the adversaries of a question, most successful first, on the common scale of risk."""
     known = [one for one in loud(judged) if not math.isnan(one.risk)]
     return tuple(

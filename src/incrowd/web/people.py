@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import JSONResponse, Response
 
-from incrowd.advisor.answer import PersonReport, ThemeName
-from incrowd.advisor.spec import AdvisorOptions
+from incrowd.advisor.answer import PersonReport
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError, InputError
+from incrowd.measures.protocol import AdvisorOptions, ThemeName
 from incrowd.web.jobs import Stopped, explain
 from incrowd.web.site import Gone, Site, attached, document, wants_part
 from incrowd.web.what_if import Wish, holdings
@@ -122,8 +122,8 @@ def _communities(site: Site, job_id: str) -> list[str]:
 
 
 def _what_if(site: Site, job_id: str, wish: Wish, part: bool) -> Response:
-    from incrowd.advisor.effects import effects
-    from incrowd.advisor.what_if import what_if
+    from incrowd.advisor.advice import effects
+    from incrowd.advisor.assess import what_if
 
     report = _report(site, job_id)
     values: dict[str, Any] = {"answer": None, "effects": (), "problem": ""}
@@ -137,7 +137,7 @@ def _what_if(site: Site, job_id: str, wish: Wish, part: bool) -> Response:
                 options=AdvisorOptions(advice=False),
                 progress=site.latest.begin(wish.page) if wish.page else None,
             )
-            values |= {"answer": answer, "effects": list(effects(report.judged, answer.judged).values())}
+            values |= {"answer": answer, "effects": list(effects(report.findings, answer.findings).values())}
     except Stopped:
         return Response(status_code=409)
     except IncrowdError as error:

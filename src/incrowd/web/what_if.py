@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from incrowd.advisor.answer import Changes, OwnPost, PersonReport
+from incrowd.advisor.answer import OwnPost, PersonReport
 from incrowd.errors import InputError
+from incrowd.measures.protocol import Changes
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
@@ -41,7 +42,7 @@ def holdings(crowd: Crowd, person: str, texts: bool) -> Holdings:
     """Read what the crowd holds of one person; texts only where they ask to see them."""
     import polars as pl
 
-    from incrowd.advisor.person import own_posts
+    from incrowd.measures.person import own_posts
 
     user = crowd.user(person)
     posts, mine = own_posts(crowd, user), pl.col("user") == user

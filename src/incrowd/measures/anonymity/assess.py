@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,6 +168,23 @@ def crowd_assessment(
         threats=(Threat.SINGLING_OUT, Threat.LINKABILITY),
         evidence=evidence,
         explained=explained,
+    )
+
+
+def unknown_crowd(options: AnonymityOptions, others: int, data_hash: str) -> Assessment:
+    """Say that somebody without a word in a community has no crowd there."""
+    return Assessment(
+        measure="anonymity",
+        subject=f"you in {options.community}",
+        value=math.nan,
+        unit="people",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning="",
+        standing=Standing.PROVED,
+        assumptions=Assumptions(adversary=ADVERSARY, parameters=options.parameters(), data_hash=data_hash),
+        crowd_size=others,
+        threats=(Threat.SINGLING_OUT, Threat.LINKABILITY),
+        reason=f"empty_profile: no words of yours are in {options.community}",
     )
 
 

@@ -13,6 +13,7 @@ Model = Literal["unigram", "indicator", "tfidf"]
 Distance = Literal["jensen-shannon", "angular-cosine", "total-variation", "hellinger"]
 
 ADVERSARY = "someone who has read the whole community and compares which words people use"
+ADVERSARIES = {"reader": ADVERSARY}
 
 
 @dataclass(frozen=True, kw_only=True)

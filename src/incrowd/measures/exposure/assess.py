@@ -180,7 +180,7 @@ def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool
     mine, people = float(risks[row]), len(risks)
     if math.isnan(mine):
         return _undefined(scored, topic, people)
-    rank = int(scored.ranks(topic)[row])
+    rank = scored.rank(topic, row)
     parts = () if scored.options.literal or not explain else evidence(posts, scored, place)
     looks = impression(posts, scored, place, rank)
     return Assessment(
@@ -191,7 +191,7 @@ def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool
         direction=Direction.HIGHER_IS_SAFER,
         meaning=_meaning(scored, topic, rank, looks),
         standing=Standing.HEURISTIC,
-        assumptions=_assumptions(scored, topic=topic, looks_like=looks),
+        assumptions=_assumptions(scored, topic=topic, looks_like=looks, score=mine),
         baseline=(people + 1) / 2,
         crowd_rank=rank,
         crowd_size=people,

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded, InputError
@@ -31,6 +30,8 @@ from incrowd.measures.exposure.spec import Dimension, ExposureOptions
 from incrowd.measures.exposure.topics import TopicSet
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from incrowd.crowd import Crowd
 
 MERGE_AT = 262_144
@@ -167,6 +168,11 @@ class Scored:
         """Return everybody's R-Susceptibility for one topic; 1 = most exposed, equals share the best rank."""
         return alert_ranks(self.risks(dimension)[:, self.space.topics.place(topic)])
 
+    def rank(self, topic: str, row: int) -> int:
+        """Return one row's rank for one topic, without ranking everybody; its risk must be defined."""
+        risks = self.risks()[:, self.space.topics.place(topic)]
+        return 1 + int((risks > risks[row]).sum())
+
     def place(self, user: str) -> int:
         """Return a person's row."""
         found = self.users.index_of(user)
@@ -219,6 +225,8 @@ def people(crowd: Crowd, options: ExposureOptions) -> tuple[pl.Series, int]:
 
 def post_batches(crowd: Crowd, options: ExposureOptions) -> Iterator[pl.DataFrame]:
     """Yield user, time and text of all posts in question, some thousands at a time."""
+    import polars as pl  # not at the top: checking a draft comes by here and needs no table
+
     where, values = ("WHERE community = ?", [options.community]) if options.community else ("", [])
     with crowd.connect(options.memory // 2) as database:
         rows = database.sql(f"SELECT user, time, text FROM posts {where}", params=values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,7 +87,7 @@ def pair_assessment(
     *,
     targets: int,
     rank: int | None,
-    pairs: int,
+    pairs: int | None,
     distance: float,
     data_hash: str,
     evidence: tuple[Evidence, ...] = (),
@@ -110,6 +111,23 @@ def pair_assessment(
         evidence=evidence,
         explained=1 - distance**2 if evidence else None,
         advice=advice,
+    )
+
+
+def unknown_pair(options: LinkabilityOptions, others: int, reason: str, data_hash: str) -> Assessment:
+    """Say why two profiles cannot be compared, among `others` who could be mistaken for the second."""
+    return Assessment(
+        measure="linkability",
+        subject=_subject(options),
+        value=math.nan,
+        unit="people",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning="",
+        standing=Standing.REPRODUCTION,
+        assumptions=_assumptions(data_hash, options),
+        baseline=float(others),
+        threats=(Threat.LINKABILITY,),
+        reason=reason,
     )
 
 

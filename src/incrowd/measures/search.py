@@ -1,19 +1,17 @@
-"""The smallest change that reaches a target: tried out, not extrapolated."""
+"""The smallest change that reaches a target: tried out, not extrapolated. Every search for advice goes through here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.advisor.answer import Changes
-from incrowd.advisor.examiner import Proposal
-from incrowd.advisor.person import Own, PostWords
+from incrowd.measures.person import Changes, Person
+from incrowd.measures.protocol import Proposal
 from incrowd.result import say_count
 
-Lack = Callable[[Own], float]
+Lack = Callable[[Person], float]
 """How far a changed person is from the target; at most 0: reached."""
 
 MOST_WORDS = 24
@@ -52,10 +50,10 @@ def fewest(most: int, lack: Callable[[int], float], now: float) -> int | None:
     return high
 
 
-def post_order(own: Own, inside: NDArray[np.bool_], per_use: NDArray[np.float64]) -> NDArray[np.int64]:
+def post_order(person: Person, inside: NDArray[np.bool_], per_use: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the numbers of some posts, those first whose words weigh most; `per_use`: one weight a word."""
-    weights = own.words.matrix[inside] @ per_use
-    return np.asarray(own.numbers[inside][np.argsort(-weights, kind="stable")], np.int64)
+    weights = person.words.matrix[inside] @ per_use
+    return np.asarray(person.numbers[inside][np.argsort(-weights, kind="stable")], np.int64)
 
 
 def alternating(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -69,13 +67,13 @@ def alternating(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[
 
 
 def fewer_posts(
-    own: Own, order: NDArray[np.int64], lack: Lack, where: str, most: float
+    person: Person, order: NDArray[np.int64], lack: Lack, where: str, most: float
 ) -> Iterator[Proposal]:
     """Propose to delete, or to move to another name, the fewest posts from the front of `order`, at most that share."""
     count = fewest(
         int(most * len(order)),
-        lambda n: lack(own.after(Changes(delete_posts=frozenset(order[:n].tolist())))),
-        lack(own),
+        lambda n: lack(person.after(Changes(delete_posts=frozenset(order[:n].tolist())))),
+        lack(person),
     )
     if count is None:
         return
@@ -89,32 +87,20 @@ def fewer_posts(
     )
 
 
-def fewer_words(own: Own, weights: NDArray[np.float64], lack: Lack, where: str) -> Iterator[Proposal]:
+def fewer_words(person: Person, weights: NDArray[np.float64], lack: Lack, where: str) -> Iterator[Proposal]:
     """Propose to take out the fewest words that weigh most."""
     order = np.argsort(-weights, kind="stable")
     order = order[weights[order] > 0][:MOST_WORDS]
-    count = fewest(len(order), lambda n: lack(without_columns(own, order[:n])), lack(own))
+    words = person.words.vocabulary.gather(order).to_list()
+    count = fewest(len(order), lambda n: lack(person.without_counting(frozenset(words[:n]))), lack(person))
     if count is None:
         return
-    words = own.words.vocabulary.gather(order[:count]).to_list()
+    words = words[:count]
     named = ", ".join(f"“{word}”" for word in words[:NAMED])
     more = f" and {count - NAMED} more" if count > NAMED else ""
-    uses = int(own.words.matrix[:, order[:count]].sum())
+    uses = int(person.words.matrix[:, order[:count]].sum())
     yield Proposal(
         what=f"Edit your posts: take out {'the word' if count == 1 else say_count(count, 'word')} {named}{more}",
         loss=f"{say_count(uses, 'use')} of {say_count(count, 'word')} in your posts",
         changes=Changes(edit_words=frozenset(words)),
     )
-
-
-def without_columns(own: Own, columns: NDArray[np.int64]) -> Own:
-    """Return the person with some words counted out: quick, for the search; the texts stay as they are."""
-    from scipy import sparse
-
-    keep = np.ones(own.words.matrix.shape[1])
-    keep[columns] = 0.0
-    matrix = sparse.csr_matrix(own.words.matrix @ sparse.diags(keep))
-    matrix.eliminate_zeros()
-    # Marked, because taking the words out of the texts may take neighbours along: it is not the same person.
-    marked = {f"not counted: {word}" for word in own.words.vocabulary.gather(columns)}
-    return replace(own, words=PostWords(matrix, own.words.vocabulary), edited=own.edited | marked)

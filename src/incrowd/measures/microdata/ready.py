@@ -1,20 +1,16 @@
-"""Singled out by items: how many others fit what somebody knows of your likes, ratings or purchases."""
+"""One person's items: who fits what somebody knows of them, as they are and with items left out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from incrowd.advisor.answer import Changes, Judged, NotAssessed, ThemeName
-from incrowd.advisor.examiner import Findings, Goal, Proposal
-from incrowd.advisor.search import NAMED, fewest
-from incrowd.advisor.stored import remembered
 from incrowd.measures.microdata.assess import (
     crowd_of_everybody,
     expected_assessment,
@@ -25,26 +21,84 @@ from incrowd.measures.microdata.explain import crowd_meaning
 from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder, SetSizes
 from incrowd.measures.microdata.spec import ADVERSARIES, Adversary
 from incrowd.measures.microdata.table import ItemTable, item_table
+from incrowd.measures.protocol import (
+    ADD_PEOPLE,
+    SMALLEST_CROWD,
+    AdvisorOptions,
+    Changes,
+    Finding,
+    Findings,
+    Goal,
+    Measure,
+    NotAssessed,
+    Person,
+    PreparedCrowd,
+    Proposal,
+    Ready,
+)
+from incrowd.measures.search import NAMED, fewest
 from incrowd.result import Assessment
-
-if TYPE_CHECKING:
-    from incrowd.advisor.person import Own
-    from incrowd.advisor.spec import AdvisorOptions
-    from incrowd.crowd import Crowd
-    from incrowd.crowd.schema import Kind
 
 GUESSER = ADVERSARIES["paper"]
 """Who picks one of those who fit."""
 
 
 @dataclass(frozen=True, eq=False)
-class ItemExaminer:
-    """The exact crowd among everybody's items, under each adversary."""
+class ReadyMicrodata(Ready):
+    """Everybody's items; a person's row is looked up when they are asked about."""
 
-    measure: ClassVar[str] = "microdata"
-    reads: ClassVar[Kind] = "items"
+    measure: Measure
+    crowd: PreparedCrowd
+    options: AdvisorOptions
+    _people: dict[str, ItemsOfOne] = field(default_factory=dict, repr=False)
 
-    crowd: Crowd
+    def assess(self, person: Person, *, explain: bool = True, community: str | None = None) -> Findings:
+        """Count who fits under every adversary, and how often one guess would be right."""
+        if community is not None:
+            return Findings()
+        if len(self._table.users) < SMALLEST_CROWD:
+            why = f"fewer than {SMALLEST_CROWD} people in this crowd have {self.measure.reads}"
+            remedy = ADD_PEOPLE.format(self.measure.reads)
+            return Findings((), (self.measure.not_assessed(why, remedy),))
+        return self._of(person).assess(person, explain=explain)
+
+    @cached_property
+    def _table(self) -> ItemTable:
+        return item_table(self.crowd.crowd())
+
+    @cached_property
+    def _everybody(self) -> NDArray[np.float64] | None:
+        return crowd_of_everybody(self._table, cache=self.crowd.cache, memory=self.options.memory)
+
+    def _of(self, person: Person) -> ItemsOfOne:
+        if person.user not in self._people:
+            table = self._table
+            row = table.row_of(person.user)
+            asked = [one for one in ADVERSARIES.values() if self.options.asked(one.name)]
+            able = tuple(one for one in asked if table.has(one.matching))
+            self._people[person.user] = ItemsOfOne(
+                self.measure,
+                self.crowd,
+                table.only_items(table.profile(row)),
+                row,
+                able,
+                self._everybody,
+                tuple(_no_marks(self.measure, one) for one in asked if one not in able),
+                Effort(seed=self.options.seed),
+            )
+        return self._people[person.user]
+
+    def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
+        """Try leaving out the rarest items."""
+        return self._of(person).propose(person, finding, goal)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemsOfOne:
+    """One person among everybody's items."""
+
+    measure: Measure
+    crowd: PreparedCrowd
     table: ItemTable
     """Everybody, but only the items that the person has: nothing else matters here."""
     row: int
@@ -53,28 +107,12 @@ class ItemExaminer:
     unheld: tuple[NotAssessed, ...]
     effort: Effort
 
-    @classmethod
-    def prepare(cls, crowd: Crowd, own: Own, options: AdvisorOptions) -> ItemExaminer:
-        """Read everybody's items."""
-        table = item_table(crowd)
-        row = table.row_of(own.user)
-        asked = [one for one in ADVERSARIES.values() if options.asked(one.name)]
-        able = tuple(one for one in asked if table.has(one.matching))
-        return cls(
-            crowd,
-            table.only_items(table.profile(row)),
-            row,
-            able,
-            crowd_of_everybody(table, cache=crowd.cache, memory=options.memory),
-            tuple(_no_marks(one) for one in asked if one not in able),
-            Effort(seed=options.seed),
-        )
-
-    def examine(self, own: Own, *, explain: bool = True) -> Findings:
+    def assess(self, person: Person, *, explain: bool = True) -> Findings:
         """Count who fits under every adversary, and how often one guess would be right."""
-        if not own.items:
-            return Findings((), (_no_items(),))
-        table = self._with(own.items)
+        if not person.items:
+            remedy = "nothing to do: there is nothing to recognise you by"
+            return Findings((), (self.measure.not_assessed("no items of yours are left", remedy),))
+        table = self._with(person.items)
         found = [self._fitting(table, who, explain) for who in self.adversaries]
         if GUESSER in self.adversaries:
             found.append(found_assessment(table, GUESSER, self._sizes(table), self.effort))
@@ -114,7 +152,7 @@ class ItemExaminer:
             "knowledge": GUESSER.knowledge.to_dict(),
             "effort": asdict(self.effort),
         }
-        kept = remembered(self.crowd, question, find)
+        kept = self.crowd.answer(question, find)
         rounds = int(kept["rounds"][0]) if len(kept["rounds"]) else None
         return SetSizes(kept["sizes"], kept["probabilities"], rounds is None, rounds)
 
@@ -134,14 +172,14 @@ class ItemExaminer:
         matrix = sparse.csr_matrix(parts, shape=table.matrix.shape)
         return replace(table, matrix=matrix, ratings=table.ratings[keep], days=table.days[keep])
 
-    def propose(self, own: Own, finding: Judged, goal: Goal) -> Iterable[Proposal]:
+    def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try leaving out the rarest items."""
         popularity = dict(zip(self.table.items.to_list(), self.table.popularity.tolist(), strict=True))
-        rarest = sorted(own.items, key=lambda item: (popularity[item], item))
+        rarest = sorted(person.items, key=lambda item: (popularity[item], item))
         now = finding.assessment
 
         def lack(count: int) -> float:
-            return goal.short(self._again(own.items - set(rarest[:count]), now))
+            return goal.short(self._again(person.items - set(rarest[:count]), now))
 
         count = fewest(int(goal.loss * len(rarest)), lack, goal.short(finding.assessment))
         if count is not None:
@@ -169,18 +207,9 @@ def _drop(items: list[str], of: int) -> Proposal:
     )
 
 
-def _no_items() -> NotAssessed:
+def _no_marks(measure: Measure, adversary: Adversary) -> NotAssessed:
     return NotAssessed(
-        measure="microdata",
-        why="no items of yours are left",
-        remedy="nothing to do: there is nothing to recognise you by",
-        theme=ThemeName.SINGLED_OUT,
-    )
-
-
-def _no_marks(adversary: Adversary) -> NotAssessed:
-    return NotAssessed(
-        measure=f"microdata ({adversary.name})",
+        measure=f"{measure.name} ({adversary.name})",
         why=f"the crowd holds no {adversary.matching.words}",
         remedy=f"import items with {adversary.matching.words} to see this adversary",
     )

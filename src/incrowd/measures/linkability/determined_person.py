@@ -1,4 +1,4 @@
-"""Linkable by all habits: how sure somebody determined would be that two profiles are yours.
+"""One person under the determined adversary: how sure somebody would be, by all habits, that two profiles are theirs.
 
 What this adversary learned stays learned when the person changes: the weights are those of the crowd as it is.
 Each answer is kept in the crowd's cache, since it takes long.
@@ -6,40 +6,31 @@ Each answer is kept in the crowd's cache, since it takes long.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy import sparse
 
-from incrowd.advisor.answer import Judged
-from incrowd.advisor.examiner import Findings, Goal, Proposal
-from incrowd.advisor.silences import too_few_posts
-from incrowd.advisor.stored import remembered
 from incrowd.measures.linkability.assess import certainty_assessment, view_evidence
+from incrowd.measures.linkability.determined import DeterminedAttack, prepare
+from incrowd.measures.linkability.link_model import LinkModel, Resemblance
 from incrowd.measures.linkability.spec import LinkabilityOptions
+from incrowd.measures.protocol import Person, PreparedCrowd
+from incrowd.profiles.habits import Habits
+from incrowd.profiles.habits import habits as count_habits
 from incrowd.result import Assessment, Evidence
-
-if TYPE_CHECKING:
-    from incrowd.advisor.person import Own
-    from incrowd.crowd import Crowd
-    from incrowd.crowd.schema import Kind
-    from incrowd.measures.linkability.determined import DeterminedAttack
-    from incrowd.profiles.habits import Habits
 
 
 @dataclass(frozen=True, eq=False)
-class DeterminedExaminer:
-    """One pair of communities under the strongest adversary we know."""
+class DeterminedPerson:
+    """One pair of a person's communities under the strongest adversary we know."""
 
-    measure: ClassVar[str] = "linkability"
-    reads: ClassVar[Kind] = "posts"
-
-    crowd: Crowd
-    before: Own
+    crowd: PreparedCrowd
+    before: Person
     """The person as they are in the store."""
     options: LinkabilityOptions
 
@@ -50,13 +41,11 @@ class DeterminedExaminer:
     @cached_property
     def _attack(self) -> DeterminedAttack:
         """Prepare the attack; what the adversary learned on other communities is kept, for it takes longest."""
-        from incrowd.measures.linkability.determined import prepare
-        from incrowd.measures.linkability.link_model import LinkModel
-
+        crowd = self.crowd.crowd()
         prepared: list[DeterminedAttack] = []
 
         def learn() -> dict[str, np.ndarray[Any, Any]]:
-            prepared.append(prepare(self.crowd, self.options))
+            prepared.append(prepare(crowd, self.options))
             model = prepared[0].model
             return {
                 "views": np.array(model.views),
@@ -66,7 +55,7 @@ class DeterminedExaminer:
                 "practice": np.array(prepared[0].practice),
             }
 
-        kept = remembered(self.crowd, {"what": "link model", **self.options.parameters()}, learn)
+        kept = self.crowd.answer({"what": "link model", **self.options.parameters()}, learn)
         if prepared:
             return prepared[0]
         model = LinkModel(
@@ -75,21 +64,17 @@ class DeterminedExaminer:
             presence=tuple(kept["presence"].tolist()),
             prior=float(kept["prior"]),
         )
-        return prepare(self.crowd, self.options, (model, int(kept["practice"])))
+        return prepare(crowd, self.options, (model, int(kept["practice"])))
 
-    def examine(self, own: Own, *, explain: bool = True) -> Findings:
+    def assess(self, person: Person, *, explain: bool = True) -> Assessment:
         """Return how sure the adversary is, from the cache where the same was asked before."""
-        few = [name for name in self._both if own.rows_in(name).sum() < self.options.min_posts]
-        if few:
-            least = self.options.min_posts
-            return Findings((), tuple(too_few_posts("linkability (determined)", name, least) for name in few))
-        question = {"what": "determined", "person": _digest(own, self._both), **self.options.parameters()}
-        found = remembered(self.crowd, question, lambda: self._measure(own))
-        return Findings((self._assessment(found, explain),))
+        question = {"what": "determined", "person": _digest(person, self._both), **self.options.parameters()}
+        found = self.crowd.answer(question, lambda: self._measure(person))
+        return self._assessment(found, explain)
 
-    def _measure(self, own: Own) -> dict[str, Any]:
-        attack = self._attack if own is self.before else self._changed(own)
-        place = int(np.flatnonzero(attack.people == own.user)[0])
+    def _measure(self, person: Person) -> dict[str, Any]:
+        attack = self._attack if person is self.before else self._changed(person)
+        place = int(np.flatnonzero(attack.people == person.user)[0])
         certainty = attack.judged()["own"][attack.pairs[:, 0]]
         parts = view_evidence(attack, place)
         return {
@@ -100,13 +85,11 @@ class DeterminedExaminer:
             "adds": np.array([part.contribution for part in parts]),
         }
 
-    def _changed(self, own: Own) -> DeterminedAttack:
+    def _changed(self, person: Person) -> DeterminedAttack:
         """Return the attack with the person's own two rows read again."""
-        from incrowd.measures.linkability.link_model import Resemblance
-
         attack = self._attack
         sources, targets = (
-            _with_row(habits, own, name)
+            _with_row(habits, person, name)
             for habits, name in zip((attack.sources, attack.targets), self._both, strict=True)
         )
         resemblance = Resemblance(sources, targets, attack.model.views)
@@ -126,20 +109,12 @@ class DeterminedExaminer:
             evidence=tuple(Evidence(what=what, contribution=adds) for what, adds in parts) if explain else (),
         )
 
-    def propose(self, own: Own, finding: Judged, goal: Goal) -> Iterable[Proposal]:
-        """Propose nothing of its own: what pulls words apart is measured against this adversary in the plan."""
-        return ()
 
-
-def _with_row(habits: Habits, own: Own, community: str) -> Habits:
+def _with_row(habits: Habits, person: Person, community: str) -> Habits:
     """Return everybody's habits with the person's own counted again from these posts."""
-    from scipy import sparse
-
-    from incrowd.profiles.habits import habits as count_habits
-
-    mine = own.posts.filter(own.rows_in(community)).with_columns(user=pl.lit(own.user))
+    mine = person.posts.filter(person.rows_in(community)).with_columns(user=pl.lit(person.user))
     again = count_habits(mine.select("user", "community", "time", "text"))
-    row = int((habits.identities["user"] == own.user).arg_max() or 0)
+    row = int((habits.identities["user"] == person.user).arg_max() or 0)
     rows = {}
     for name, matrix in habits.rows.items():
         new = again.rows[name]
@@ -150,13 +125,14 @@ def _with_row(habits: Habits, own: Own, community: str) -> Habits:
 
 
 def _wide(rows: Any, width: int) -> Any:
-    from incrowd.advisor.others import widened
+    """Return rows with more columns, all empty."""
+    return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], width))
 
-    return widened(rows, width)
 
-
-def _digest(own: Own, communities: tuple[str, str]) -> str:
+def _digest(person: Person, communities: tuple[str, str]) -> str:
     """Return a name for what the adversary can read of the person."""
-    said = own.posts.filter(pl.col("community").is_in(list(communities))).select("community", "time", "text")
-    rows = repr([own.user, *said.rows()])
+    said = person.posts.filter(pl.col("community").is_in(list(communities))).select(
+        "community", "time", "text"
+    )
+    rows = repr([person.user, *said.rows()])
     return blake2b(rows.encode(), digest_size=12).hexdigest()

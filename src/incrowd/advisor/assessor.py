@@ -1,0 +1,117 @@
+"""Asks every measure that applies about one person, as they are and as they would be."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from incrowd.measures.protocol import (
+    AdvisorOptions,
+    Changes,
+    Finding,
+    Findings,
+    Goal,
+    Measure,
+    NotAssessed,
+    Person,
+    PreparedCrowd,
+    Progress,
+    Proposal,
+    Ready,
+    Targets,
+    ThemeName,
+    measure_named,
+    registered,
+)
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+
+
+@dataclass(frozen=True, eq=False)
+class Assessor:
+    """One person, and all measures that can say something about them, ready."""
+
+    person: Person
+    """As they are in the store."""
+    ready: tuple[tuple[Measure, Ready], ...]
+    missing: tuple[NotAssessed, ...]
+    _known: dict[Hashable, Findings] = field(default_factory=dict, repr=False)
+    _changed: dict[Changes, Person] = field(default_factory=dict, repr=False)
+
+    def assess(
+        self,
+        person: Person,
+        *,
+        explain: bool = True,
+        thorough: bool = True,
+        progress: Progress | None = None,
+    ) -> tuple[tuple[Finding, ...], tuple[NotAssessed, ...]]:
+        """Return what all measures say about the person, and what they cannot say.
+
+        `thorough`: also what takes seconds for every change.
+        """
+        rounds = [(one, ready, slow) for slow in (False, True)[: 1 + thorough] for one, ready in self.ready]
+        asked = []
+        for done, (one, ready, slow) in enumerate(rounds):
+            if progress is not None:
+                progress(done, len(rounds) + 1, f"looking at {one.about}")
+            asked.append((one, self._ask(one, ready, person, explain, slow)))
+        findings = tuple(one.finding(about) for one, found in asked for about in found.assessments)
+        silent = (*self.missing, *(about for _, found in asked for about in found.not_assessed))
+        return findings, tuple(sorted(dict.fromkeys(silent), key=_by_question))
+
+    def _ask(self, one: Measure, ready: Ready, person: Person, explain: bool, slow: bool) -> Findings:
+        """Ask a measure, unless nothing it reads has changed since it was asked."""
+        key = one.name, person.state(one.reads), explain, slow
+        if key not in self._known:
+            ask = ready.assess_thorough if slow else ready.assess
+            self._known[key] = ask(person, explain=explain)
+        return self._known[key]
+
+    def changed(self, changes: Changes) -> Person:
+        """Return the person after some changes."""
+        if changes not in self._changed:
+            self._changed[changes] = self.person.after(changes)
+        return self._changed[changes]
+
+    def quickly_known(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Leave out what takes seconds for every change."""
+        quick = {one.key for one in self.assess(self.person, explain=False, thorough=False)[0]}
+        return [one for one in findings if one.key in quick]
+
+    def proposals(self, person: Person, finding: Finding, targets: Targets) -> Iterator[Proposal]:
+        """Return what its measure would try against a finding."""
+        for one, ready in self.ready:
+            if one.name == finding.assessment.measure:
+                goal = Goal(partial(one.shortfall, targets=targets), targets.loss)
+                yield from ready.propose(person, finding, goal)
+
+
+def prepare(crowd: Crowd, user: str, options: AdvisorOptions) -> Assessor:
+    """Find out what is known of a person (by id) and make every measure ready that applies."""
+    person = Person(user, PreparedCrowd.of(crowd, options.text, options.memory))
+    ready: list[tuple[Measure, Ready]] = []
+    missing: list[NotAssessed] = []
+    for one in registered().values():
+        if not one.asked(options):
+            remedy = "incrowd assess without --adversary asks all"
+            missing.append(one.not_assessed("none of its adversaries was asked for", remedy))
+        elif why := one.nothing_known(person):
+            missing.append(one.not_assessed(why, _import_some(one)))
+        else:
+            ready.append((one, one.prepare(person.crowd, options)))
+    return Assessor(person, tuple(ready), tuple(missing))
+
+
+def _import_some(one: Measure) -> str:
+    if one.reads == "posts":
+        return "import your export and other people's posts: incrowd ingest FILE --crowd DIR"
+    return f"import yours and other people's: incrowd ingest FILE --crowd DIR --kind {one.reads}"
+
+
+def _by_question(one: NotAssessed) -> int:
+    """Order what could not be told as the questions of the label are."""
+    return list(ThemeName).index(measure_named(one.measure.split(" ")[0]).theme)

@@ -1,0 +1,173 @@
+"""Singled out by how you write: how many others in a community write as you do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.distances.profile_index import Profile, divergence_terms, word_keys
+from incrowd.measures.anonymity.assess import crowd_assessment, unknown_crowd
+from incrowd.measures.anonymity.spec import ADVERSARIES, AnonymityOptions
+from incrowd.measures.protocol import (
+    AdvisorOptions,
+    Finding,
+    Findings,
+    Goal,
+    Measure,
+    Person,
+    PreparedCrowd,
+    Proposal,
+    Ready,
+    ThemeName,
+    WordShare,
+    largest_communities,
+)
+from incrowd.result import Assessment, Evidence
+from incrowd.text.reference import tokenise
+
+
+class Anonymity(Measure):
+    """(k, d)-anonymity in each community a person writes in."""
+
+    name = "anonymity"
+    about = "how you write"
+    question = "How many people in a community write as you do?"
+    theme = ThemeName.SINGLED_OUT
+    reads = "posts"
+    adversaries = ADVERSARIES
+
+    def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
+        """Look at communities as people are asked about."""
+        return ReadyAnonymity(self, crowd, options)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadyAnonymity(Ready):
+    """Everybody's crowd in every community, found when the first of its people is asked about."""
+
+    measure: Anonymity
+    crowd: PreparedCrowd
+    options: AdvisorOptions
+    _known: dict[Hashable, Assessment] = field(default_factory=dict, repr=False)
+    _others: dict[Hashable, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+
+    def assess(self, person: Person, *, explain: bool = True, community: str | None = None) -> Findings:
+        """Count, in each community, who is within the radius."""
+        if community is not None:
+            return Findings((self._ask(person, community, explain),))
+        names, missing = largest_communities(self.measure, person, self.options)
+        found = {name: self._ask(person, name, explain) for name in names}
+        gone = [
+            self.measure.not_assessed(
+                f"you have no words in {name}", "nothing to do: there is no profile there to single out"
+            )
+            for name, one in found.items()
+            if not one.defined
+        ]
+        return Findings(tuple(one for one in found.values() if one.defined), (*missing, *gone))
+
+    def _ask(self, person: Person, name: str, explain: bool) -> Assessment:
+        key = person.user, name, person.state_in(name), explain
+        if key not in self._known:
+            self._known[key] = self._assess(person, name, explain)
+        return self._known[key]
+
+    def _assess(self, person: Person, name: str, explain: bool) -> Assessment:
+        profile, chosen = person.profile(name), self._chosen(name)
+        members = len(self.crowd.words(name)) - (person.row(name) is not None)
+        if profile.empty:
+            return unknown_crowd(chosen, members, self.crowd.data_hash)
+        near = self._near(person, name)
+        size = 1 + int(near.sum())
+        rank = 1 + int((self._sizes_without(person.before, name) + near < size).sum())
+        evidence = self._evidence(person, name, profile) if explain else ((), None)
+        return crowd_assessment(chosen, size, rank, members + 1, self.crowd.data_hash, *evidence)
+
+    def _sizes_without(self, person: Person, name: str) -> NDArray[np.int64]:
+        """Return everybody's crowd, the person not counted; the person's own place is never the smaller one."""
+        key = person.user, name
+        if key not in self._others:
+            sizes = self.crowd.sizes(name, self.options.radius) - self._near(person, name)
+            row = person.row(name)
+            if row is not None:
+                sizes[row] = len(sizes) + 1
+            self._others[key] = sizes
+        return self._others[key]
+
+    def _chosen(self, name: str) -> AnonymityOptions:
+        o = self.options
+        return AnonymityOptions(community=name, radius=o.radius, text=o.text, memory=o.memory)
+
+    def _near(self, person: Person, name: str) -> NDArray[np.bool_]:
+        """Mark who else is within the radius."""
+        near = person.squares(name, name).within(self.options.radius)
+        row = person.row(name)
+        if row is not None:
+            near[row] = False
+        return near
+
+    def _evidence(self, person: Person, name: str, profile: Profile) -> tuple[tuple[Evidence, ...], float]:
+        """Say which words make the person stand out from the average of all others."""
+        index = self.crowd.words(name)
+        average = index.mean_shares(person.row(name))
+        counts = person.counts(name)
+        used = np.flatnonzero(counts > 0)
+        p, q = counts[used] / profile.total, _at(index.keys, average, person.keys[used])
+        terms = divergence_terms(p, q)
+        words = person.words.vocabulary.gather(used.tolist()).to_list()
+        order = np.argsort(-terms, kind="stable")
+        parts = [Evidence(what=f"the word “{words[k]}”", contribution=float(terms[k])) for k in order]
+        # A word that only others use adds half of its share.
+        rest = float(average[profile.counts_at(index.keys) == 0].sum()) / 2
+        parts.append(Evidence(what="words others use and you do not", contribution=rest))
+        return tuple(parts), float(terms.sum()) + rest
+
+    def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
+        """Try deleting the posts, or taking out the words, that stand out most."""
+        from incrowd.measures.search import fewer_posts, fewer_words, post_order
+
+        name = str(finding.assessment.assumptions.parameters["community"])
+        counts, index = person.counts(name), self.crowd.words(name)
+        average = _at(index.keys, index.mean_shares(person.row(name)), person.keys)
+        shares = np.where(counts > 0, divergence_terms(counts / counts.sum(), average), 0.0)
+        per_use = np.divide(shares, counts, out=np.zeros_like(shares), where=counts > 0)
+
+        def lack(changed: Person) -> float:
+            assessed = self._assess(changed, name, explain=False)
+            return goal.short(assessed) if assessed.defined else math.inf
+
+        yield from fewer_posts(
+            person, post_order(person, person.rows_in(name), per_use), lack, name, goal.loss
+        )
+        yield from fewer_words(person, shares, lack, name)
+
+    def word_shares(self, person: Person, community: str, text: str) -> Mapping[str, WordShare]:
+        """Say how much each word adds to how the person differs from the average of the others."""
+        said = tokenise(text, person.text)
+        words = sorted(set(said))
+        keys = word_keys(words)
+        now = person.profile(community)
+        then = now.plus(Profile.of_words(said))
+        comparison = self.crowd.words(community).comparison(keys)
+        row = person.row(community)
+        average, users = comparison.average(row), comparison.users(row)
+        adds = divergence_terms(then.shares_at(keys), average) - divergence_terms(
+            now.shares_at(keys), average
+        )
+        return {
+            word: WordShare(weight=float(one), facts={"others": int(count), "stands_out": float(one)})
+            for word, one, count in zip(words, adds, users, strict=True)
+        }
+
+
+def _at(keys: NDArray[np.uint64], values: NDArray[Any], wanted: NDArray[np.uint64]) -> NDArray[Any]:
+    """Return values at some keys of a sorted list, 0 for keys that are not in it."""
+    if not len(keys):
+        return np.zeros(len(wanted))
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, values[place], 0.0)

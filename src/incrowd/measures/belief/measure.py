@@ -1,0 +1,65 @@
+"""Inferable: how sure a stranger can be of each of your attributes, if you hide it and show the others."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from incrowd.measures.belief.spec import ADVERSARIES
+from incrowd.measures.protocol import (
+    AT_RISK_ABOVE,
+    LINE,
+    SMALLEST_CROWD,
+    WATCH_ABOVE,
+    AdvisorOptions,
+    Measure,
+    PreparedCrowd,
+    Ready,
+    Targets,
+    ThemeName,
+)
+from incrowd.result import Assessment
+
+GAIN_SCALE = ((0.0, 0.2, 0.5, 1.0), (0.0, WATCH_ABOVE, AT_RISK_ABOVE, 1.0))
+"""Share of the doubt that is gone -> risk."""
+STRANGER = "stranger"
+
+
+class Belief(Measure):
+    """Each attribute in turn is the secret; all others that the person shows are the evidence."""
+
+    name = "belief"
+    about = "your attributes"
+    question = "How sure can a stranger be of what you hide, from what you show?"
+    theme = ThemeName.INFERABLE
+    reads = "attributes"
+    adversaries = {STRANGER: ADVERSARIES[STRANGER]}  # noqa: RUF012  # a fact of the class
+
+    def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
+        """Learn from everybody else as people are asked about."""
+        # Not at the top: whoever checks a draft asks what there is and needs none of the mathematics of attributes.
+        from incrowd.measures.belief.ready import ReadyBelief
+
+        return ReadyBelief(self, crowd, options)
+
+    def risk(self, assessment: Assessment) -> float:
+        """Go by the gain: what people believe of everybody is not the person's doing.
+
+        Gain 0.2 is risk 1/10, gain 0.5 is risk 1/5, certainty is risk 1.
+        """
+        if not assessment.defined or (assessment.crowd_size or SMALLEST_CROWD) < SMALLEST_CROWD:
+            return math.nan
+        return float(np.interp(max(gain(assessment), 0.0), *GAIN_SCALE))
+
+    def shortfall(self, assessment: Assessment, targets: Targets) -> float:
+        """Return how much more of the doubt is gone than may go."""
+        return gain(assessment) - targets.gain - LINE if assessment.defined else math.inf
+
+
+def gain(assessment: Assessment) -> float:
+    """Return the share of the doubt that is gone: (belief - prior) / (1 - prior)."""
+    prior = assessment.baseline
+    if prior >= 1 or math.isnan(prior):
+        return 0.0
+    return (assessment.value - prior) / (1 - prior)

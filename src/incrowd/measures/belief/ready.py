@@ -1,0 +1,179 @@
+"""One person's attributes, guessed by a stranger who knows a crowd of people like them, but not them.
+
+Belief is learnt from everybody else's rows. A value that nobody else has tells such a stranger nothing about the
+rest, and is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.assess import Judged, PolicyCheck, judge
+from incrowd.measures.belief.critical import CriticalSets, critical_sets
+from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
+from incrowd.measures.belief.policy import Policy, Requirement
+from incrowd.measures.belief.spec import BeliefOptions
+from incrowd.measures.protocol import (
+    ADD_PEOPLE,
+    SMALLEST_CROWD,
+    AdvisorOptions,
+    Changes,
+    Finding,
+    Findings,
+    Goal,
+    Measure,
+    NotAssessed,
+    Person,
+    PreparedCrowd,
+    Proposal,
+    Ready,
+)
+from incrowd.profiles.attributes import AttributeTable, Evidence, attribute_table
+from incrowd.result import say_count
+
+LARGEST = 2
+"""Every set of so many attributes is tried; larger ones greedily."""
+BEST = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ReadyBelief(Ready):
+    """Everybody's attributes; what a stranger learns from all but one is learnt when that one is asked about."""
+
+    measure: Measure
+    crowd: PreparedCrowd
+    options: AdvisorOptions
+    _strangers: dict[str, Stranger] = field(default_factory=dict, repr=False)
+
+    def assess(self, person: Person, *, explain: bool = True, community: str | None = None) -> Findings:
+        """Hide one attribute at a time and let the stranger guess it."""
+        if community is not None:
+            return Findings()
+        if not enough_people(self.crowd):
+            why = f"fewer than {SMALLEST_CROWD} people in this crowd have {self.measure.reads}"
+            remedy = ADD_PEOPLE.format(self.measure.reads)
+            return Findings((), (self.measure.not_assessed(why, remedy),))
+        return self._stranger(person).assess(person, explain=explain)
+
+    def _stranger(self, person: Person) -> Stranger:
+        if person.user not in self._strangers:
+            self._strangers[person.user] = Stranger.to(person, self.measure, self.options)
+        return self._strangers[person.user]
+
+    def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
+        """Try the smallest sets of other attributes to withhold, those that tell least first."""
+        return self._stranger(person).propose(person, finding, goal)
+
+
+def enough_people(crowd: PreparedCrowd) -> bool:
+    """Say whether enough people have attributes to be a crowd."""
+    people = crowd.crowd().attributes().select("user").unique().head(SMALLEST_CROWD).collect()
+    return people.height >= SMALLEST_CROWD
+
+
+@dataclass(frozen=True, eq=False)
+class Stranger:
+    """Somebody who has learnt from all but one person what attributes go together."""
+
+    measure: Measure
+    others: AttributeTable
+    adversary: Adversary
+    gain: float
+    """The target: how much of the doubt may go."""
+    options: BeliefOptions
+    data_hash: str
+
+    @classmethod
+    def to(cls, person: Person, measure: Measure, options: AdvisorOptions) -> Stranger:
+        """Learn from everybody else."""
+        table = attribute_table(person.crowd.crowd())
+        everybody = np.arange(len(table.codes))
+        others = table.only(everybody[everybody != table.row(person.user)])
+        smoothing = person.crowd.answer(
+            {"what": "smoothing", "without": person.user, "seed": options.seed},
+            lambda: {"smoothing": fitted_belief(others, seed=options.seed).smoothing},
+        )["smoothing"]
+        belief = replace(CrowdBelief.learn(others), smoothing=smoothing)
+        chosen = BeliefOptions(seed=options.seed, largest=LARGEST)
+        gain = options.targets.gain
+        return cls(measure, others, Adversary(belief), gain, chosen, person.crowd.data_hash)
+
+    def assess(self, person: Person, *, explain: bool = True) -> Findings:
+        """Hide one attribute at a time and let the stranger guess it."""
+        evidence = {secret: self._evidence(person, secret) for secret in person.attributes}
+        shown = {secret: seen for secret, seen in evidence.items() if seen.informative}
+        judged = self._quickly(person, shown) if shown else []
+        if explain:
+            judged = [one if one.satisfied else self._explained(one, shown[one.attribute]) for one in judged]
+        return Findings(
+            tuple(self._check(one).assessments()[0] for one in judged),
+            tuple(self._nothing_shown(secret) for secret in evidence.keys() - shown.keys()),
+        )
+
+    def _evidence(self, person: Person, secret: str) -> Evidence:
+        space = self.others.space
+        evidence = Evidence.nothing(space)
+        for name in person.attributes.keys() - person.withheld - {secret}:
+            place, code = space.place(name), space.code(name, person.attributes[name])
+            if (self.others.codes[:, place] == code).any():
+                evidence.seen[0, place] = code
+        return evidence
+
+    def _explained(self, one: Judged, seen: Evidence) -> Judged:
+        """Add which attribute says how much; that takes long, and matters where too much is said."""
+        required = Requirement(values={one.attribute: one.value}, sigma=one.sigma)
+        return replace(one, evidence=judge(self.adversary, seen, required)[0].evidence)
+
+    def _quickly(self, person: Person, shown: dict[str, Evidence]) -> list[Judged]:
+        """Judge all secrets at once, one row of evidence each."""
+        space = self.others.space
+        rows = Evidence(space, np.concatenate([seen.seen for seen in shown.values()]), {}, None)
+        places = [space.place(secret) for secret in shown]
+        after = self.adversary.posteriors(places, rows)
+        before = self.adversary.posteriors(places, Evidence.nothing(space))
+        judged = []
+        for row, secret in enumerate(shown):
+            value = person.attributes[secret]
+            code = space.code(secret, value)
+            sure, prior = float(after[row][row, code]), float(before[row][0, code])
+            judged.append(Judged(secret, value, self._sigma(prior), sure, prior))
+        return judged
+
+    def _sigma(self, prior: float) -> float:
+        return min(1.0, prior + self.gain * (1 - prior))
+
+    def _check(self, judged: Judged) -> PolicyCheck:
+        return PolicyCheck(
+            judged=(judged,),
+            critical=CriticalSets((), 0),
+            what_if=(),
+            published=(),
+            options=self.options,
+            people=len(self.others.codes) + 1,
+            data_hash=self.data_hash,
+        )
+
+    def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
+        """Try the smallest sets of other attributes to withhold, those that tell least first."""
+        secret = finding.assessment.subject.removeprefix("your ")
+        evidence = self._evidence(person, secret)
+        sigma = float(finding.assessment.assumptions.parameters["sigma"])
+        policy = Policy(requirements=(Requirement(values={secret: person.attributes[secret]}, sigma=sigma),))
+        found = critical_sets(self.adversary, evidence, policy, largest=LARGEST)
+        sets = found.sets[:BEST] or ((found.greedy,) if found.greedy else ())
+        affordable = int(goal.loss * len(person.attributes))
+        for one in (one for one in sets if len(one.attributes) <= affordable):
+            names = ", ".join(one.attributes)
+            yield Proposal(
+                what=f"Withhold your {names}, which gives your {secret} away",
+                loss=f"{len(one.attributes)} of your {say_count(len(person.attributes), 'attribute')}",
+                changes=Changes(withhold_attributes=frozenset(one.attributes)),
+            )
+
+    def _nothing_shown(self, secret: str) -> NotAssessed:
+        why = f"you show no other attribute from which your {secret} could be guessed"
+        return self.measure.not_assessed(why, "nothing to do, as far as attributes go")

@@ -1,0 +1,416 @@
+"""Exposed: where you rank for sensitive topics in each community you write in."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.crowd.array_cache import find_row, identities
+from incrowd.measures.exposure.assess import (
+    LASTING,
+    LITTLE,
+    NOTHING,
+    ON_TOPIC,
+    PASSING,
+    PROFESSIONAL,
+    UNDATED_INTEREST,
+    OwnPosts,
+    assess_posts,
+    most_exposed_first,
+)
+from incrowd.measures.exposure.definition import UNDATED, Floats, periods
+from incrowd.measures.exposure.scoring import Collector, Peaks, Scored, post_periods, score
+from incrowd.measures.exposure.space import BagOfWords, Space, WordLists
+from incrowd.measures.exposure.spec import ADVERSARIES, ExposureOptions
+from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.protocol import (
+    AT_RISK_ABOVE,
+    LINE,
+    SMALLEST_CROWD,
+    WATCH_ABOVE,
+    AdvisorOptions,
+    Changes,
+    Finding,
+    Findings,
+    Goal,
+    Level,
+    Measure,
+    NotAssessed,
+    Person,
+    PreparedCrowd,
+    Proposal,
+    Ready,
+    Targets,
+    ThemeName,
+    WordShare,
+    largest_communities,
+)
+from incrowd.result import Assessment, say_count
+from incrowd.text.reference import tokenise
+
+SHARE_SCALE = ((0.0, 0.01, 0.1, 1.0), (1.0, AT_RISK_ABOVE, WATCH_ABOVE, 0.0))
+"""Share of people who are more exposed -> risk: none is risk 1, 1 % is 1/5, 10 % is 1/10."""
+SMALL_RANK = 10
+"""A reader wonders why anybody up to here should be well hidden."""
+SWEPT = "BOW"
+
+
+class Exposure(Measure):
+    """R-Susceptibility for every sensitive topic, in every community."""
+
+    name = "exposure"
+    about = "sensitive topics"
+    question = "Where do you rank in a community for a sensitive topic?"
+    theme = ThemeName.EXPOSED
+    reads = "posts"
+    adversaries = {SWEPT: ADVERSARIES[SWEPT]}  # noqa: RUF012  # a fact of the class
+
+    def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
+        """Score communities as people are asked about."""
+        return ReadyExposure(self, crowd, options, options.space or BagOfWords(starter_topics()))
+
+    def risk(self, assessment: Assessment) -> float:
+        """Go by the share of people who are more exposed.
+
+        Only what looks personal and goes beyond single words counts; a passing interest is never worse than "watch".
+        """
+        if not assessment.defined or (assessment.crowd_size or 0) < SMALLEST_CROWD:
+            return math.nan
+        if _looks(assessment) == NOTHING:
+            return 0.0
+        value = float(np.interp(_share(assessment), *SHARE_SCALE))
+        if not looks_personal(assessment):
+            return min(value, WATCH_ABOVE)
+        return min(value, AT_RISK_ABOVE) if _looks(assessment) == PASSING else value
+
+    def shortfall(self, assessment: Assessment, targets: Targets) -> float:
+        """Return how far somebody who looks personally interested is from the target."""
+        if not assessment.defined:
+            return math.inf
+        return targets.exposed - _share(assessment) - LINE if looks_personal(assessment) else -1.0
+
+    def remark(self, finding: Finding) -> str:
+        """Say why a place among the first is well hidden; to be told both without a reason would be no answer."""
+        looks = finding.assessment.assumptions.parameters.get("looks_like", NOTHING)
+        if finding.level is not Level.WELL_HIDDEN or looks in (NOTHING, LITTLE):
+            return ""
+        return " It does not count as exposed because it does not look like a personal interest so far."
+
+    def note(self, before: Finding, after: Finding) -> str:
+        """Say why somebody still among the first is less exposed than before."""
+        better = after.level.severity < before.level.severity
+        small = after.assessment.value <= SMALL_RANK
+        return "what is left is too faint to look personal" if better and small else ""
+
+    def subject_of(self, assessment: Assessment) -> str:
+        """Name the topic first: there are many."""
+        about = assessment.assumptions.parameters
+        return f"topic {about['topic']} in {about['community'] or 'this crowd'}"
+
+
+def looks_personal(assessment: Assessment) -> bool:
+    """Say whether a rank for a topic comes from what looks like a personal interest."""
+    return _looks(assessment) in (LASTING, PASSING, UNDATED_INTEREST)
+
+
+def _looks(assessment: Assessment) -> Any:
+    return assessment.assumptions.parameters.get("looks_like", "")
+
+
+def _share(assessment: Assessment) -> float:
+    return (assessment.value - 1) / (assessment.crowd_size or 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Weeks:
+    """One person's periods in order, and how close they came to each topic in each."""
+
+    periods: NDArray[np.int64]
+    values: Floats
+
+    def plus(self, period: int, similar: Floats) -> Weeks:
+        """Return the periods after one more post."""
+        at = int(np.searchsorted(self.periods, period))
+        if at < len(self.periods) and self.periods[at] == period:
+            values = np.array(self.values)
+            values[at] = np.maximum(values[at], similar)
+            return Weeks(self.periods, values)
+        return Weeks(np.insert(self.periods, at, period), np.insert(self.values, at, similar, axis=0))
+
+    def risks(self, space: Space, options: ExposureOptions) -> Floats:
+        """Return the person's risk for every topic, as the measure computes it for everybody."""
+        own = Peaks(np.zeros(len(self.periods), np.int64), self.periods, self.values, people=1)
+        return np.asarray(own.risks(space.topics, options.dimension, options)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class CommunityScores:
+    """Everybody's risk for each topic in one community, and the periods behind it, memory-mapped."""
+
+    names: NDArray[Any]
+    rows: NDArray[np.int64]
+    risks: Floats
+    """People down, topics across."""
+    starts: NDArray[np.int64]
+    period: NDArray[np.int64]
+    values: Floats
+    """The periods of row i lie from ``starts[i]`` on."""
+
+    @classmethod
+    def of(cls, crowd: PreparedCrowd, space: Space, options: ExposureOptions) -> CommunityScores:
+        """Score everybody's posts once."""
+
+        def make() -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+            scored = score(crowd.crowd(), space, options)
+            names, rows = identities(scored.users.to_list())
+            peaks = scored.peaks
+            arrays = {
+                "names": names,
+                "rows": rows,
+                "risks": scored.risks(),
+                "starts": np.searchsorted(peaks.person, np.arange(peaks.people + 1)).astype(np.int64),
+                "period": peaks.period,
+                "values": peaks.values,
+            }
+            return arrays, {}
+
+        question = options.parameters() | {"space": space.hash, "kind": space.name}
+        return cls(**crowd.arrays("topics", question, make)[0])
+
+    def row_of(self, user: str) -> int | None:
+        """Return a person's row, or None if they wrote nothing here."""
+        return find_row(self.names, self.rows, user)
+
+    def weeks(self, row: int | None) -> Weeks:
+        """Return the periods of a row; none for None."""
+        if row is None:
+            return Weeks(np.zeros(0, np.int64), np.zeros((0, self.values.shape[1]), self.values.dtype))
+        span = slice(int(self.starts[row]), int(self.starts[row + 1]))
+        return Weeks(np.asarray(self.period[span]), np.asarray(self.values[span]))
+
+
+class PostScorer:
+    """Scores one post at a time in a space, without the cost of setting up whole columns of texts."""
+
+    def __init__(self, space: Space, options: ExposureOptions) -> None:
+        self.space, self.options = space, options
+        self.places = {word: place for place, word in enumerate(space.words)}
+
+    def words(self, text: str) -> list[str]:
+        """Return the post's words that the space knows, in order."""
+        return [word for word in tokenise(text, self.options.text) if word in self.places]
+
+    def lists(self, text: str) -> WordLists:
+        """Return the post as the space sees it."""
+        places = [self.places[word] for word in self.words(text)]
+        return WordLists(np.array(places, np.int32), np.array([0, len(places)], np.int64))
+
+    def similar(self, text: str) -> Floats:
+        """Return the post's similarity to each topic."""
+        return np.asarray(self.space.similarities(self.lists(text))[0])
+
+    def period(self, time: int | None) -> int:
+        """Return the period of a post."""
+        return UNDATED if time is None else int(periods(time, self.options.days))
+
+
+@dataclass(frozen=True, eq=False)
+class _OneAmongAll(Scored):
+    """Everybody's scores with one person's own row put in; only that person is asked about."""
+
+    row: int = 0
+
+    def place(self, user: str) -> int:
+        return self.row
+
+
+@dataclass(frozen=True, eq=False)
+class ReadyExposure(Ready):
+    """Everybody's scores in every community, made when the first of its people is asked about."""
+
+    measure: Exposure
+    crowd: PreparedCrowd
+    options: AdvisorOptions
+    space: Space
+    _known: dict[Hashable, list[Assessment]] = field(default_factory=dict, repr=False)
+    _scores: dict[str, CommunityScores] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that are looked at."""
+        for topic in self.options.topics:
+            self.space.topics.place(topic)
+        return self.options.topics or self.space.topics.sensitive
+
+    @cached_property
+    def _scorer(self) -> PostScorer:
+        return PostScorer(self.space, self._chosen(""))
+
+    def _chosen(self, community: str) -> ExposureOptions:
+        return ExposureOptions(community=community, text=self.options.text, memory=self.options.memory)
+
+    def _community(self, name: str) -> CommunityScores:
+        if name not in self._scores:
+            self._scores[name] = CommunityScores.of(self.crowd, self.space, self._chosen(name))
+        return self._scores[name]
+
+    def assess(self, person: Person, *, explain: bool = True, community: str | None = None) -> Findings:
+        """Rank the person for every topic in every community."""
+        if community is not None:
+            return Findings(tuple(self._ask(person, community, explain)))
+        names, missing = largest_communities(self.measure, person, self.options)
+        found: list[Assessment] = []
+        for name in names:
+            assessed = self._ask(person, name, explain)
+            if person.communities.get(name, 0):
+                found += most_exposed_first(assessed)
+            else:
+                missing.append(
+                    self.measure.not_assessed(
+                        f"you have no posts in {name}", "nothing to do: there is nothing to read there"
+                    )
+                )
+        return Findings(tuple(found), (*missing, *self._beyond()))
+
+    def _beyond(self) -> list[NotAssessed]:
+        """Name what no advisor can see from here."""
+        if self.options.adversaries or self.options.space is not None:
+            return []
+        return [
+            NotAssessed(
+                measure=f"{self.measure.name} (LDA, W2V)",
+                why="somebody who learnt from other texts what people say about a topic may see more than single words",
+                remedy="incrowd exposure train, then incrowd exposure rank --model MODEL --user U",
+            )
+        ]
+
+    def _ask(self, person: Person, name: str, explain: bool) -> list[Assessment]:
+        key = person.user, name, person.state_in(name), explain
+        if key not in self._known:
+            posts = self._own_posts(person, name, explain)
+            self._known[key] = self._assess(person, name, posts, self.topics, explain)
+        return self._known[key]
+
+    def _assess(
+        self, person: Person, name: str, posts: OwnPosts, topics: Iterable[str], explain: bool
+    ) -> list[Assessment]:
+        scored = self._placed(person, name, posts)
+        found = [assess_posts(posts, scored, person.user, (topic,), explain=explain)[0] for topic in topics]
+        if not len(posts.periods):
+            reason = f"no dated posts of yours are in {name}"
+            others = len(scored.users) - 1
+            return [replace(one, reason=reason, crowd_size=others) for one in found]
+        return [replace(one, advice=()) for one in found]
+
+    def _own_posts(self, person: Person, name: str, explain: bool) -> OwnPosts:
+        """Score the person's own posts; without an explanation their best of each period says as much."""
+        if explain or not person.only_adds:
+            mine = person.posts.filter(person.rows_in(name))
+            words = self._known_words(person, name)
+            when = post_periods(mine["time"], self._scorer.options.days)
+            return OwnPosts(when, words, self.space.similarities(words))
+        there = self._community(name)
+        weeks = there.weeks(there.row_of(person.user))
+        for one in person.added_in(name):
+            weeks = weeks.plus(self._scorer.period(one.time), self._scorer.similar(one.text))
+        nothing = WordLists(np.zeros(0, np.int32), np.zeros(len(weeks.periods) + 1, np.int64))
+        return OwnPosts(weeks.periods, nothing, weeks.values)
+
+    def _known_words(self, person: Person, name: str) -> WordLists:
+        """Return the words of each post that the adversary knows, as numbers of the space."""
+        counts = person.words.matrix[person.rows_in(name)]
+        places = self._scorer.places
+        place = np.array([places.get(word, -1) for word in person.words.vocabulary], np.int32)
+        of_entry = place[counts.indices]
+        times = np.where(of_entry >= 0, counts.data.astype(np.int64), 0)
+        before = np.concatenate([[0], np.cumsum(times)])
+        return WordLists(np.repeat(of_entry, times), before[counts.indptr].astype(np.int64))
+
+    def _placed(self, person: Person, name: str, posts: OwnPosts) -> Scored:
+        """Return everybody's scores with the person's own row computed from these posts."""
+        there, options = self._community(name), self._chosen(name)
+        row = there.row_of(person.user)
+        risks = np.array(there.risks) if row is not None else np.append(there.risks, there.risks[:1], axis=0)
+        row = len(risks) - 1 if row is None else row
+        risks[row] = math.nan
+        if len(posts.periods):
+            mine = Collector(1, len(self.space.topics))
+            mine.add(np.zeros(len(posts.periods), np.int64), posts.periods, posts.similarities)
+            risks[row] = mine.finish().risks(self.space.topics, options.dimension, options)[0]
+        nobody = Collector(0, len(self.space.topics)).finish()
+        known: dict[str, Floats] = {options.dimension: risks}
+        users: Any = range(len(risks))
+        return _OneAmongAll(users, nobody, self.space, options, 0, self.crowd.data_hash, known, row)
+
+    def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
+        """Try leaving out the posts that stand out most, and writing all on the topic under another name."""
+        from incrowd.measures.search import fewest
+
+        about = finding.assessment.assumptions.parameters
+        name, topic = str(about["community"]), str(about["topic"])
+        posts, place = self._own_posts(person, name, explain=True), self.space.topics.place(topic)
+        numbers = person.numbers[person.rows_in(name)]
+        similar = posts.similarities[:, place]
+        order = np.argsort(-similar, kind="stable")
+        order = order[similar[order] > 0]
+
+        def lack(count: int) -> float:
+            keep = np.ones(len(numbers), bool)
+            keep[order[:count]] = False
+            # Without an explanation nobody looks at the words.
+            left = OwnPosts(posts.periods[keep], posts.words, posts.similarities[keep])
+            assessed = self._assess(person, name, left, (topic,), explain=False)[0]
+            return goal.short(_taken_personally(assessed))
+
+        count = fewest(min(len(order), int(goal.loss * len(numbers))), lack, goal.short(finding.assessment))
+        if count is None:
+            return
+        gone = frozenset(numbers[order[:count]].tolist())
+        which = f"in {name} that {'points' if count == 1 else 'point'} to {topic}"
+        what = f"Delete or reword the {'post' if count == 1 else say_count(count, 'post')} {which}"
+        loss = f"{count:,} of your {say_count(len(numbers), 'post')} in {name}"
+        yield Proposal(what=what, loss=loss, changes=Changes(delete_posts=gone))
+        on_topic = similar >= ON_TOPIC * similar.max()
+        if not on_topic.all():
+            so_far = say_count(int(on_topic.sum()), "post")
+            yield Proposal(
+                what=f"Write about {topic} under another name: {so_far} in {name} so far",
+                loss="readers who know you by this name",
+                changes=Changes(move_posts=frozenset(numbers[on_topic].tolist())),
+            )
+
+    def word_shares(self, person: Person, community: str, text: str) -> Mapping[str, WordShare]:
+        """Say, of each word that points to a sensitive topic, to which it points most and by how much."""
+        words, places = self._scorer.words(text), self._scorer.lists(text).words
+        found: dict[str, tuple[str, float]] = {}
+        for name in self.topics:
+            shares: dict[str, float] = defaultdict(float)
+            for word, share in zip(
+                words, self.space.shares(places, self.space.topics.place(name)), strict=False
+            ):
+                shares[word] += float(share)
+            for word, share in shares.items():
+                if share > found.get(word, ("", 0.0))[1]:
+                    found[word] = (name, share)
+        silent = WordShare(weight=0.0, facts={"topic": "", "topic_share": 0.0})
+        told = {
+            word: WordShare(weight=share, facts={"topic": topic, "topic_share": share})
+            for word, (topic, share) in found.items()
+        }
+        return {word: told.get(word, silent) for word in set(tokenise(text, person.text))}
+
+
+def _taken_personally(assessment: Assessment) -> Assessment:
+    """Aim at a rank that says little, not at one that is only read more kindly."""
+    about = assessment.assumptions
+    if about.parameters.get("looks_like") in (None, LITTLE, NOTHING, PROFESSIONAL):
+        return assessment
+    strict = {**about.parameters, "looks_like": LASTING}
+    return replace(assessment, assumptions=replace(about, parameters=strict))

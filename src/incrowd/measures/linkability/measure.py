@@ -1,0 +1,419 @@
+"""Linkable: how many others would come before, or together with, your other profile; how sure somebody would be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.distances.profile_index import CommunityIndex, Profile, distance, shared_terms, word_keys
+from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
+from incrowd.measures.protocol import (
+    AdvisorOptions,
+    Finding,
+    Findings,
+    Goal,
+    Measure,
+    NotAssessed,
+    Person,
+    PreparedCrowd,
+    Proposal,
+    Ready,
+    ThemeName,
+    WordShare,
+    largest_communities,
+)
+from incrowd.result import Assessment, Evidence
+from incrowd.text.reference import tokenise
+
+if TYPE_CHECKING:
+    from incrowd.measures.linkability.determined_person import DeterminedPerson
+
+BY_WORDS, DETERMINED = ADVERSARIES
+
+
+class Linkability(Measure):
+    """Every ordered pair of a person's communities; the riskiest also under the determined adversary."""
+
+    name = "linkability"
+    about = "linking your profiles"
+    question = "Can your profiles in two communities be found to be the same person's?"
+    theme = ThemeName.LINKABLE
+    reads = "posts"
+    adversaries = ADVERSARIES
+
+    def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
+        """Look at pairs of communities as people are asked about."""
+        return ReadyLinkability(self, crowd, options)
+
+    def crowd_behind(self, assessment: Assessment) -> float | None:
+        """Return the candidates, not those who are in both communities."""
+        return 1 / assessment.baseline if assessment.unit == "probability" else assessment.baseline
+
+    def is_exact_after_changes(self, assessment: Assessment) -> bool:
+        """Say no for the determined adversary: the weights stay those learnt before the change."""
+        return assessment.exact and assessment.assumptions.adversary != ADVERSARIES[DETERMINED]
+
+    def subject_of(self, assessment: Assessment) -> str:
+        """Say which way somebody looks."""
+        about = assessment.assumptions.parameters
+        return f"from {about['source']} to {about['target']}"
+
+    def too_few_posts(self, community: str, least: int, which: str = "") -> NotAssessed:
+        """Say that a profile is too small to be linked; nobody is told to write more for the sake of a number."""
+        why = f"you have fewer than {least} posts with words in {community}, too few to go by"
+        closer = f"--min-posts {least // 2} looks closer, with less to go by"
+        remedy = closer if least > 1 else "nothing to do: there are no words to compare"
+        return self.not_assessed(why, remedy, which=which)
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """Everybody else who is in both communities of a pair."""
+
+    rows: NDArray[np.int64]
+    """Their rows in the source community."""
+    distances: NDArray[np.float64]
+    """How far their two profiles are apart."""
+    sets: NDArray[np.int64]
+    """Their matching sets, the person not counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadyLinkability(Ready):
+    """All pairs of communities, looked at when the first person in both is asked about."""
+
+    measure: Linkability
+    crowd: PreparedCrowd
+    options: AdvisorOptions
+    _known: dict[Hashable, Assessment] = field(default_factory=dict, repr=False)
+    _rivals: dict[Hashable, Rivals] = field(default_factory=dict, repr=False)
+    _determined: dict[Hashable, DeterminedPerson] = field(default_factory=dict, repr=False)
+
+    # By words
+
+    def assess(self, person: Person, *, explain: bool = True, community: str | None = None) -> Findings:
+        """Size the matching set for each pair of communities, and for the person's own two names."""
+        if community is not None:
+            return self._around(person, community)
+        names, missing = largest_communities(self.measure, person, self.options)
+        missing += self._left_out(person)
+        if not names:
+            return Findings((), tuple(missing))
+        pairs, few = self._pairs(person)
+        if not pairs:
+            return Findings((), (*missing, *(few if len(names) > 1 else [self._one_profile()])))
+        if not self.options.asked(BY_WORDS):
+            return Findings((), tuple(missing))
+        missing += few
+        found = []
+        for pair in pairs:
+            lacking = [name for name in (pair.source, pair.target) if not self._enough(person, name)]
+            missing += [self.measure.too_few_posts(name, self.options.min_posts) for name in lacking]
+            if not lacking:
+                found.append(self._ask(person, pair, explain))
+        if person.other_name is not None:
+            found += self._own_names(person, person.other_name, names, explain)
+        return Findings(tuple(found), tuple(dict.fromkeys(missing)))
+
+    def _pairs(self, person: Person) -> tuple[list[LinkabilityOptions], list[NotAssessed]]:
+        """Return the pairs of communities in which the person has enough posts, and where they have not."""
+        names, _ = largest_communities(self.measure, person, self.options)
+        posts, least = person.before.communities, self.options.min_posts
+        enough = [name for name in names if posts[name] >= least]
+        few = [self.measure.too_few_posts(name, least) for name in names if name not in enough]
+        return [self._chosen(source, target) for source, target in permutations(enough, 2)], few
+
+    def _chosen(self, source: str, target: str) -> LinkabilityOptions:
+        o = self.options
+        return LinkabilityOptions(
+            source=source, target=target, min_posts=o.min_posts, text=o.text, memory=o.memory
+        )
+
+    def _left_out(self, person: Person) -> list[NotAssessed]:
+        """Say that the smaller communities were left out, if there are any."""
+        there, looked_at = len(person.before.communities), self.options.most_communities
+        if there <= looked_at:
+            return []
+        why = f"you write in {there} communities; only the {looked_at} largest were looked at"
+        return [self.measure.not_assessed(why, "raise --most-communities")]
+
+    def _one_profile(self) -> NotAssessed:
+        return self.measure.not_assessed(
+            "linking needs two profiles of yours with enough posts, in two communities",
+            "import your posts from another community, too",
+        )
+
+    def _enough(self, person: Person, community: str) -> bool:
+        enough = person.communities.get(community, 0) >= self.options.min_posts
+        return enough and not person.profile(community).empty
+
+    def _ask(self, person: Person, pair: LinkabilityOptions, explain: bool) -> Assessment:
+        both = pair.source, pair.target
+        key = person.user, both, person.state_in(*both), explain
+        if key not in self._known:
+            self._known[key] = self._assess(person, pair, explain)
+        return self._known[key]
+
+    def _assess(self, person: Person, pair: LinkabilityOptions, explain: bool) -> Assessment:
+        from incrowd.measures.linkability.assess import pair_assessment
+
+        eligible = self._eligible(person, pair.target)
+        apart, near = self._matching(person, pair.source, person, pair.target)
+        size = 1 + int((near & eligible).sum())
+        rivals = self._rivals_of(person.before, pair) if explain else None
+        return pair_assessment(
+            pair,
+            size,
+            targets=int(eligible.sum()) + 1,
+            rank=None if rivals is None else self._rank(person, pair, rivals, size),
+            pairs=None if rivals is None else len(rivals.rows) + 1,
+            distance=apart,
+            data_hash=self.crowd.data_hash,
+            evidence=_shared_words(person, pair.source, person, pair.target) if explain else (),
+        )
+
+    def _eligible(self, person: Person, target: str) -> NDArray[np.bool_]:
+        """Mark everybody else the adversary would search there."""
+        index, row = self.crowd.words(target), person.row(target)
+        eligible = np.asarray(index.posts >= self.options.min_posts)
+        if row is not None:
+            eligible[row] = False
+        return eligible
+
+    def _matching(self, a: Person, source: str, b: Person, target: str) -> tuple[float, NDArray[np.bool_]]:
+        """Return how far two profiles are apart, and who in the target community is no farther from the first."""
+        apart = distance(a.profile(source), b.profile(target))
+        return apart, a.squares(source, target).within(apart)
+
+    def _rank(self, person: Person, pair: LinkabilityOptions, rivals: Rivals, size: int) -> int:
+        """Count who has a smaller matching set; the person may be in theirs."""
+        in_sets = person.squares(pair.target, pair.source).within_each(rivals.rows, rivals.distances)
+        return 1 + int((rivals.sets + in_sets < size).sum())
+
+    def _rivals_of(self, person: Person, pair: LinkabilityOptions) -> Rivals:
+        key = person.user, pair.source, pair.target
+        if key not in self._rivals:
+            here, there = self.crowd.words(pair.source), self.crowd.words(pair.target)
+            x, y, pairs = _in_both(here, there, pair.min_posts)
+            known = self.crowd.answer(
+                {"what": "matching sets of people in both", **pair.parameters()},
+                lambda: _matching_sets(here, there, x, y, pairs, pair.memory),
+            )
+            rows = x[pairs[:, 0]]
+            others = rows != person.row(pair.source)
+            apart = known["distances"][others].astype(np.float64)
+            in_sets = person.squares(pair.target, pair.source).within_each(rows[others], apart)
+            self._rivals[key] = Rivals(rows[others], apart, known["matching"][others] - in_sets)
+        return self._rivals[key]
+
+    def _own_names(self, person: Person, other: Person, names: list[str], explain: bool) -> list[Assessment]:
+        """Size the set of people who might be the other name, in each community where both have posts."""
+        from incrowd.measures.linkability.assess import pair_assessment
+
+        found = []
+        for name in other.communities:
+            if name not in names or not (self._enough(person, name) and self._enough(other, name)):
+                continue
+            eligible = self._eligible(person, name)
+            apart, near = self._matching(other, name, person, name)
+            found.append(
+                pair_assessment(
+                    self._chosen(f"{name} (other name)", name),
+                    1 + int((near & eligible).sum()),
+                    targets=int(eligible.sum()) + 1,
+                    rank=None,
+                    pairs=1,
+                    distance=apart,
+                    data_hash=self.crowd.data_hash,
+                    evidence=_shared_words(other, name, person, name) if explain else (),
+                )
+            )
+        return found
+
+    def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
+        """Try fewer posts in either community, and fewer of the words both share."""
+        from incrowd.measures.search import alternating, fewer_posts, fewer_words, post_order
+
+        about = finding.assessment.assumptions.parameters
+        wanted = about["source"], about["target"]
+        pair = next((one for one in self._pairs(person)[0] if (one.source, one.target) == wanted), None)
+        if pair is None or finding.assessment.unit != "people":
+            return
+        counts = {name: person.counts(name) for name in wanted}
+        p, q = (one / one.sum() for one in counts.values())
+        shares = shared_terms(p, q)
+
+        def lack(changed: Person) -> float:
+            if not all(self._enough(changed, name) for name in counts):
+                return math.inf  # nothing to compare is not a crowd
+            return goal.short(self._assess(changed, pair, explain=False))
+
+        per_use = {
+            name: np.divide(shares, used, out=np.zeros_like(shares), where=used > 0)
+            for name, used in counts.items()
+        }
+        orders = [post_order(person, person.rows_in(name), weights) for name, weights in per_use.items()]
+        both = f"{pair.source} and {pair.target}"
+        for name, order in zip(counts, orders, strict=True):
+            yield from fewer_posts(person, order, lack, name, goal.loss)
+        yield from fewer_posts(person, alternating(*orders), lack, both, goal.loss)
+        yield from fewer_words(person, shares, lack, both)
+
+    # The strongest adversary we know
+
+    def assess_thorough(self, person: Person, *, explain: bool = True) -> Findings:
+        """Let the determined adversary try the pair that is riskiest by words."""
+        if not self.options.asked(DETERMINED):
+            return Findings()
+        pairs, _ = self._pairs(person)
+        if not pairs:
+            return Findings()
+        if not self.options.thorough:
+            why = "the determined adversary takes long and was left out"
+            return Findings(
+                (), (self.measure.not_assessed(why, "incrowd assess without --quick", which=DETERMINED),)
+            )
+        riskiest = min(pairs, key=lambda pair: self._ask(person.before, pair, explain=False).value)
+        tried: list[NotAssessed] = []
+        if len(pairs) > 1:
+            tried.append(_other_pairs(self.measure, len(pairs), riskiest))
+        few = [
+            self.measure.too_few_posts(name, self.options.min_posts, DETERMINED)
+            for name in (riskiest.source, riskiest.target)
+            if person.communities.get(name, 0) < self.options.min_posts
+        ]
+        if few:
+            return Findings((), (*tried, *few))
+        return Findings(
+            (self._determined_of(person, riskiest).assess(person, explain=explain),), tuple(tried)
+        )
+
+    def _determined_of(self, person: Person, pair: LinkabilityOptions) -> DeterminedPerson:
+        from incrowd.measures.linkability.determined_person import DeterminedPerson
+
+        key = person.user, pair.source, pair.target
+        if key not in self._determined:
+            chosen = replace(pair, adversary=DETERMINED, seed=self.options.seed)  # type: ignore[arg-type]
+            self._determined[key] = DeterminedPerson(self.crowd, person.before, chosen)
+        return self._determined[key]
+
+    # One community: drafts
+
+    def _around(self, person: Person, community: str) -> Findings:
+        """Link the profile in one community with the person's profiles elsewhere, both ways."""
+        found, missing = [], []
+        others = {name: count for name, count in person.communities.items() if name != community}
+        taken = 0
+        for name, count in others.items():
+            why = ""
+            if count < self.options.min_posts:
+                why = f"{count} of your posts are fewer than the {self.options.min_posts} it takes"
+            elif taken == self.options.most_communities:
+                why = f"only your {self.options.most_communities} largest others are compared"
+            elif person.row(name) is None:
+                why = "no words of yours are left there without stop words"
+            else:
+                taken += 1
+                pairs = ((community, name), (name, community))
+                found += [self._both_ways(person, community, self._chosen(*pair)) for pair in pairs]
+            if why:
+                missing.append(self.measure.not_assessed(f"{name}: {why}", ""))
+        if not others:
+            why = "your profiles elsewhere: you have none in this crowd, so there is nothing to link"
+            missing.append(self.measure.not_assessed(why, ""))
+        return Findings(tuple(found), tuple(missing))
+
+    def _both_ways(self, person: Person, community: str, pair: LinkabilityOptions) -> Assessment:
+        from incrowd.measures.linkability.assess import unknown_pair
+
+        posts, least = person.communities.get(community, 0), pair.min_posts
+        reason = ""
+        if posts < least:
+            reason = f"too_few_posts: {posts} of your posts in {community} are fewer than {least}"
+        elif person.profile(community).empty:
+            reason = f"empty_profile: no words in {community}"
+        if reason:
+            others = int(self._eligible(person, pair.target).sum())
+            return unknown_pair(pair, others, reason, self.crowd.data_hash)
+        return self._ask(person, pair, explain=False)
+
+    def word_shares(self, person: Person, community: str, text: str) -> Mapping[str, WordShare]:
+        """Say how much each word adds to what the profile shares with the person's profiles elsewhere."""
+        said = tokenise(text, person.text)
+        words = sorted(set(said))
+        keys = word_keys(words)
+        now = person.profile(community)
+        then = now.plus(Profile.of_words(said))
+        total = np.zeros(len(keys))
+        for name in self._compared_with(person, community):
+            q = person.profile(name).shares_at(keys)
+            total += shared_terms(then.shares_at(keys), q) - shared_terms(now.shares_at(keys), q)
+        return {
+            word: WordShare(weight=float(one), facts={"links": float(one)})
+            for word, one in zip(words, total, strict=True)
+        }
+
+    def _compared_with(self, person: Person, community: str) -> Iterator[str]:
+        """Yield the person's other communities that a draft is compared with."""
+        taken = 0
+        for name, count in person.communities.items():
+            enough = name != community and count >= self.options.min_posts
+            if enough and taken < self.options.most_communities and person.row(name) is not None:
+                taken += 1
+                yield name
+
+
+def _other_pairs(measure: Linkability, pairs: int, riskiest: LinkabilityOptions) -> NotAssessed:
+    """Say which pair the determined adversary tried; the others were tried by words, so nothing is open."""
+    tried = f"from {riskiest.source} to {riskiest.target}"
+    return replace(
+        measure.not_assessed(
+            f"of {pairs} ways to link your profiles only the riskiest, {tried}, was tried",
+            "incrowd linkability DIR --source S --target T --user U --adversary determined",
+            which=DETERMINED,
+        ),
+        theme=None,
+    )
+
+
+def _shared_words(a: Person, source: str, b: Person, target: str) -> tuple[Evidence, ...]:
+    """Return the words two profiles share, the strongest first; the shares add up to ``1 - d**2``."""
+    counts = a.counts(source)
+    used = np.flatnonzero(counts > 0)
+    p, q = counts[used] / counts.sum(), b.profile(target).shares_at(a.keys[used])
+    shares = shared_terms(p, q)
+    words = a.words.vocabulary.gather(used.tolist()).to_list()
+    order = np.argsort(-shares, kind="stable")[: int((shares > 0).sum())]
+    return tuple(Evidence(what=f"the word “{words[k]}”", contribution=float(shares[k])) for k in order)
+
+
+def _in_both(
+    here: CommunityIndex, there: CommunityIndex, least: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows with enough posts on both sides, and who of them are the same people, as places in these."""
+    x, y = (index.rows[index.posts[index.rows] >= least] for index in (here, there))
+    first, second = (index.names[index.posts[index.rows] >= least] for index in (here, there))
+    _, a, b = np.intersect1d(first, second, return_indices=True)
+    return x, y, np.column_stack([a, b]).astype(np.int64).reshape(-1, 2)
+
+
+def _matching_sets(
+    here: CommunityIndex,
+    there: CommunityIndex,
+    x: NDArray[np.int64],
+    y: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    memory: int,
+) -> dict[str, NDArray[Any]]:
+    """Return the matching set of everybody who is in both communities, and how far their profiles are apart."""
+    from incrowd.distances import Compute, within_both
+
+    keys = np.union1d(here.keys, there.keys)
+    sets = within_both(here.shares(x, keys), there.shares(y, keys), pairs, compute=Compute(memory=memory))
+    return {"matching": sets.matching, "distances": sets.distances}
