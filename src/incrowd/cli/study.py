@@ -34,6 +34,13 @@ Out = Annotated[
     typer.Option("--out", callback=writable, help="Where to write the report (one offline HTML file)."),
 ]
 
+Paper = Annotated[
+    bool,
+    typer.Option(
+        "--paper", help="The paper's own settings, whatever else is given; the crowd must be large."
+    ),
+]
+
 
 def finish(study: Study, out: Path | None, as_json: bool) -> None:
     """Write the report if asked, and say what came out."""
@@ -87,10 +94,12 @@ DropLargest = Annotated[int, typer.Option("--drop-largest", help="Leave out the 
 
 
 def _pair_options(
-    min_posts: int, min_profiles: int, min_pairs: int, drop_largest: int, memory: str
+    paper: bool, min_posts: int, min_profiles: int, min_pairs: int, drop_largest: int, memory: str
 ) -> PairStudyOptions:
     from incrowd.study.matched import PairStudyOptions
 
+    if paper:
+        return PairStudyOptions.of_the_papers(parse_memory(memory))
     return PairStudyOptions(
         min_posts=min_posts,
         min_profiles=min_profiles,
@@ -104,6 +113,7 @@ def _pair_options(
 def anonymity(
     crowd: CrowdFolder,
     out: Out = None,
+    paper: Paper = False,
     min_posts: MinPosts = 20,
     min_profiles: MinProfiles = 10,
     min_pairs: MinPairs = 5,
@@ -119,7 +129,7 @@ def anonymity(
     from incrowd.crowd import Crowd
     from incrowd.study.anonymity import anonymity_study
 
-    options = _pair_options(min_posts, min_profiles, min_pairs, drop_largest, memory)
+    options = _pair_options(paper, min_posts, min_profiles, min_pairs, drop_largest, memory)
     how = Computing(cluster=cluster, kernel=kernel, resume=resume, verbose=verbose)
     with progress_bar("counting words") as progress, how.compute(options.memory) as compute:
         study = anonymity_study(Crowd(crowd), options, progress, compute)
@@ -134,6 +144,7 @@ def linkability(
         str | None, typer.Option("--source", help="First community of the pair shown in detail.")
     ] = None,
     target: Annotated[str | None, typer.Option("--target", help="Second community of that pair.")] = None,
+    paper: Paper = False,
     min_posts: MinPosts = 20,
     min_profiles: MinProfiles = 10,
     min_pairs: MinPairs = 5,
@@ -149,11 +160,17 @@ def linkability(
     from incrowd.crowd import Crowd
     from incrowd.study.linkability import linkability_study
 
-    options = _pair_options(min_posts, min_profiles, min_pairs, drop_largest, memory)
+    options = _pair_options(paper, min_posts, min_profiles, min_pairs, drop_largest, memory)
     how = Computing(cluster=cluster, kernel=kernel, resume=resume, verbose=verbose)
     with progress_bar("counting words") as progress, how.compute(options.memory) as compute:
         study = linkability_study(
-            Crowd(crowd), options, source=source, target=target, progress=progress, compute=compute
+            Crowd(crowd),
+            options,
+            source=source,
+            target=target,
+            topics=paper,
+            progress=progress,
+            compute=compute,
         )
     finish(study, out, as_json)
 

@@ -85,7 +85,8 @@ def write(path: str | Path, document: str, mode: int = PRIVATE) -> None:
 def study_page(study: Study) -> str:
     """Return a study as a page: the sentences, the figures, the numbers behind them."""
     parts = [f"<h1>{escape(study.title)}</h1>", f'<p class="lead">{escape(study.summary)}</p>']
-    parts += [_section(section) for section in study.sections]
+    first = (study.beside_the_paper,) if study.headlines else ()
+    parts += [_section(section) for section in (*first, *study.sections)]
     rows = tuple((str(name), _fact(value)) for name, value in study.facts.items())
     fine_print = Table(title="What it takes to run this again", columns=("fact", "value"), rows=rows)
     parts.append(f"<section><h2>Fine print</h2>{table_html(fine_print)}</section>")

@@ -85,6 +85,18 @@ class Section:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Headline:
+    """A result a paper is known for, computed as the paper does, beside what comes out here."""
+
+    result: str
+    paper: str
+    """The paper's words or number."""
+    here: Cell
+    why: str
+    """Why the two differ, or what their agreement rests on."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Study:
     """An experiment on a crowd, ready to be printed."""
 
@@ -94,6 +106,18 @@ class Study:
     sections: tuple[Section, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Adversary, parameters, seed, data hash, versions: what it takes to run it again."""
+    headlines: tuple[Headline, ...] = ()
+    """The paper's best-known results beside ours."""
+
+    @property
+    def beside_the_paper(self) -> Section:
+        """The headlines as a section of the page."""
+        table = Table(
+            title="The paper's results, and the same quantities here",
+            columns=("result", "paper", "here", "why they differ"),
+            rows=tuple((one.result, one.paper, one.here, one.why) for one in self.headlines),
+        )
+        return Section(heading="Beside the paper", text="", parts=(table,) if self.headlines else ())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types: all numbers, no drawings."""
@@ -102,6 +126,10 @@ class Study:
             "title": self.title,
             "summary": self.summary,
             "facts": dict(self.facts),
+            "headlines": [
+                {"result": one.result, "paper": one.paper, "here": _number(one.here), "why": one.why}
+                for one in self.headlines
+            ],
             "sections": [
                 {"heading": one.heading, "text": one.text, "parts": [_part(part) for part in one.parts]}
                 for one in self.sections

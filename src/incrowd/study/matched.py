@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from incrowd.distances import Compute, ball_sizes, mean_distance, within_both
+from incrowd.distances import Compute, ball_sizes, mean_distance, ranks, within_both
 from incrowd.errors import InputError
 from incrowd.profiles import Profiles, unigram
-from incrowd.text.counting import counts
+from incrowd.text.counting import Counts, counts
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
@@ -38,16 +38,29 @@ class PairStudyOptions:
     seed: int = 0
     memory: int = 2**30
 
+    @classmethod
+    def of_the_papers(cls, memory: int = 2**30) -> PairStudyOptions:
+        """Return what papers 000 and 003 say they did: 100 comments, 100 profiles, without the three largest."""
+        return cls(min_posts=100, min_profiles=100, drop_largest=3, min_pairs=1, memory=memory)
+
 
 @dataclass(frozen=True)
 class Matched:
     """Profiles of all communities, and a row for every directed pair of one person's profiles."""
 
     profiles: Profiles
+    counts: Counts
+    """How often each of these identities used each word."""
     rows: pl.DataFrame
-    """source, target, person, distance, stranger (mean distance to non-matching targets), matching, anonymity,
-    local, fixed (anonymity set at the fixed radius), targets."""
+    """source, target, person, distance, stranger (mean distance to non-matching targets; NaN where there is none),
+    matching, anonymity, local, fixed (anonymity set at the fixed radius), nearer (targets nearer than the match), ties
+    (others just as near), targets."""
     communities: int
+
+    @property
+    def with_strangers(self) -> pl.DataFrame:
+        """The pairs whose target community holds anybody but the match; nobody is nearer than no stranger."""
+        return self.rows.filter(pl.col("stranger").is_not_nan())
 
 
 def matched_pairs(
@@ -72,7 +85,7 @@ def matched_pairs(
             "lower --min-posts or --min-profiles"
         )
     profiles = unigram(counted)
-    where = _rows_by_community(profiles)
+    where = rows_by_community(profiles)
     links = list(_shared(profiles, options.min_pairs))
     if not links:
         raise InputError(
@@ -85,7 +98,7 @@ def matched_pairs(
         if progress:
             progress(done, len(links), "comparing communities")
         frames.append(_measure(profiles, where, source, target, pairs, people, fixed, compute))
-    return Matched(profiles, pl.concat(frames), len(where))
+    return Matched(profiles, counted, pl.concat(frames), len(where))
 
 
 def _measure(
@@ -101,6 +114,7 @@ def _measure(
     x, y = profiles.matrix[where[source][pairs[:, 0]]], profiles.matrix[where[target]]
     own = np.column_stack([np.arange(len(pairs)), pairs[:, 1]])
     sets = within_both(x, y, own, compute=compute)
+    places = ranks(x, y, own, compute=compute)
     across = mean_distance(x, y, compute=compute)
     strangers = across.row_counts - 1
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -116,6 +130,8 @@ def _measure(
             "anonymity": sets.anonymity,
             "local": sets.both,
             "fixed": fixed.of(target)[pairs[:, 1]],
+            "nearer": places.nearer,
+            "ties": places.ties,
             "targets": [y.shape[0]] * len(pairs),
         }
     )
@@ -135,7 +151,8 @@ class _FixedCrowds:
         return self._known[community]
 
 
-def _rows_by_community(profiles: Profiles) -> dict[str, Any]:
+def rows_by_community(profiles: Profiles) -> dict[str, Any]:
+    """Return the rows of each community's identities."""
     grouped = (
         profiles.ids.select("community")
         .with_row_index("row")
