@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,6 +41,33 @@ FILMS = {
 )
 def test_case_punctuation_width_and_articles_do_not_matter(spelling, same):
     assert folded(spelling) == folded(same)
+
+
+APART = """HIV+ HIV- HIV|C C++ C#|A+ A- A A*|x² x2 x|9/11 911 9-11|3.5 35|1,000 1000|-5 5 +5|½ 1/2 12|not_happy happy|
+♀ ♂|Rh+ Rh− Rh|<18 >18 18|$5 5 5% 5°|!= =|non-smoker smoker|@home home|10:30 1030|F# F|~2 2"""
+
+
+@pytest.mark.parametrize("group", [line.split() for line in APART.replace("\n", "").split("|")])
+def test_what_a_sign_a_digit_or_a_negation_tells_apart_never_merges(group):
+    spellings = [one.replace("_", " ") for one in group]
+    assert len({folded(one) for one in spellings}) == len(spellings)
+    assert len(canonicalise({one: [k] for k, one in enumerate(spellings)})) == len(spellings)
+    assert len(set(uncounted_names(spellings, {}).values())) == len(spellings)
+    assert propose({one: [k] for k, one in enumerate(spellings)}, likeness=1) == []
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12))
+def test_folding_keeps_every_letter_digit_and_symbol(text):
+    kept = [
+        c
+        for c in unicodedata.normalize("NFC", text).casefold()
+        if unicodedata.category(c) in ("Nd", "Nl", "No", "Sc")
+    ]
+    small = folded(text)
+    assert [c for c in small if unicodedata.category(c) in ("Nd", "Nl", "No", "Sc")] == kept or max(
+        text
+    ) >= "\uff01"
+    assert folded(small) == small or small.startswith(("the ", "a ", "an "))
 
 
 @pytest.mark.parametrize("spelling", ["!!!", "The", "  ", "a", "+"])

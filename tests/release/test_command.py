@@ -89,7 +89,15 @@ def test_tidy_merges_spellings_and_writes_a_review(capsys, tmp_path):
     outcome = incrowd(
         capsys, "release", "tidy", answer, "--out", out, "--aliases", aliases, "--propose", review, "--json"
     )
-    assert json.loads(outcome.out) == {"values_before": 5, "values": 3, "proposals": 1}
+    assert json.loads(outcome.out) == {
+        "values_before": 5,
+        "values": 3,
+        "proposals": 1,
+        "merged": {
+            "The Matrix": ["The Matrix", "the matrix!"],
+            "Lord of the Rings": ["LOTR", "Lord of the Rings"],
+        },
+    }
     review.write_text(review.read_text("utf-8").replace(",1,", ",1,yes"), "utf-8")
     said = incrowd(capsys, "release", "tidy", out, "--out", out, "--review", review).out
     assert "3 spellings became 2 values" in said

@@ -126,8 +126,11 @@ def tidy(
     """Bring spellings of the same thing together, so that more may be released."""
     import json
 
+    from rich.text import Text
+
     from incrowd.measures.release.canonical import (
         canonicalise,
+        merged_spellings,
         propose,
         read_aliases,
         read_review,
@@ -139,12 +142,28 @@ def tidy(
     merged = canonicalise(answer, known)
     out.write_text(json.dumps(merged, ensure_ascii=False) + "\n", "utf-8")
     proposals = write_review(propose_to, propose(merged, likeness=likeness)) if propose_to else 0
-    report = {"values_before": len(answer), "values": len(merged), "proposals": proposals}
+    together = merged_spellings(answer, known)
+    report = {
+        "values_before": len(answer),
+        "values": len(merged),
+        "proposals": proposals,
+        "merged": together,
+    }
     if as_json:
         show_json(report)
     else:
         words = f"{len(answer)} spellings became {len(merged)} values."
-        show(words + (f" {proposals} look-alikes wait for a decision." if propose_to else ""))
+        lines = [f"{', '.join(same)}: now {name}" for name, same in together.items()]
+        words += "".join(f"\n  {line}" for line in lines[:SHOWN])
+        words += (
+            f"\n  and {len(lines) - SHOWN} more: see --json\n" if len(lines) > SHOWN else "\n" * bool(lines)
+        )
+        words += f" {proposals} look-alikes wait for a decision." if propose_to else ""
+        show(Text(words))  # values are data, not markup
+
+
+SHOWN = 20
+"""Merged spellings that are listed in the terminal; JSON has all."""
 
 
 def _read_holders(path: Path) -> dict[str, list[Any]]:

@@ -2,7 +2,7 @@
 
 People spell favourites in many ways, and a spelling that few share may not be released. Bringing spellings
 together first releases more and is safer (paper 001, section VIII-B). Three steps, from certain to doubtful:
-spellings that differ only in case, punctuation and articles are one; an alias table says what else is; and
+spellings that differ only in case, plain punctuation and articles are one; an alias table says what else is; and
 what merely looks alike is proposed in a review file that a person decides row by row.
 """
 
@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,16 @@ from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.release.patterns import Holders
 
 ARTICLES = ("the ", "a ", "an ")
+ENDING = frozenset(" \t\n\r_.,;:!?¡¿…'\"`´‘’“”«»()[]{}\u00a0\u3000")
+"""Marks that say nothing at the beginning or the end of a word; between digits they stay."""
+JOINING = frozenset("-–—/&|•·~")
+"""Marks that say nothing where they stand alone between words; elsewhere they may be a sign."""
+_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x2212: 0x2D, 0xFE63: 0x2D}
+"""Full-width letters and marks -> the usual ones; typographic minus signs -> the plain one."""
+DENIALS = frozenset(
+    {"no", "not", "non", "never", "without", "anti", "un", "nicht", "kein", "ohne", "sans", "pas", "sin"}
+)
+"""Words that turn a meaning round; spellings that differ in one of them are never proposed as the same."""
 REVIEW_COLUMNS = ("value", "canonical", "likeness", "holders", "accept")
 YES = frozenset({"yes", "y", "true", "1", "x"})
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -41,15 +50,42 @@ class Proposal:
 
 
 def folded(value: str) -> str:
-    """Return a spelling without case, punctuation, width variants and leading article.
+    """Return a spelling without case, plain punctuation, width variants and leading article.
 
-    >>> folded("  The Lord of the Rings!! ")
-    'lord of the rings'
+    Nothing goes that can tell two things apart: signs ("HIV+" and "HIV-", "C", "C++" and "C#"), symbols, digits and
+    what stands beside them ("9/11" and "911", "x²" and "x2"), words of negation.
+
+    >>> folded("  The Lord of the Rings!! "), folded("Spider-Man"), folded("C++")
+    ('lord of the rings', 'spider man', 'c++')
     """
-    plain = unicodedata.normalize("NFKC", value).casefold()
-    words = " ".join(re.findall(r"[^\W_]+", plain))
+    plain = unicodedata.normalize("NFC", value.translate(_NARROW)).casefold()
+    words, before = plain, ""
+    while words != before:  # what stood beside a mark that went may be a mark that says nothing now
+        words, before = " ".join("".join(_marks_folded(words)).split()), words
     short = next((words[len(article) :] for article in ARTICLES if words.startswith(article)), words)
     return short or words or plain.strip()
+
+
+def _marks_folded(text: str) -> Iterator[str]:
+    """Yield the characters, with a blank where a mark only separates words or ends them."""
+    for place, mark in enumerate(text):
+        before, after = text[place - 1 : place] or " ", text[place + 1 : place + 2] or " "
+        beside_digit = before.isnumeric() or after.isnumeric()
+        between_letters = before.isalpha() and after.isalpha()
+        if mark.isalnum() or unicodedata.category(mark)[0] == "M":
+            yield mark
+        elif between_letters and unicodedata.category(mark)[0] == "P":
+            yield " "  # Spider-Man, bug's, AC/DC
+        elif mark in ENDING and not ((before.isnumeric() and after.isnumeric()) or _is_symbol(after)):
+            yield " "  # Heat!, "Alien", Alien 3.
+        elif mark in JOINING and not beside_digit and before.isspace() and after.isspace():
+            yield " "  # Tom & Jerry, Alien - the film
+        else:
+            yield mark
+
+
+def _is_symbol(mark: str) -> bool:
+    return unicodedata.category(mark)[0] == "S"
 
 
 def canonicalise(holders: Holders, aliases: Aliases | None = None) -> dict[str, list[object]]:
@@ -63,6 +99,19 @@ def canonicalise(holders: Holders, aliases: Aliases | None = None) -> dict[str, 
     for value, users in listed.items():
         merged.setdefault(names[str(value)], {}).update(users)
     return {name: list(users) for name, users in merged.items()}
+
+
+def merged_spellings(spellings: Iterable[str], aliases: Aliases | None = None) -> dict[str, list[str]]:
+    """Return each name that several spellings go under, with those spellings: what a person should look over.
+
+    >>> merged_spellings(["Heat", "heat!", "C", "C++"])
+    {'Heat': ['Heat', 'heat!']}
+    """
+    names = canonical_names(dict.fromkeys(spellings, 1), aliases)
+    together: dict[str, list[str]] = {}
+    for spelling, name in names.items():
+        together.setdefault(name, []).append(spelling)
+    return {name: same for name, same in together.items() if len(same) > 1 or same != [name]}
 
 
 def canonical_names(sizes: Mapping[str, int], aliases: Aliases | None = None) -> dict[str, str]:
@@ -95,7 +144,7 @@ def uncounted_names(spellings: Iterable[str], aliases: Aliases) -> dict[str, str
 def propose(holders: Holders, *, likeness: float = 90.0, memory: int = 2**27) -> list[Proposal]:
     """Suggest which rarer spellings may stand for which commoner ones, most alike first.
 
-    Spellings with different numbers in them are never suggested: a sequel is another film.
+    Spellings that a number, a sign or a word of negation tells apart are never suggested: a sequel is another film.
     """
     sizes = {folded(value): (len(users), value) for value, users in canonicalise(holders).items()}
     names = sorted(sizes, key=lambda name: (-sizes[name][0], name))
@@ -116,7 +165,7 @@ def _most_alike(names: Sequence[str], likeness: float, memory: int) -> Iterable[
     import numpy as np
     from rapidfuzz import fuzz, process
 
-    numbers = np.array([" ".join(re.findall(r"\d+", name)) for name in names])
+    numbers = np.array([_telling(name) for name in names])
     chunk = max(1, memory // (4 * max(len(names), 1)))
     for first in range(0, len(names), chunk):
         rows = names[first : first + chunk]
@@ -127,6 +176,12 @@ def _most_alike(names: Sequence[str], likeness: float, memory: int) -> Iterable[
         best = scores.argmax(axis=1)
         for row in np.flatnonzero(scores.max(axis=1) >= likeness).tolist():
             yield first + row, int(best[row]), float(scores[row, best[row]])
+
+
+def _telling(name: str) -> str:
+    """Return the numbers, signs and negations of a name."""
+    marks = [mark for mark in name if mark.isnumeric() or not (mark.isalpha() or mark.isspace())]
+    return "".join(marks) + " ".join(word for word in name.split() if word in DENIALS)
 
 
 def read_aliases(path: Path) -> dict[str, str]:
