@@ -13,8 +13,8 @@ from incrowd.measures.exposure.evaluation import (
     Setting,
     average_precision,
     held_out,
-    interval,
-    map_intervals,
+    leave_people_out,
+    middle,
     ndcg,
     r_precision_hits,
     tried,
@@ -23,7 +23,6 @@ from incrowd.measures.exposure.scoring import Collector
 from incrowd.measures.exposure.topics import TopicSet
 
 DAYS = (7, 28)
-RESAMPLES = 1_000
 
 
 @dataclass(frozen=True)
@@ -156,23 +155,33 @@ def other_people(
 
 
 def judged(methods: Mapping[str, Any], votes: Any, against: str, seed: int) -> dict[str, Any]:
-    """Return figures of merit with 95 % bootstrap intervals over people, all methods on the same samples."""
-    drawn = map_intervals(
-        {name: {"": values} for name, values in methods.items()}, {"": votes}, resamples=RESAMPLES, seed=seed
+    """Return figures of merit with 95 % jackknife intervals over people, all methods on the same people."""
+    found = leave_people_out(
+        {name: {"": values} for name, values in methods.items()},
+        {"": votes},
+        {"": range(len(votes))},
+        seed=seed,
     )
-    maps = {name: average_precision(values, votes) for name, values in methods.items()}
     bound = "supervised"
     return {
         name: {
             "r_precision": round(float(r_precision_hits(values, votes).mean()), 4),
-            "map": _with_interval(maps[name], drawn[name]),
+            "map": _rounded(found[name].value, found[name].interval()),
             "ndcg": round(ndcg(values, votes), 4),
-            "share_of_bound": _with_interval(maps[name] / maps[bound], drawn[name] / drawn[bound]),
-            f"less_{against}": _with_interval(maps[name] - maps[against], drawn[name] - drawn[against]),
+            "share_of_bound": _rounded(
+                found[name].value / found[bound].value, found[name].ratio(found[bound])
+            ),
+            f"less_{against}": _rounded(
+                found[name].value - found[against].value, found[name].difference(found[against])
+            ),
         }
         for name, values in methods.items()
     }
 
 
 def _with_interval(value: float, drawn: Any) -> list[float]:
-    return [round(float(number), 4) for number in (value, *interval(drawn))]
+    return _rounded(value, middle(drawn))
+
+
+def _rounded(value: float, ends: tuple[float, float]) -> list[float]:
+    return [round(float(number), 4) for number in (value, *ends)]

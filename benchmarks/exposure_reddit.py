@@ -15,7 +15,7 @@ Nothing is chosen by the labels it is judged by. There are two protocols:
 
 A control says how much of a result needs no words at all: it counts in how many weeks somebody wrote anything. All
 is therefore judged again on people matched by that number, where the control is at chance.
-Prints one JSON document with figures of merit and bootstrap intervals; no text and no person is shown.
+Prints one JSON document with figures of merit and intervals; no text and no person is shown.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ from incrowd.measures.exposure.evaluation import (
     WEEKS,
     average_precision,
     held_out,
-    interval,
-    map_intervals,
+    leave_people_out,
     tried,
 )
 from incrowd.measures.exposure.scoring import score
@@ -57,16 +56,47 @@ def test_chance_findings_do_not_survive_on_other_people() -> None:
     assert found["noise"].chosen.total() == 10
 
 
-def test_intervals_share_their_samples_and_contain_the_figure() -> None:
+def test_intervals_leave_out_the_same_people_and_contain_the_figure() -> None:
     rng = np.random.default_rng(1)
     votes = {"a": (rng.random(200) < 0.3).astype(float), "b": (rng.random(150) < 0.2).astype(float)}
     risks = {topic: one + rng.normal(size=len(one)) for topic, one in votes.items()}
-    drawn = map_intervals({"x": risks, "same": risks}, votes, resamples=100)
-    assert (drawn["x"] == drawn["same"]).all()
-    low, high = interval(drawn["x"])
+    people = {topic: np.arange(len(one)) for topic, one in votes.items()}
+    found = leave_people_out({"x": risks, "same": risks}, votes, people)
+    assert (found["x"].without == found["same"].without).all()
+    low, high = found["x"].interval()
     mean = np.mean([average_precision(risks[topic], votes[topic]) for topic in votes])
+    assert found["x"].value == pytest.approx(mean)
     assert low < mean < high
     assert high - low < 0.3
+    assert found["x"].difference(found["same"]) == pytest.approx((0, 0))
+    assert found["x"].ratio(found["same"]) == pytest.approx((1, 1))
+
+
+def test_one_sensitive_person_cannot_be_split() -> None:
+    """A choice made on nobody is no choice: the figure is undefined, and says why."""
+    votes = {"t": np.array([1.0, 0, 0, 0, 0])}
+    risks = {"a": {"first": {"t": np.arange(5.0)}, "second": {"t": -np.arange(5.0)}}}
+    found = held_out(risks, votes, splits=4)["a"]
+    assert np.isnan(found.maps).all()
+    assert not found.chosen
+    assert "t" in found.reason
+    both = held_out(
+        {"a": {"x": {"t": np.arange(5.0), "u": np.arange(6.0)}}},
+        votes | {"u": np.array([1, 1, 0, 0, 0, 0.0])},
+    )
+    assert not np.isnan(both["a"].maps).any()
+    assert "t" in both["a"].reason
+
+
+def test_a_setting_without_scores_is_never_chosen() -> None:
+    votes = {"t": (np.arange(40) < 10).astype(float)}
+    nothing, something = {"t": np.full(40, np.nan)}, {"t": np.arange(40.0)}
+    found = held_out(
+        {"a": {"undated": nothing, "strength": something}, "b": {"undated": nothing}}, votes, splits=3
+    )
+    assert set(found["a"].chosen) == {"strength"}
+    assert np.isnan(found["b"].maps).all()
+    assert "score" in found["b"].reason
 
 
 def test_periods_written_count_dated_posts_only() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,6 +108,10 @@ def train(
         bool,
         typer.Option("--literal", help="word2vec as in the paper; every post then looks like every topic."),
     ] = False,
+    plain: Annotated[
+        bool,
+        typer.Option("--plain-cosine", help="The paper's cosine for LDA, max(0, cosine) alone for word2vec."),
+    ] = False,
     community: Community = None,
     file: TopicFile = None,
     seed: Seed = 0,
@@ -131,6 +136,7 @@ def train(
         min_count=min_count,
         placing=placing,  # type: ignore[arg-type]  # the value checks itself
         literal=literal,
+        plain=plain,
         seed=seed,
     )
     with progress_bar("reading posts") as progress:
@@ -148,7 +154,7 @@ def train(
     dims = learnt.topic_vectors.shape[1]
     origin = {
         "data_hash": opened.data_hash, "posts": len(posts), "dims": dims, "rounds": rounds, "placing": placing,
-        "literal": literal, "min_count": min_count, "text": options.text.hash, "seed": seed,
+        "literal": literal, "plain_cosine": plain, "min_count": min_count, "text": options.text.hash, "seed": seed,
     }  # fmt: skip
     save_space(learnt, out, origin)
     result = {"space": learnt.name, "hash": learnt.hash, "words": len(learnt.words), "out": str(out)} | origin
@@ -434,7 +440,8 @@ def _annotated(result: dict[str, Any]) -> str:
     if "judged" not in result:
         return f"{result['topics']} topics are ready to be judged."
     kappa = "undefined" if result["kappa"] is None else f"{result['kappa']:.3f}"
-    lines = [f"{row['domain']}: {row['sensitive']} of {row['topics']} sensitive" for row in result["table_1"]]
+    lines = [f"{row['domain']}: {row['sensitive']} of {row['topics']} sensitive" for row in result["domains"]]
+    lines += [f"{row['judges']} judges say sensitive: {row['topics']} topics" for row in result["table_1"]]
     head = f"{result['sensitive']} of {result['judged']} topics are sensitive; Fleiss' kappa is {kappa}."
     return "\n".join([head, *lines])
 
@@ -473,6 +480,30 @@ def _show_comparison(result: Comparison) -> None:
     columns = ("r_precision_micro", "r_precision_macro", "p_at_5", "map", "ndcg")
     table = Table("method", *columns)
     for name, one in result.methods.items():
-        table.add_row(name, *(f"{getattr(one, column):.3f}" for column in columns))
+        table.add_row(name, *(_figure(getattr(one, column)) for column in columns))
     show(table)
+    reasons = {name: one.reason for name, one in result.methods.items() if one.reason}
+    for reason in dict.fromkeys(reasons.values()):
+        without = ", ".join(name for name, why in reasons.items() if why == reason)
+        show(f"Undefined: {without}, because {reason}.")
+    _show_auc(result)
     show(f"A random order would reach an r-precision of {result.chance:.3f}.")
+
+
+def _show_auc(result: Comparison) -> None:
+    from rich.table import Table
+
+    table = Table("AUC", *result.judged)
+    by_topic = result.auc()
+    for method in next(iter(by_topic.values())):
+        cells = []
+        for each in by_topic.values():
+            low, high = each[method].interval
+            known = not math.isnan(each[method].value)
+            cells.append(f"{each[method].value:.3f} ({low:.2f} to {high:.2f})" if known else "undefined")
+        table.add_row(method, *cells)
+    show(table)
+
+
+def _figure(value: float) -> str:
+    return "undefined" if math.isnan(value) else f"{value:.3f}"

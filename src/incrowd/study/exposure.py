@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from incrowd.measures.exposure.comparison import (
     words_of_people,
 )
 from incrowd.measures.exposure.definition import Floats
-from incrowd.measures.exposure.evaluation import SPLITS, held_out, interval, map_intervals, tried
+from incrowd.measures.exposure.evaluation import SPLITS, HeldOut, held_out, leave_people_out, middle, tried
 from incrowd.measures.exposure.scoring import Progress
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import BASELINES, DIMENSIONS, ExposureOptions, method_name
@@ -50,7 +50,8 @@ def exposure_study(
     """Reproduce the evaluation of paper 004 for the given spaces; `labels` as for `compare`."""
     options = options or ExposureOptions()
     result = compare(crowd, spaces, labels, options, progress)
-    best = max(result.methods, key=lambda name: result.methods[name].map)
+    maps = {name: one.map for name, one in result.methods.items() if not np.isnan(one.map)}
+    best = max(maps, key=maps.__getitem__)
     return Study(
         name="exposure",
         title="Who looks exposed, and how well an adversary can tell (paper 004)",
@@ -107,6 +108,9 @@ def _methods(result: Comparison, spaces: Sequence[Space]) -> Section:
         note="Two-sided, over the (person, topic) pairs judged sensitive; x = 1 if ranked among the first r.",
     )
     text = "-D takes off what people write about the rest of the domain, -T asks for several weeks, -DT does both."
+    undefined = {name: result.methods[name].reason for name in names if result.methods[name].reason}
+    if undefined:
+        text += f" Undefined: {', '.join(undefined)} ({next(iter(undefined.values()))})."
     return Section(heading="Breadth and time", text=text, parts=(table, significance))
 
 
@@ -123,18 +127,17 @@ def _certainty(crowd: Crowd, result: Comparison, options: ExposureOptions, seed:
     """Figures with intervals beside chance, a control without words and the bound; then choices held out."""
     votes = result.labels.votes
     compared = dict(result.risks) | _references(crowd, result, options, seed)
-    drawn = map_intervals(compared, votes, seed=seed)
-    bound = drawn[BOUND]
-    measured = {name: result.labels.judge_judged(one).map for name, one in compared.items()}
+    found = leave_people_out(compared, votes, result.labels.rows, seed=seed)
+    bound = found[BOUND]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, value, *interval(drawn[name]), value / measured[BOUND], *interval(drawn[name] / bound))
-        for name, value in measured.items()
+        (name, one.value, *one.interval(), one.value / bound.value, *one.ratio(bound))
+        for name, one in found.items()
     )
     table = Table(
         title="MAP with 95 % intervals",
         columns=("method", "MAP", "from", "to", "share of the bound", "share, from", "share, to"),
         rows=rows,
-        note="Bootstrap over people, the same samples for all methods.",
+        note="Jackknife over people: each is left out of all topics at once. What has no scores is undefined.",
     )
     text = (
         f"A random order has a MAP of about {result.chance_map:.3f}. “{CONTROL}” orders people by the number of "
@@ -176,10 +179,10 @@ def _held_out(result: Comparison, compared: Mapping[str, Mapping[str, Floats]], 
     lines: tuple[tuple[Cell, ...], ...] = tuple(
         (
             name,
-            float(np.nanmean(one.maps)),
-            *interval(one.maps),
-            float(np.nanmean(one.maps / found[BOUND].maps)),
-            one.chosen.most_common(1)[0][0] if name in tried_risks else None,
+            _mean(one.maps),
+            *middle(one.maps),
+            _mean(one.maps / found[BOUND].maps),
+            one.chosen.most_common(1)[0][0] if name in tried_risks and one.chosen else None,
         )
         for name, one in found.items()
     )
@@ -190,8 +193,19 @@ def _held_out(result: Comparison, compared: Mapping[str, Mapping[str, Floats]], 
         note=(
             f"{SPLITS} times, dimension, k and m of every space are those with the highest MAP on a random half of the "
             "judged people, and the figure is about the other half. From and to: the middle 95 % of the splits."
+            + _left_out(found.values())
         ),
     )
+
+
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _left_out(found: Iterable[HeldOut]) -> str:
+    reasons = dict.fromkeys(one.reason for one in found if one.reason)
+    return "".join(f" Undefined or left out: {reason}." for reason in reasons)
 
 
 def _sweeps(result: Comparison) -> list[Section]:

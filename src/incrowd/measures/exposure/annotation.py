@@ -106,11 +106,20 @@ class Verdict:
     """What the judges decided."""
 
     topics: pl.DataFrame
-    """topic, sensitive (majority), domain (most votes; among equals the first in the alphabet), judges."""
+    """topic, sensitive (majority), domain (most votes; among equals the first in the alphabet), judges, yes votes."""
     kappa: float
     """Fleiss' kappa of the sensitivity votes; NaN if topics have different numbers of judges."""
 
     def table_1(self) -> pl.DataFrame:
+        """Return the paper's table 1: on how many topics so many judges agree that they are sensitive, most first."""
+        most = int(self.topics["judges"].max() or 0)  # type: ignore[arg-type]  # a count
+        counted = self.topics.group_by("yes").len("topics").rename({"yes": "judges"})
+        every = pl.DataFrame({"judges": range(most, -1, -1)}, schema={"judges": counted.schema["judges"]})
+        return every.join(counted, on="judges", how="left").with_columns(
+            pl.col("topics").fill_null(0).cast(pl.Int64)
+        )
+
+    def domains(self) -> pl.DataFrame:
         """Return, for every domain, how many topics there are and how many are sensitive."""
         return (
             self.topics.group_by("domain")
@@ -125,6 +134,7 @@ class Verdict:
             "judged": self.topics.height,
             "sensitive": int(self.topics["sensitive"].sum()),
             "table_1": self.table_1().to_dicts(),
+            "domains": self.domains().to_dicts(),
         }
 
 
@@ -148,7 +158,7 @@ def decide(votes: pl.DataFrame) -> Verdict:
         favourite.select("topic", "domain"), on="topic"
     )
     return Verdict(
-        topics.select("topic", "sensitive", "domain", "judges").sort("topic"),
+        topics.select("topic", "sensitive", "domain", "judges", "yes").sort("topic"),
         fleiss_kappa(table) if alike else float("nan"),
     )
 

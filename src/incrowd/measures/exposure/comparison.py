@@ -23,6 +23,8 @@ from incrowd.errors import InputError, NotInCrowd, SchemaError, UnreadableSource
 from incrowd.measures.exposure.definition import UNDATED, Floats
 from incrowd.measures.exposure.evaluation import (
     Merit,
+    auc,
+    auc_interval,
     mcnemar,
     merit,
     paired_t_test,
@@ -222,6 +224,31 @@ class Labels:
         return merit({name: (risks[name], votes) for name, votes in self.votes.items()})
 
 
+@dataclass(frozen=True)
+class Auc:
+    """How often a sensitive person comes before another one, and how sure that is."""
+
+    value: float
+    interval: tuple[float, float]
+
+    @classmethod
+    def of(cls, risks: Floats, votes: Floats) -> Auc:
+        """Judge one method for one topic."""
+        truth = sensitive(votes)
+        value = auc(risks, votes)
+        return cls(value, auc_interval(value, int(truth.sum()), int((~truth).sum())))
+
+    @property
+    def plain(self) -> float | None:
+        """The value for JSON."""
+        return None if np.isnan(self.value) else self.value
+
+    @property
+    def plain_interval(self) -> list[float] | None:
+        """The interval for JSON."""
+        return None if np.isnan(self.value) else list(self.interval)
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Methods side by side."""
@@ -250,20 +277,34 @@ class Comparison:
         first, second = self.methods[method].hits, self.methods[against].hits
         return {"t_test": paired_t_test(first, second), "mcnemar": mcnemar(first, second)}
 
+    def auc(self) -> dict[str, dict[str, Auc]]:
+        """Return the AUC of every method for each topic, with its interval, and under "default" the default's."""
+        return {
+            topic: {
+                method: Auc.of(one[topic], self.labels.votes[topic]) for method, one in self.risks.items()
+            }
+            for topic in self.judged
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain types: rates only, nobody's own numbers."""
         tests = {
-            name: {"against": other} | self.significance(name, other)
+            name: {"against": other} | _plain_test(self.significance(name, other))
             for name in self.methods
             for other in [_rival(name, self.methods)]
             if other is not None
         }
+        auc = self.auc()
         judged = {t: {"people": n, "sensitive": r} for t, (n, r) in self.judged.items()}
         return {
             "methods": {name: one.to_dict() for name, one in self.methods.items()},
             "topics": judged,
             "chance": self.chance,
             "significance": tests,
+            "auc": {topic: {name: one.plain for name, one in each.items()} for topic, each in auc.items()},
+            "auc_interval": {
+                topic: {name: one.plain_interval for name, one in each.items()} for topic, each in auc.items()
+            },
         }
 
     def sweep(self, space: str) -> dict[str, dict[float, float]]:
@@ -371,11 +412,18 @@ def people_to_judge(
     if count < 1 or not base > 0:
         raise InputError(f"a sample needs at least one person and a base above 0, got {count} and {base}")
     parts = []
-    for topic in topics:
+    for number, topic in enumerate(topics):
         risks = scored.risks()[:, scored.space.topics.place(topic)]
-        chosen = sample_by_score(risks, count, base, seed)
+        # Every topic has a draw of its own: with one draw for all, the same few people would be judged for each.
+        chosen = sample_by_score(risks, count, base, [seed, number])
         parts.append(pl.DataFrame({"user": scored.users[chosen.tolist()], "topic": topic}))
     return pl.concat(parts).with_columns(vote=pl.lit(None, pl.Float64))
+
+
+def _plain_test(significance: Mapping[str, float]) -> dict[str, Any]:
+    plain: dict[str, Any] = {name: None if np.isnan(p) else p for name, p in significance.items()}
+    undefined = any(p is None for p in plain.values())
+    return plain | ({"reason": "one of the two methods has no scores"} if undefined else {})
 
 
 def _rival(method: str, methods: Mapping[str, Merit]) -> str | None:

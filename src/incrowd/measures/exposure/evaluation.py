@@ -10,13 +10,13 @@ with it in sight.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import optimize, special, stats
 
 from incrowd.measures.exposure.definition import Floats, breadth
 from incrowd.measures.exposure.scoring import Peaks
@@ -118,6 +118,44 @@ def ndcg(scores: ArrayLike, votes: ArrayLike) -> float:
     return float((mean_gain / discount).sum() / (np.sort(gains)[::-1] / discount).sum())
 
 
+def auc(scores: ArrayLike, votes: ArrayLike) -> float:
+    """Return how often a sensitive person comes before another one, equals counting half; undefined come last.
+
+    NaN if nobody has a score, or only one kind of people was judged.
+
+    >>> auc([3, 1, 1, 0], [1, 1, 0, 0]), auc([1.0, float("nan")], [0, 1])
+    (0.875, 0.0)
+    """
+    values, truth = np.asarray(scores, np.float64), sensitive(votes)
+    found, others = int(truth.sum()), int((~truth).sum())
+    if not found or not others or np.isnan(values).all():
+        return float("nan")
+    ranks = stats.rankdata(np.where(np.isnan(values), -np.inf, values))
+    return float((ranks[truth].sum() - found * (found + 1) / 2) / (found * others))
+
+
+def auc_interval(value: float, found: int, others: int) -> tuple[float, float]:
+    """Return the 95 % interval of an AUC from how many people were judged sensitive and how many not.
+
+    Newcombe's method 5 (2006): all values that lie within 1.96 of their own standard errors (Hanley and McNeil), which
+    holds near 1 too, where an error estimated from the sample would be 0.
+
+    >>> [round(end, 3) for end in auc_interval(0.8, 30, 70)], [round(end, 3) for end in auc_interval(1.0, 30, 70)]
+    ([0.687, 0.876], [0.948, 1.0])
+    """
+    if np.isnan(value):
+        return float("nan"), float("nan")
+    half = (found + others) / 2 - 1
+
+    def beyond(other: float) -> float:
+        spread = other * (1 - other) * (1 + half * ((1 - other) / (2 - other) + other / (1 + other)))
+        return abs(value - other) - Z * float(np.sqrt(spread / (found * others)))
+
+    low = 0.0 if value <= 0 or beyond(0.0) <= 0 else float(optimize.brentq(beyond, 0.0, min(value, 1 - 1e-9)))
+    high = 1.0 if value >= 1 or beyond(1.0) <= 0 else float(optimize.brentq(beyond, max(value, 1e-9), 1.0))
+    return low, high
+
+
 @dataclass(frozen=True, kw_only=True)
 class Merit:
     """How well one method ranks, over all topics. Every figure goes from 0 to 1; higher finds more."""
@@ -130,43 +168,59 @@ class Merit:
     per_topic: Mapping[str, float]
     """r-precision of each topic."""
     hits: Floats
-    """For each sensitive (person, topic), how probably it is among the first r."""
+    """For each sensitive (person, topic), how probably it is among the first r; NaN where nothing is ranked."""
+    reason: str = ""
+    """Why the figures are undefined; empty where they are not."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain types, without the hits of single people."""
         names = ("r_precision_micro", "r_precision_macro", "p_at_5", "map", "ndcg")
         plain: dict[str, Any] = {name: _plain(getattr(self, name)) for name in names}
-        return plain | {"per_topic": {name: _plain(value) for name, value in self.per_topic.items()}}
+        plain["per_topic"] = {name: _plain(value) for name, value in self.per_topic.items()}
+        return plain | ({"reason": self.reason} if self.reason else {})
 
 
 def merit(topics: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Merit:
     """Judge a method from (scores, votes) of each topic; topics without a sensitive person are left out.
 
+    Where nobody has a score for a topic, nothing is ranked: that topic and all means over topics are undefined.
+
     >>> merit({"a": ([2, 1], [1, 0]), "b": ([1, 2, 3], [1, 1, 0])}).r_precision_micro.__round__(4)
     0.6667
     """
     judged = {name: pair for name, pair in topics.items() if sensitive(pair[1]).any()}
-    hits = {name: r_precision_hits(*pair) for name, pair in judged.items()}
+    unknown = [name for name, (scores, _) in judged.items() if np.isnan(np.asarray(scores, np.float64)).all()]
+
+    def each(figure: Callable[[ArrayLike, ArrayLike], Any]) -> dict[str, Any]:
+        return {
+            name: np.full(int(sensitive(pair[1]).sum()), np.nan) if name in unknown else figure(*pair)
+            for name, pair in judged.items()
+        }
+
+    hits = each(r_precision_hits)
     together = np.concatenate(list(hits.values())) if hits else np.zeros(0)
     return Merit(
         r_precision_micro=_mean(together),
         r_precision_macro=_mean([one.mean() for one in hits.values()]),
-        p_at_5=_mean([precision_at(*pair) for pair in judged.values()]),
-        map=_mean([average_precision(*pair) for pair in judged.values()]),
-        ndcg=_mean([ndcg(*pair) for pair in judged.values()]),
+        p_at_5=_mean([np.mean(one) for one in each(precision_at).values()]),
+        map=_mean([np.mean(one) for one in each(average_precision).values()]),
+        ndcg=_mean([np.mean(one) for one in each(ndcg).values()]),
         per_topic={name: float(one.mean()) for name, one in hits.items()},
         hits=together,
+        reason=f"nobody who was judged has a score for {', '.join(unknown)}" if unknown else "",
     )
 
 
 def paired_t_test(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the two-sided p of a paired t-test on the hits of two methods; 1 if they never differ.
+    """Return the two-sided p of a paired t-test on the hits of two methods; 1 if they never differ, NaN if undefined.
 
     >>> round(paired_t_test([1, 1, 1, 0], [0, 0, 1, 0]), 4)
     0.1817
     """
     difference = np.asarray(first, np.float64) - np.asarray(second, np.float64)
     n = len(difference)
+    if np.isnan(difference).any():
+        return float("nan")
     if n < 2 or not difference.any():
         return 1.0
     spread = difference.std(ddof=1)
@@ -176,21 +230,44 @@ def paired_t_test(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def mcnemar(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the two-sided p of the exact McNemar test: are the hits of one a fair coin's share?
+    """Return the two-sided p of the exact McNemar test: are the hits of one a fair coin's share? NaN if undefined.
 
-    Ties at the border count as a hit from one half on.
+    A tie at the border is a hit in part. The test therefore asks how often the sum of all differences would lie as far
+    from 0 if every difference had its sign from a fair coin; where every hit is 0 or 1, that is McNemar's exact test.
 
-    >>> mcnemar([1, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 0])
-    0.0625
+    >>> round(mcnemar([1] * 5 + [0], [0] * 6), 4), round(mcnemar([0.6] * 60, [1] * 39 + [0] * 21), 2)
+    (0.0625, 0.45)
     """
-    a, b = np.asarray(first, np.float64) >= 0.5, np.asarray(second, np.float64) >= 0.5
-    only_first, only_second = int((a & ~b).sum()), int((b & ~a).sum())
-    if only_first + only_second == 0:
+    difference = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    if np.isnan(difference).any():
+        return float("nan")
+    sizes, times = np.unique(np.round(np.abs(difference[difference != 0]), 12), return_counts=True)
+    if not len(sizes):
         return 1.0
-    return float(stats.binomtest(only_first, only_first + only_second, 0.5).pvalue)
+    # The distribution of the sum, from one size of difference to the next; sums that meet are put together.
+    sums: Floats = np.zeros(1)
+    chances: Floats = np.ones(1)
+    for size, n in zip(sizes, times, strict=True):
+        steps = size * (2.0 * np.arange(n + 1) - n)
+        sums, place = np.unique(np.round(np.add.outer(sums, steps).ravel(), 9), return_inverse=True)
+        together = np.outer(chances, stats.binom.pmf(np.arange(n + 1), n, 0.5)).ravel()
+        sums, chances = _thinned(sums, np.asarray(np.bincount(place, together), np.float64))
+    far = np.abs(sums) >= abs(difference.sum()) - 1e-6 * np.abs(difference).sum()
+    return float(min(1.0, chances[far].sum()))
 
 
-def sample_by_score(scores: ArrayLike, count: int, base: float, seed: int) -> NDArray[np.int64]:
+def _thinned(sums: Floats, chances: Floats) -> tuple[Floats, Floats]:
+    """Put sums on a fine grid where there are too many to keep; a ten-thousandth of the range moves no p value."""
+    if len(sums) <= MOST_SUMS:
+        return sums, chances
+    step = float(sums[-1] - sums[0]) / MOST_SUMS
+    grid, place = np.unique(np.round(sums / step), return_inverse=True)
+    return grid * step, np.asarray(np.bincount(place, chances), np.float64)
+
+
+def sample_by_score(
+    scores: ArrayLike, count: int, base: float, seed: int | Sequence[int]
+) -> NDArray[np.int64]:
     """Draw people without replacement, each with weight base^score: more from where the risk is.
 
     Adding Gumbel noise to the logarithm of the weights and taking the largest is such a draw.
@@ -209,6 +286,10 @@ def _plain(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
+MOST_SUMS = 20_000
+Z = float(stats.norm.ppf(0.975))
+GROUPS = 200
+"""People are left out one by one, or in so many groups where there are more."""
 WEEKS = (2, 3, 4, 5, 6, 8)
 BREADTHS = (0.1, 0.3, 0.6)
 SPLITS = 20
@@ -253,8 +334,10 @@ class HeldOut:
     """One space over all splits: MAP on people who had no say in the choice."""
 
     maps: Floats
-    """One a split."""
+    """One for each split; NaN where no topic could be split."""
     chosen: Counter[str]
+    reason: str = ""
+    """Why there is no figure, or which topics are not in it."""
 
 
 def held_out(
@@ -267,19 +350,36 @@ def held_out(
     """Choose every space's setting on half of each topic's people, judge it on the rest; many times over.
 
     `risks` maps a space to settings to topics to judged people's risks; a space with one setting has no choice.
-    All spaces see the same halves.
+    All spaces see the same halves. A topic with fewer than two people on either side cannot be split and is left out.
     """
     rng = np.random.default_rng(seed)
+    kept = {topic: one for topic, one in votes.items() if _can_be_split(one)}
+    left_out = [topic for topic in votes if topic not in kept]
+    reason = f"too few people to be split: {', '.join(left_out)}" if left_out else ""
     maps: dict[str, list[float]] = {space: [] for space in risks}
     chosen: dict[str, Counter[str]] = {space: Counter() for space in risks}
     for _ in range(splits):
-        half = {topic: _half(one, rng) for topic, one in votes.items()}
+        half = {topic: _half(one, rng) for topic, one in kept.items()}
+        rest = {topic: ~one for topic, one in half.items()}
         for space, settings in risks.items():
-            best = max(settings, key=lambda setting: _map(settings[setting], votes, half))
-            rest = {topic: ~one for topic, one in half.items()}
-            maps[space].append(_map(settings[best], votes, rest))
+            merits = {setting: _map(settings[setting], kept, half) for setting in settings}
+            known = {setting: value for setting, value in merits.items() if not np.isnan(value)}
+            if not known:
+                maps[space].append(float("nan"))
+                continue
+            best = max(known, key=known.__getitem__)
+            maps[space].append(_map(settings[best], kept, rest))
             chosen[space][str(best)] += 1
-    return {space: HeldOut(np.array(maps[space]), chosen[space]) for space in risks}
+    found = {}
+    for space in risks:
+        why = reason if chosen[space] or not kept else "nobody who was judged has a score"
+        found[space] = HeldOut(np.array(maps[space]), chosen[space], why)
+    return found
+
+
+def _can_be_split(votes: Floats) -> bool:
+    truth = sensitive(votes)
+    return bool(truth.sum() >= 2 and (~truth).sum() >= 2)
 
 
 def _half(votes: Floats, rng: np.random.Generator) -> Any:
@@ -292,6 +392,9 @@ def _half(votes: Floats, rng: np.random.Generator) -> Any:
 
 
 def _map(risks: Mapping[str, Floats], votes: Mapping[str, Floats], some: Mapping[str, Any]) -> float:
+    """Return the mean over topics of average precision on some people; NaN if a topic has no scores at all."""
+    if any(np.isnan(risks[topic]).all() for topic in votes):
+        return float("nan")
     each = [
         average_precision(risks[topic][some[topic]], votes[topic][some[topic]])
         for topic in votes
@@ -300,27 +403,85 @@ def _map(risks: Mapping[str, Floats], votes: Mapping[str, Floats], some: Mapping
     return float(np.mean(each)) if each else float("nan")
 
 
-def map_intervals(
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """A method's MAP, and what it is without each of some groups of people: how sure the figure is."""
+
+    value: float
+    without: Floats
+    freedom: float
+    """Degrees of freedom: a topic's sensitive people on average, less one."""
+
+    def interval(self) -> tuple[float, float]:
+        """Return the 95 % interval, on the scale of log-odds, with the bias of small samples taken off."""
+        if np.isnan(self.value):
+            return float("nan"), float("nan")
+        low, high = _around(_log_odds(self.value), _log_odds(self.without), self.freedom)
+        return float(special.expit(low)), float(special.expit(high))
+
+    def difference(self, other: LeftOut) -> tuple[float, float]:
+        """Return the 95 % interval of this MAP less another on the same people."""
+        return _around(self.value - other.value, self.without - other.without, self.freedom)
+
+    def ratio(self, other: LeftOut) -> tuple[float, float]:
+        """Return the 95 % interval of this MAP as a share of another on the same people."""
+        if not (self.value > 0 and other.value > 0):
+            return float("nan"), float("nan")
+        low, high = _around(
+            np.log(self.value / other.value), np.log(self.without / other.without), self.freedom
+        )
+        return float(np.exp(low)), float(np.exp(high))
+
+
+def _log_odds(share: Any) -> Any:
+    return special.logit(np.clip(share, 1e-3, 1 - 1e-3))
+
+
+def _around(value: float, without: Floats, freedom: float) -> tuple[float, float]:
+    """Return a jackknife interval: the value less its bias, give or take its standard error times Student's t."""
+    groups = len(without)
+    mean = float(without.mean())
+    error = np.sqrt((groups - 1) / groups * ((without - mean) ** 2).sum())
+    middle = value - (groups - 1) * (mean - value)
+    reach = stats.t.ppf(0.975, max(2.0, freedom)) * error
+    return float(middle - reach), float(middle + reach)
+
+
+def leave_people_out(
     risks: Mapping[str, Mapping[str, Floats]],
     votes: Mapping[str, Floats],
+    people: Mapping[str, ArrayLike],
     *,
-    resamples: int = 200,
     seed: int = 0,
-) -> dict[str, Floats]:
-    """Return each method's MAP over the same bootstrap samples of people: intervals, also of differences and ratios.
+) -> dict[str, LeftOut]:
+    """Return each method's MAP with and without some of the people, the same for all methods.
 
-    Samples in which a topic has nobody sensitive leave that topic out.
+    `people` says who the judged of each topic are (any numbers): somebody judged for several topics is left out of all
+    of them at once, because what their posts are like they are like for every topic.
     """
-    rng = np.random.default_rng(seed)
-    drawn: dict[str, list[float]] = {method: [] for method in risks}
-    for _ in range(resamples):
-        some = {topic: rng.integers(0, len(one), len(one)) for topic, one in votes.items()}
-        for method, by_topic in risks.items():
-            drawn[method].append(_map(by_topic, votes, some))
-    return {method: np.array(values) for method, values in drawn.items()}
+    everybody = np.unique(np.concatenate([np.asarray(one) for one in people.values()]))
+    groups = min(GROUPS, len(everybody))
+    group = np.random.default_rng(seed).permutation(np.arange(len(everybody)) % groups)
+    of = {topic: group[np.searchsorted(everybody, np.asarray(one))] for topic, one in people.items()}
+    whole = {topic: np.ones(len(one), bool) for topic, one in votes.items()}
+    freedom = float(np.mean([sensitive(one).sum() for one in votes.values() if sensitive(one).any()])) - 1
+    return {
+        method: LeftOut(
+            _map(by_topic, votes, whole),
+            np.array(
+                [_map(by_topic, votes, {t: one != out for t, one in of.items()}) for out in range(groups)]
+            ),
+            freedom,
+        )
+        for method, by_topic in risks.items()
+    }
 
 
-def interval(drawn: Floats | Sequence[float]) -> tuple[float, float]:
-    """Return the middle 95 % of what was drawn."""
-    low, high = np.nanquantile(np.asarray(drawn, np.float64), [0.025, 0.975])
+def middle(values: Floats | Sequence[float]) -> tuple[float, float]:
+    """Return the middle 95 % of some values; NaN if none is defined."""
+    known = np.asarray(values, np.float64)
+    known = known[~np.isnan(known)]
+    if not len(known):
+        return float("nan"), float("nan")
+    low, high = np.quantile(known, [0.025, 0.975])
     return float(low), float(high)

@@ -96,6 +96,8 @@ class LdaSpace:
     """alpha: what each dimension counts before any word is read."""
     topic_vectors: NDArray[np.float32]
     """One row a topic, of length 1; a topic that the model does not know is a row of zeros."""
+    plain: bool = False
+    """The paper's cosine, with the prior in it: a post that says nothing then lies close to every topic."""
     name = "LDA"
 
     @cached_property
@@ -104,12 +106,13 @@ class LdaSpace:
         digest = blake2b("\n".join(self.words).encode(), digest_size=8, key=self.topics.hash.encode())
         for array in (self.word_starts, self.dims, self.weights, self.prior, self.topic_vectors):
             digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(b"plain" if self.plain else b"")
         return digest.hexdigest()
 
     @cached_property
     def _prior_along(self) -> Floats:
-        """What the prior adds to every post's scalar product with each topic."""
-        return np.asarray(self.prior @ self.topic_vectors.T)
+        """What the prior adds to every post's scalar product with each topic, and is taken off again."""
+        return np.asarray(self.prior @ self.topic_vectors.T) * (not self.plain)
 
     def mixtures(self, posts: WordLists) -> Floats:
         """Return the (unscaled) mixture of each post; zeros for a post without a known word."""
@@ -122,7 +125,8 @@ class LdaSpace:
     def similarities(self, posts: WordLists) -> Floats:
         """Return the cosine of each post with each topic, as far as it comes from the post's words.
 
-        The prior lies in every post, so what it adds says nothing about anybody: it counts in the length only.
+        The prior lies in every post, so what it adds says nothing about anybody: it counts in the length only,
+        unless the paper's plain cosine is asked for. A post without a known word has 0 either way.
         """
         return in_parts(posts, len(self.topics), POSTS_A_PART, self._cosines)
 
@@ -138,7 +142,10 @@ class LdaSpace:
     def shares(self, words: Ints, topic: int) -> Floats:
         """Return what each word adds to the cosine."""
         mixture, drawn = fold_in(self, words)
-        return np.asarray(drawn @ self.topic_vectors[topic].astype(np.float64) / np.sqrt(mixture @ mixture))
+        direction = self.topic_vectors[topic].astype(np.float64)
+        # In the plain cosine the prior has its part too; it is shared out evenly.
+        prior = float(self.prior @ direction) / max(1, len(words)) if self.plain else 0.0
+        return np.asarray((drawn @ direction + prior) / np.sqrt(mixture @ mixture))
 
 
 def fold_in(space: LdaSpace, words: Ints) -> tuple[Floats, Floats]:
@@ -334,7 +341,7 @@ def _model_folder() -> Path:
 FORMAT = 2
 TrainedSpace = LdaSpace | WordVectors | Embeddings
 KINDS: dict[str, tuple[type[TrainedSpace], tuple[str, ...]]] = {
-    "LDA": (LdaSpace, ("word_starts", "dims", "weights", "prior", "topic_vectors")),
+    "LDA": (LdaSpace, ("word_starts", "dims", "weights", "prior", "topic_vectors", "plain")),
     "W2V": (WordVectors, ("vectors", "levels", "literal")),
     "EMB": (Embeddings, ("vectors", "topic_vectors", "prior")),
 }
@@ -389,6 +396,6 @@ def _space(about: dict[str, Any], arrays: dict[str, Any]) -> TrainedSpace:
     topics = TopicSet(tuple(Topic(n, d, tuple(w), s) for n, d, w, s in about["topics"]))
     words = tuple(about["words"])
     kind, names = KINDS[about["space"]]
-    return kind(
-        topics, words, *(arrays[name] if arrays[name].ndim else arrays[name].item() for name in names)
-    )
+    # Models written before a choice existed lack it, and have what was then the only way.
+    given = {name: arrays[name] for name in names if name in arrays}
+    return kind(topics, words, **{name: one if one.ndim else one.item() for name, one in given.items()})

@@ -54,6 +54,9 @@ class TrainOptions:
     placing: Placing = "posts"
     """Where a topic lies in LDA: at what the background's posts on it have in common, or, as in the paper, at
     one dimension, the one its words most likely come from."""
+    plain: bool = False
+    """Plain cosines. LDA: the paper's, with the prior of every post in it. word2vec: vectors as trained, each word
+    counting by max(0, cosine), and no level that posts about anything else reach."""
     literal: bool = False
     """word2vec as in the paper: vectors as trained, words that point away from a topic turned towards it, and no
     level that posts about anything else reach. Every post then looks like every topic."""
@@ -134,6 +137,7 @@ def _lda_space(model: Any, posts: list[list[str]], topics: TopicSet, options: Tr
         weights=shares.T[kept.T].astype(np.float32),
         prior=np.full(options.dims, PRIOR_WORDS / options.dims, np.float32),
         topic_vectors=np.zeros((len(topics), options.dims), np.float32),
+        plain=options.plain,
     )
     columns = known_words(topics, words)
     if options.placing == "dimension":
@@ -189,8 +193,8 @@ def train_word2vec(posts: list[list[str]], topics: TopicSet, options: TrainOptio
     )
     words = tuple(model.wv.index_to_key)
     vectors, levels = np.asarray(model.wv.vectors, np.float32), np.zeros(len(topics), np.float32)
-    if options.literal:
-        return WordVectors(topics, words, vectors, levels, literal=True)
+    if options.literal or options.plain:
+        return WordVectors(topics, words, vectors, levels, literal=options.literal)
     vectors = centre(unit(vectors), np.array([model.wv.get_vecattr(word, "count") for word in words]))
     return with_levels(WordVectors(topics, words, vectors, levels), posts)
 
