@@ -140,7 +140,7 @@ def _columns_by_hand(owned: np.ndarray, k: int) -> list[int]:
 
 def test_left_out_rows_are_those_few_people_share() -> None:
     index = HolderIndex.from_holders({"a": range(12), "b": [*range(10, 12), *range(20, 30)], "c": [40]})
-    left = by_rows(index, 10)  # ten list a alone, ten b alone, two both, one c
+    left = by_rows(index, 10, index.users)  # ten list a alone, ten b alone, two both, one c
     assert (left.values, left.mentions, left.people) == (2, 20, 20)
 
 

@@ -237,6 +237,7 @@ def belief(
 def release(
     crowd: CrowdFolder,
     out: Out = None,
+    paper: Paper = False,
     attribute: Annotated[
         str | None, typer.Option("--attribute", help="What queries ask for: an attribute, or items.")
     ] = None,
@@ -260,10 +261,11 @@ def release(
     options = ReleaseStudyOptions(
         attribute=attribute,
         aliases=read_aliases(aliases) if aliases else {},
-        thresholds=tuple(threshold or (10, 27)),
+        thresholds=(10, 27) if paper else tuple(threshold or (10, 27)),
         classes=classes,
         seconds=seconds,
         seed=seed,
+        timed=paper,
     )
     with progress_bar("reading who lists what") as progress:
         study = release_study(Crowd(crowd), options, progress)

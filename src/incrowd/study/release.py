@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 
 from incrowd import __version__
 from incrowd.measures.release.budget import ADVERSARY
-from incrowd.study.figures import Cell, Chart, Section, Series, Study, Table
+from incrowd.study.figures import Cell, Chart, Headline, Section, Series, Study, Table
 from incrowd.study.matched import Progress
+from incrowd.study.release_claims import growth, rare_value_attack, small_classes, speed
 from incrowd.study.release_data import (
     AT_RANDOM,
     Released,
@@ -44,13 +46,17 @@ def release_study(
     asked = asked_of(crowd, options)
     work = Work(asked, options, spellings(asked, options.aliases))
     parts = (
-        _class_sizes,
         _value_sizes,
+        _class_sizes,
         _against_q,
         _tidying,
         by_class,
         holders_alone,
         k_anonymity,
+        small_classes,
+        growth,
+        rare_value_attack,
+        *([speed] if options.timed else []),
     )
     sections = []
     for number, part in enumerate(parts, start=1):
@@ -63,6 +69,57 @@ def release_study(
         summary=_summary(work),
         sections=tuple(sections),
         facts=_facts(work),
+        headlines=_headlines(work, sections),
+    )
+
+
+def _headlines(work: Work, sections: list[Section]) -> tuple[Headline, ...]:
+    asked = work.asked
+    crowd = f"{asked.people:,} people and '{asked.interest}' here; some 700 friends of one person and their films there"
+    raw, tidied = (at_threshold(work.curves[name], 10) for name in ("as written", "tidied"))
+    small = next(one for one in sections if one.heading == "Small classes")
+    answered = {row[0]: row[3] for part in small.parts if isinstance(part, Table) for row in part.rows}
+    classes = [_class_row(work, name) for name in asked.classes]
+    reached = volume_reached(work, 10)
+    return (
+        Headline(
+            result="values withheld at q = 10, as written, %",
+            paper="above 95",
+            here=percent(1 - ratio(raw.released, raw.values)),
+            why=crowd,
+        ),
+        Headline(
+            result="times as many values leave at q = 10 after tidying",
+            paper="above 4",
+            here=ratio(tidied.released, raw.released),
+            why="the paper had a search engine name films; folding and aliases join less"
+            if work.tidying_helps
+            else "every value here is spelt one way only",
+        ),
+        Headline(
+            result="q up to which the tidied answer reaches the raw volume at q = 10",
+            paper="27",
+            here=reached if reached is not None else "no threshold tried",
+            why=f"thresholds tried: {', '.join(str(one.threshold) for one in work.curves['tidied'])}",
+        ),
+        Headline(
+            result="people in the five largest classes, %, by attribute",
+            paper="nearly 50",
+            here=", ".join(f"{row[3]:.0f}" for row in classes),
+            why=crowd,
+        ),
+        Headline(
+            result="classes of 1 % of the people or less, %, by attribute",
+            paper="20 to 40",
+            here=", ".join(f"{row[4]:.0f}" for row in classes),
+            why=crowd,
+        ),
+        Headline(
+            result="classes of 5 to 10 people that get any answer at q = 4, %",
+            paper="few",
+            here=answered.get(4, math.nan),
+            why="the paper gives no number",
+        ),
     )
 
 
@@ -99,21 +156,11 @@ def _facts(work: Work) -> dict[str, Any]:
 
 
 def _class_sizes(work: Work) -> Section:
-    """Figure 4: how many people a class holds."""
-    people, rows, series = work.asked.people, [], []
-    for name, classes in work.asked.classes.items():
-        sizes = np.array([len(one) for one in classes])
-        rows.append(
-            (
-                name,
-                len(sizes),
-                int(sizes[0]),
-                percent(sizes[:5].sum() / sizes.sum()),
-                percent(np.mean(sizes <= max(1, people // 100))),
-                percent(np.mean(sizes < min(work.options.thresholds))),
-            )
-        )
-        series.append(_ranked(name, sizes))
+    """Figure 5: how many people a class holds."""
+    rows = [_class_row(work, name) for name in work.asked.classes]
+    series = [
+        _ranked(name, np.array([len(one) for one in classes])) for name, classes in work.asked.classes.items()
+    ]
     least = min(work.options.thresholds)
     columns = (
         "attribute",
@@ -139,13 +186,27 @@ def _class_sizes(work: Work) -> Section:
                 note="'In the largest 5' is percent of people, the last two are percent of classes. The paper: a "
                 "few classes cover about half of the people, and 20 to 40 % of classes hold about 1 %.",
             ),
-            _ranks("Figure 4: people in each class", "class, by rank", "people", series),
+            _ranks("Figure 5: people in each class", "class, by rank", "people", series),
         ),
     )
 
 
+def _class_row(work: Work, name: str) -> tuple[str, int, int, float, float, float]:
+    """Describe the classes of one attribute. A person may be in several: people are counted, not memberships."""
+    classes, people = work.asked.classes[name], work.asked.people
+    sizes = np.array([len(one) for one in classes])
+    return (
+        name,
+        len(sizes),
+        int(sizes[0]),
+        percent(len(np.unique(np.concatenate(classes[:5]))) / people),
+        percent(np.mean(100 * sizes <= people)),
+        percent(np.mean(sizes < min(work.options.thresholds))),
+    )
+
+
 def _value_sizes(work: Work) -> Section:
-    """Figure 5: how many people list a value."""
+    """Figure 4: how many people list a value."""
     holders = {name: np.sort(index.supports)[::-1] for name, index in work.everybody.items()}
     rows = tuple(
         (name, len(sizes), int(sizes[0]), percent(np.mean(sizes == 1)), percent(np.mean(sizes < 10)))
@@ -163,7 +224,7 @@ def _value_sizes(work: Work) -> Section:
                 "'look-alikes joined' accepts every proposal unseen, which a real release must not.",
             ),
             _ranks(
-                "Figure 5: people who list each value",
+                "Figure 4: people who list each value",
                 "value, by rank",
                 "people",
                 [_ranked(name, sizes) for name, sizes in holders.items()],
@@ -236,19 +297,9 @@ def _tidying(work: Work) -> Section:
                     percent(one.share),
                 )
             )
-    first = work.options.thresholds[0]
-    volume = at_threshold(work.curves["as written"], first).entries
-    reached = [one.threshold for one in work.curves["tidied"] if one.entries >= volume > 0]
     return Section(
         heading="What tidying spellings does",
-        text=f"With spellings as written, {volume:,.0f} entries leave at q = {first}. "
-        + (
-            f"Tidied, at least as many still leave at q = {max(reached)}."
-            if reached
-            else "Tidied, fewer leave at every threshold tried."
-        )
-        if volume >= 0
-        else f"Spellings as written: no proof fitted the time budget at q = {first}.",
+        text=_what_tidying_did(work),
         parts=(
             Table(
                 title="Values that may leave, before and after",
@@ -267,4 +318,28 @@ def _tidying(work: Work) -> Section:
                 "q = 10, four times as many after tidying, and the raw volume reached at q = 27.",
             ),
         ),
+    )
+
+
+def volume_reached(work: Work, first: int) -> int | None:
+    """Return the highest threshold at which the tidied answer still releases as much as the raw one at the first."""
+    volume = at_threshold(work.curves["as written"], first).entries
+    reached = [one.threshold for one in work.curves["tidied"] if one.entries >= volume > 0]
+    return max(reached, default=None)
+
+
+def _what_tidying_did(work: Work) -> str:
+    first = work.options.thresholds[0]
+    volume = at_threshold(work.curves["as written"], first).entries
+    if not work.tidying_helps:
+        return "Every value is spelt one way only: tidying changes nothing in this crowd."
+    if np.isnan(volume):
+        return f"Spellings as written: no proof fitted the time budget at q = {first}."
+    if volume == 0:
+        return f"With spellings as written, nothing leaves at q = {first}."
+    reached = volume_reached(work, first)
+    return f"With spellings as written, {volume:,.0f} entries leave at q = {first}. " + (
+        "Tidied, fewer leave at every threshold tried."
+        if reached is None
+        else f"Tidied, at least as many still leave at q = {reached}."
     )

@@ -40,6 +40,8 @@ class ReleaseStudyOptions:
     seconds: float = 1.0
     """Time budget of one question to the engine."""
     seed: int = 0
+    timed: bool = False
+    """Also measure speed; the only part that differs from run to run."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,6 +220,11 @@ class Work:
     def suppression(self, class_size: int | None = None) -> SuppressOptions:
         """Return the engine's options for one question."""
         return SuppressOptions(budget=Budget(seconds=PATIENCE * self.options.seconds), class_size=class_size)
+
+    @property
+    def tidying_helps(self) -> bool:
+        """False where every value was already spelt one way only."""
+        return self.tidied.things < len(self.asked.names)
 
     @property
     def tidied(self) -> Spelling:

@@ -104,8 +104,11 @@ def _renumbered(group: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(group, return_inverse=True)[1].astype(np.int64).ravel()
 
 
-def by_rows(index: HolderIndex, k: int, seed: int = 0) -> Anonymised:
-    """Leave out every row that fewer than `k` people share; values and mentions of the other rows remain."""
+def by_rows(index: HolderIndex, k: int, people: int, seed: int = 0) -> Anonymised:
+    """Leave out every row that fewer than `k` people share; values and mentions of the other rows remain.
+
+    People who list nothing share the blank row.
+    """
     value = np.repeat(np.arange(len(index.values)), index.supports)
     words = np.random.default_rng(seed).integers(2**63, size=len(index.values), dtype=np.uint64)
     row = np.zeros(index.users, dtype=np.uint64)  # the sum of its values' words: equal rows, equal sums
@@ -113,7 +116,9 @@ def by_rows(index: HolderIndex, k: int, seed: int = 0) -> Anonymised:
     _, alike, sharing = np.unique(row, return_inverse=True, return_counts=True)
     safe = (sharing >= k)[alike]
     left = safe[index.members]
-    return Anonymised(values=len(np.unique(value[left])), mentions=int(left.sum()), people=int(safe.sum()))
+    blank = people - index.users
+    kept = int(safe.sum()) + (blank if blank >= k else 0)
+    return Anonymised(values=len(np.unique(value[left])), mentions=int(left.sum()), people=kept)
 
 
 SMALL_DRAWS = 5
@@ -246,7 +251,7 @@ def k_anonymity(work: Work) -> Section:
     for k in work.options.thresholds:
         ours = at_threshold(work.curves["tidied"], k)
         rows.append((k, "answer with q = k", count(ours.released), count(ours.entries), work.asked.people))
-        columns, some = by_columns(index, k, work.asked.people), by_rows(index, k)
+        columns, some = by_columns(index, k, work.asked.people), by_rows(index, k, work.asked.people)
         rows.append((k, "k-anonymity, values blanked", columns.values, columns.mentions, columns.people))
         rows.append((k, "k-anonymity, people left out", some.values, some.mentions, some.people))
     return Section(
