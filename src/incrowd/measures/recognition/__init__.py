@@ -1,0 +1,1 @@
+"""How few of your posts, read elsewhere, does it take to recognise you in a community?"""

@@ -1,0 +1,124 @@
+"""What counts as recognised, as pure functions on arrays.
+
+An adversary has read n posts of somebody elsewhere, compares them with everybody in a community and names whoever
+resembles them most. Of `others` rivals, `above` resemble the posts more than the true author does, and `ties` just
+as much. A tie is broken by chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+Floats = NDArray[np.float64]
+
+
+def first_place(above: Any, ties: Any, unseen: Any = 0.0) -> Floats:
+    """Return the probability that the true author is named.
+
+    `unseen` is the expected number of people outside the sample of candidates who resemble the posts more; they are
+    Poisson, so that none of them does with probability ``exp(-unseen)``.
+
+    >>> first_place([0, 0, 2], [0, 1, 0]).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    above, ties = np.asarray(above), np.asarray(ties)
+    return np.where(above == 0, np.exp(-np.asarray(unseen, float)) / (1 + ties), 0.0)
+
+
+def expected_rank(above: Any, ties: Any, unseen: Any = 0.0) -> Floats:
+    """Return the author's expected rank among all candidates, 1 = first."""
+    return np.asarray(1 + np.asarray(above) + np.asarray(ties) / 2 + np.asarray(unseen), np.float64)
+
+
+def unseen_above(own: Floats, best: Floats, sampled: int, outside: int) -> Floats:
+    """Expect how many of `outside` people who were not compared would resemble the posts more than the author.
+
+    `best` holds, for each row, the highest scores of `sampled` rivals, ascending. Above the lowest of them scores are
+    taken to fall off exponentially, as the tails of most distributions do; below it the sample itself tells.
+    """
+    if outside <= 0:
+        return np.zeros(len(own))
+    count = best.shape[1]
+    floor = best[:, 0]
+    excess = np.maximum((best - floor[:, None]).mean(axis=1), 1e-12)
+    tail = count / sampled * np.exp(-np.maximum(own - floor, 0.0) / excess)
+    share = np.where(own > floor, tail, count / sampled)
+    return np.asarray(outside * share, np.float64)
+
+
+def halves(posts: int) -> tuple[int, int]:
+    """Cut a history of posts, in the order of time, into an earlier and a later half; the earlier one is not smaller.
+
+    >>> halves(5)
+    (3, 2)
+    """
+    return (posts + 1) // 2, posts // 2
+
+
+def posts_it_takes(probability: Mapping[int, float], line: float = 0.5) -> float:
+    """Return the smallest number of posts at which the probability reaches the line; infinity if none does.
+
+    Between the numbers that were tried, the log odds are taken to grow with the logarithm of the number of posts;
+    probabilities never fall when more is known.
+
+    >>> posts_it_takes({1: 0.1, 3: 0.2, 10: 0.5, 30: 0.9})
+    10.0
+    >>> posts_it_takes({1: 0.6, 3: 0.8})
+    1.0
+    >>> posts_it_takes({1: 0.1, 3: 0.2})
+    inf
+    """
+    known = [(n, p) for n, p in sorted(probability.items()) if not math.isnan(p)]
+    reached = np.maximum.accumulate([p for _, p in known]) if known else np.zeros(0)
+    for place, ((n, _), p) in enumerate(zip(known, reached, strict=True)):
+        if p < line:
+            continue
+        if place == 0:
+            return float(n)
+        before, lower = known[place - 1][0], float(reached[place - 1])
+        share = (_log_odds(line) - _log_odds(lower)) / (_log_odds(float(p)) - _log_odds(lower))
+        return float(math.ceil(math.exp(math.log(before) + share * math.log(n / before)) - 1e-9))
+    return math.inf
+
+
+def _log_odds(p: float) -> float:
+    p = min(max(p, 1e-6), 1 - 1e-6)
+    return math.log(p / (1 - p))
+
+
+def precision_of(rates: Any, predicted: Any, draws: int) -> float:
+    """Fit how much people with the same prediction differ: the precision of a beta distribution, by moments.
+
+    Each rate is the mean of `draws` trials of a person whose own probability is Beta with the predicted mean. Larger
+    is more alike; at least 1, at most 1,000.
+    """
+    rates, predicted = np.asarray(rates, float), np.asarray(predicted, float)
+    binomial = predicted * (1 - predicted)
+    if not len(rates) or binomial.sum() <= 0:
+        return 1.0
+    # Var(rate) = p (1 - p) (1 + (draws - 1) rho) / draws with rho = 1 / (precision + 1).
+    ratio = float(((rates - predicted) ** 2).sum() / binomial.sum())
+    if draws == 1:
+        return 1.0
+    rho = min(max((ratio * draws - 1) / (draws - 1), 1 / 1001), 0.5)
+    return 1 / rho - 1
+
+
+def beta_interval(mean: float, precision: float, coverage: float = 0.9) -> tuple[float, float]:
+    """Return the central interval of a Beta distribution with this mean and precision."""
+    if math.isnan(mean):
+        return (math.nan, math.nan)
+    p = min(max(mean, 1e-6), 1 - 1e-6)
+    low, high = beta.ppf([(1 - coverage) / 2, (1 + coverage) / 2], p * precision, (1 - p) * precision)
+    return min(float(low), mean), max(float(high), mean)
+
+
+def pick(history: Sequence[int] | NDArray[np.int64], count: int, draws: int, rng: Any) -> list[NDArray[np.int64]]:
+    """Draw `count` posts without replacement, `draws` times."""
+    return [np.asarray(rng.choice(history, count, replace=False), np.int64) for _ in range(draws)]

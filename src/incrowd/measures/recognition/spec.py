@@ -1,0 +1,46 @@
+"""The choices of the recognition measure, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from incrowd.errors import InputError
+
+ADVERSARIES = {
+    str(known): f"someone who has read {words} of yours elsewhere and all that was written in the community"
+    for known, words in ((1, "one post"), (3, "three posts"), (10, "ten posts"), (30, "thirty posts"))
+}
+KNOWN = tuple(int(name) for name in ADVERSARIES)
+"""How many of a person's posts the adversary has read elsewhere."""
+DEFAULT_KNOWN = 3
+"""The plausible adversary of a verdict: has read three posts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecognitionOptions:
+    """In which community, and how much work the answer is worth."""
+
+    community: str
+    draws: int = 6
+    """So many times n posts are drawn from a person's history."""
+    judged: int = 800
+    """At most so many people are tried out for each n; more are sampled."""
+    candidates: int = 5_000
+    """Everybody is a candidate in a community of up to so many; of a larger one, a random sample is, and what the
+    rest would add is extrapolated."""
+    min_posts: int = 4
+    """With fewer posts in the community there is too little to tell."""
+    seed: int = 0
+    memory: int = 2**30
+
+    def __post_init__(self) -> None:
+        for name, least in (("draws", 1), ("judged", 20), ("candidates", 100), ("min_posts", 2)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what decides the result, for the record."""
+        chosen = {part.name: getattr(self, part.name) for part in fields(self)}
+        del chosen["memory"]
+        return chosen
