@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
-from scipy.stats import rankdata
+from scipy.stats import norm, rankdata
 
 Floats = NDArray[np.float64]
 
@@ -56,10 +56,20 @@ class Logistic:
     spread: Floats
     weights: Floats
     """The intercept first."""
+    covariance: Floats
+    """Of the weights: how far another sample of the same size might have led elsewhere."""
 
     def predict(self, columns: Any) -> Floats:
         """Return a probability for each row."""
         return np.asarray(expit(_with_intercept(self._standardised(columns)) @ self.weights))
+
+    def interval(self, columns: Any, coverage: float = 0.9) -> tuple[Floats, Floats]:
+        """Return where the true rate of rows like these lies, by the spread of the fitted log odds."""
+        x = _with_intercept(self._standardised(columns))
+        spread = np.sqrt(np.einsum("ij,jk,ik->i", x, self.covariance, x))
+        reach = norm.ppf((1 + coverage) / 2) * spread
+        odds = x @ self.weights
+        return np.asarray(expit(odds - reach)), np.asarray(expit(odds + reach))
 
     def _standardised(self, columns: Any) -> Floats:
         scaled = (np.asarray(columns, float) - self.mean) / self.spread
@@ -85,8 +95,18 @@ def fit_logistic(columns: Any, share: Any, ridge: float = 1.0) -> Logistic:
         loss = float((np.logaddexp(0, z) - y * z).sum() + ridge / 2 * (slopes @ slopes))
         return loss, x.T @ (expit(z) - y) + ridge * slopes
 
-    found = minimize(objective, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B")
-    return Logistic(mean, spread, np.asarray(found.x, float))
+    weights = np.asarray(minimize(objective, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x, float)
+    return Logistic(mean, spread, weights, _covariance(x, y, weights, ridge))
+
+
+def _covariance(x: Floats, share: Floats, weights: Floats, ridge: float) -> Floats:
+    """Return the sandwich estimate (Huber 1967): it holds whether a row's rate is one trial or the mean of many."""
+    expected = expit(x @ weights)
+    penalty = np.diag([0.0, *[ridge] * (x.shape[1] - 1)])
+    bread = np.linalg.inv(x.T @ (x * (expected * (1 - expected))[:, None]) + penalty)
+    scores = x * (share - expected)[:, None]
+    small_sample = len(x) / max(len(x) - x.shape[1], 1)
+    return np.asarray(bread @ (scores.T @ scores) @ bread * small_sample)
 
 
 def _with_intercept(columns: Floats) -> Floats:

@@ -21,6 +21,7 @@ COMMANDS = (
     "count",
     "anonymity",
     "linkability",
+    "recognition",
     "assess",
     "draft",
     "watch",

@@ -68,9 +68,7 @@ class Attack:
     ) -> None:
         self.posts, self.people, self.outside = posts, len(profiles), outside
         groups = grouping(profiles, posts.count)
-        self._views = [
-            _view(name, weight, groups @ posts.rows[name]) for name, weight in WEIGHTS.items()
-        ]
+        self._views = [_view(name, weight, groups @ posts.rows[name]) for name, weight in WEIGHTS.items()]
         self._block = int(max(16, memory // (16 * max(self.people, 1))))
 
     def hubs(self, groups: Sequence[Rows]) -> Hubs:
@@ -110,7 +108,9 @@ class Attack:
         if self.outside:
             tail = min(TAIL, self.people - 1)
             best = np.sort(np.partition(scores, self.people - tail, axis=1)[:, -tail:], axis=1)
-            unseen = unseen_above(own.astype(np.float64), best.astype(np.float64), self.people - 1, self.outside)
+            unseen = unseen_above(
+                own.astype(np.float64), best.astype(np.float64), self.people - 1, self.outside
+            )
             seen = above * self.outside / max(self.people - 1, 1)
             unseen = np.where(above >= tail, seen, unseen)
         return first_place(above, ties, unseen), expected_rank(above, ties, unseen)
@@ -119,7 +119,9 @@ class Attack:
 def grouping(groups: Sequence[Rows], posts: int) -> sp.csr_matrix:
     """Return the matrix that sums the rows of each group of posts."""
     sizes = [len(group) for group in groups]
-    places = np.concatenate([np.asarray(group, np.int64) for group in groups]) if groups else np.zeros(0, np.int64)
+    places = (
+        np.concatenate([np.asarray(group, np.int64) for group in groups]) if groups else np.zeros(0, np.int64)
+    )
     starts = np.concatenate([[0], np.cumsum(sizes)])
     ones = np.ones(len(places), np.float32)
     return sp.csr_matrix((ones, places, starts), shape=(len(sizes), posts))

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 Floats = NDArray[np.float64]
 
@@ -92,33 +91,8 @@ def _log_odds(p: float) -> float:
     return math.log(p / (1 - p))
 
 
-def precision_of(rates: Any, predicted: Any, draws: int) -> float:
-    """Fit how much people with the same prediction differ: the precision of a beta distribution, by moments.
-
-    Each rate is the mean of `draws` trials of a person whose own probability is Beta with the predicted mean. Larger
-    is more alike; at least 1, at most 1,000.
-    """
-    rates, predicted = np.asarray(rates, float), np.asarray(predicted, float)
-    binomial = predicted * (1 - predicted)
-    if not len(rates) or binomial.sum() <= 0:
-        return 1.0
-    # Var(rate) = p (1 - p) (1 + (draws - 1) rho) / draws with rho = 1 / (precision + 1).
-    ratio = float(((rates - predicted) ** 2).sum() / binomial.sum())
-    if draws == 1:
-        return 1.0
-    rho = min(max((ratio * draws - 1) / (draws - 1), 1 / 1001), 0.5)
-    return 1 / rho - 1
-
-
-def beta_interval(mean: float, precision: float, coverage: float = 0.9) -> tuple[float, float]:
-    """Return the central interval of a Beta distribution with this mean and precision."""
-    if math.isnan(mean):
-        return (math.nan, math.nan)
-    p = min(max(mean, 1e-6), 1 - 1e-6)
-    low, high = beta.ppf([(1 - coverage) / 2, (1 + coverage) / 2], p * precision, (1 - p) * precision)
-    return min(float(low), mean), max(float(high), mean)
-
-
-def pick(history: Sequence[int] | NDArray[np.int64], count: int, draws: int, rng: Any) -> list[NDArray[np.int64]]:
+def pick(
+    history: Sequence[int] | NDArray[np.int64], count: int, draws: int, rng: Any
+) -> list[NDArray[np.int64]]:
     """Draw `count` posts without replacement, `draws` times."""
     return [np.asarray(rng.choice(history, count, replace=False), np.int64) for _ in range(draws)]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.measures.recognition.attack import Attack, Rows
-from incrowd.measures.recognition.definition import halves, pick, precision_of
+from incrowd.measures.recognition.definition import halves, pick
 from incrowd.measures.recognition.spec import KNOWN
 from incrowd.profiles.habits import PostHabits
 from incrowd.statistics import Logistic, auc, calibration_error, fit_logistic
@@ -179,10 +179,9 @@ class Judged:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What the past taught about n posts: a regression, and how much people differ beyond it."""
+    """What the past taught about n posts: a regression, and how it did on people it was not fitted on."""
 
     model: Logistic
-    precision: float
     judged: Judged
 
 
@@ -203,20 +202,18 @@ def learn(
         rng = np.random.default_rng([seed, n, 0])
         people = np.sort(rng.choice(able, min(most, len(able)), replace=False))
         if len(people) >= FEWEST:
-            lessons[n] = _lesson(trial.tried(n, people), rehearsal.features(people), draws, seed)
+            lessons[n] = _lesson(trial.tried(n, people), rehearsal.features(people), seed)
     return lessons
 
 
-def _lesson(tried: Tried, features: Floats, draws: int, seed: int) -> Lesson:
+def _lesson(tried: Tried, features: Floats, seed: int) -> Lesson:
     fold = np.random.default_rng(seed).permutation(len(tried.people)) % FOLDS
     predicted = np.zeros(len(fold))
     for one in range(FOLDS):
         model = fit_logistic(features[fold != one], tried.first[fold != one], RIDGE)
         predicted[fold == one] = model.predict(features[fold == one])
     judged = Judged(tried.people, tried.first, predicted)
-    return Lesson(
-        fit_logistic(features, tried.first, RIDGE), precision_of(tried.first, predicted, draws), judged
-    )
+    return Lesson(fit_logistic(features, tried.first, RIDGE), judged)
 
 
 def whole_history(histories: Histories, *, draws: int, seed: int, memory: int) -> Rehearsal:

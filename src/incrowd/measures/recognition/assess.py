@@ -1,0 +1,300 @@
+"""A community in, how soon its members are recognised out; one member's own numbers in words."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from incrowd.crowd import Crowd
+from incrowd.errors import InputError, NotInCrowd
+from incrowd.measures.recognition.definition import posts_it_takes
+from incrowd.measures.recognition.history import (
+    FEWEST,
+    Histories,
+    Lesson,
+    Rehearsal,
+    as_days,
+    learn,
+    whole_history,
+)
+from incrowd.measures.recognition.spec import ADVERSARIES, DEFAULT_KNOWN, KNOWN, RecognitionOptions
+from incrowd.profiles.habits import post_habits
+from incrowd.result import (
+    Assessment,
+    Assumptions,
+    Direction,
+    Standing,
+    Threat,
+    say_count,
+    say_percent,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CommunityRecognition:
+    """What the past of a community says about recognising its members. Nobody is named in any rendering."""
+
+    options: RecognitionOptions
+    members: int
+    """Everybody in the community who wrote there."""
+    histories: Histories
+    users: tuple[str, ...]
+    """Whose histories these are, in their order; the ids of the store."""
+    lessons: Mapping[int, Lesson]
+    data_hash: str
+
+    def __repr__(self) -> str:
+        return f"CommunityRecognition({self.options.community!r}, {self.members:,} members)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers other programs rely on."""
+        return {
+            "community": self.options.community,
+            "people": self.members,
+            "compared_with": len(self.users),
+            "posts_known": {str(n): self._known(n) for n in KNOWN},
+            "backtest": {
+                "auc": {str(n): self._backtest(n, "auc") for n in KNOWN},
+                "calibration_error": {str(n): self._backtest(n, "calibration_error") for n in KNOWN},
+            },
+            "not_told": {str(n): self._too_few for n in KNOWN if n not in self.lessons},
+            "assumptions": self.options.parameters(),
+            "standing": str(Standing.HEURISTIC),
+            "data_hash": self.data_hash,
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a number of posts."""
+        rows = [
+            {
+                "posts_known": n,
+                **self._known(n),
+                **{name: self._backtest(n, name) for name in ("auc", "calibration_error")},
+            }
+            for n in KNOWN
+        ]
+        return pl.DataFrame(rows)
+
+    @property
+    def _too_few(self) -> str:
+        return f"fewer than {FEWEST} people wrote enough to try it"
+
+    def _known(self, n: int) -> dict[str, Any]:
+        lesson = self.lessons.get(n)
+        if lesson is None:
+            return {"people": 0, "found": None, "predicted": None}
+        judged = lesson.judged
+        return {
+            "people": len(judged.people),
+            "found": float(judged.happened.mean()),
+            "predicted": float(judged.predicted.mean()),
+        }
+
+    def _backtest(self, n: int, name: str) -> float | None:
+        value = getattr(self.lessons[n].judged, name) if n in self.lessons else math.nan
+        return None if math.isnan(value) else float(value)
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        told = [n for n in KNOWN if n in self.lessons]
+        if not told:
+            return f"Cannot tell for {self.options.community}: {self._too_few}."
+        said = "; ".join(
+            f"{say_count(n, 'post')}: {say_percent(float(self.lessons[n].judged.happened.mean()))}"
+            for n in told
+        )
+        return (
+            f"In {self.options.community}, somebody who has read some of a member's posts elsewhere names the right "
+            f"one of {self.members:,} people this often, by posts read: {said}."
+        )
+
+    @cached_property
+    def rehearsal(self) -> Rehearsal:
+        """Everybody's halves held against each other, for predictions about what comes next."""
+        o = self.options
+        return whole_history(self.histories, draws=o.draws, seed=o.seed, memory=o.memory // 4)
+
+
+@dataclass(frozen=True)
+class MemberRecognition:
+    """One member: how likely they are recognised by 1, 3, 10 or 30 of their posts, and how few it takes."""
+
+    community: str
+    members: int
+    posts: int
+    probability: Mapping[int, float]
+    interval: Mapping[int, tuple[float, float]]
+    reason: str = ""
+    """Why nothing can be told; empty otherwise."""
+
+    @property
+    def takes(self) -> float:
+        """The smallest number of posts by which they are recognised half of the time; infinity: more than tried."""
+        return posts_it_takes(self.probability) if not self.reason else math.nan
+
+    @property
+    def takes_interval(self) -> tuple[float, float]:
+        """The fewest and the most that `takes` may be, by the ends of the intervals."""
+        low, high = ({n: ends[side] for n, ends in self.interval.items()} for side in (0, 1))
+        return posts_it_takes(high), posts_it_takes(low)
+
+    def say_takes(self) -> str:
+        """Say how many posts it takes."""
+        if self.reason:
+            return f"cannot tell: {self.reason}"
+        if self.takes > self.posts:
+            return "more than you wrote"
+        return say_count(int(self.takes), "post")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers other programs rely on."""
+        ends = self.takes_interval if not self.reason else (math.nan, math.nan)
+        return {
+            "community": self.community,
+            "people": self.members,
+            "posts": self.posts,
+            "takes": _whole(self.takes),
+            "takes_interval": [_whole(end) for end in ends],
+            "takes_in_words": self.say_takes(),
+            "probability": {str(n): _plain(self.probability.get(n, math.nan)) for n in KNOWN},
+            "interval": {
+                str(n): [_plain(end) for end in self.interval.get(n, (math.nan, math.nan))] for n in KNOWN
+            },
+            "reason": self.reason,
+        }
+
+
+def _plain(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _whole(value: float) -> int | None:
+    return int(value) if math.isfinite(value) else None
+
+
+def community_recognition(
+    crowd: Crowd, options: RecognitionOptions, *, keep: str | None = None
+) -> CommunityRecognition:
+    """Try out how soon the members of a community are recognised; `keep` (a user's id) is in every sample."""
+    there = crowd.communities()["community"].to_list()
+    if options.community not in there:
+        some = ", ".join(there[:8]) + (", …" if len(there) > 8 else "")
+        raise NotInCrowd(f"community '{options.community}' is not in this crowd; it has: {some}")
+    users, members = _candidates(crowd, options, keep)
+    histories = _histories(crowd, options.community, users, members)
+    lessons = learn(
+        histories, draws=options.draws, most=options.judged, seed=options.seed, memory=options.memory // 4
+    )
+    return CommunityRecognition(options, members, histories, tuple(users), lessons, crowd.data_hash)
+
+
+def member_recognition(result: CommunityRecognition, user: str) -> MemberRecognition:
+    """Say how soon one member (by id) is recognised."""
+    o = result.options
+    if user not in result.users:
+        raise NotInCrowd(
+            f"this person has no posts in '{o.community}', or was not asked for when it was measured"
+        )
+    place = result.users.index(user)
+    rows = result.histories.of[place]
+    if reason := _too_little(result, len(rows)):
+        return MemberRecognition(o.community, result.members, len(rows), {}, {}, reason)
+    features = result.rehearsal.features(np.array([place]))
+    probability = {n: float(one.model.predict(features)[0]) for n, one in result.lessons.items()}
+    ends = {n: one.model.interval(features) for n, one in result.lessons.items()}
+    intervals = {n: (float(low[0]), float(high[0])) for n, (low, high) in ends.items()}
+    return MemberRecognition(o.community, result.members, len(rows), probability, intervals)
+
+
+def _too_little(result: CommunityRecognition, posts: int) -> str:
+    if posts < result.options.min_posts:
+        least = result.options.min_posts
+        return f"too_little_text: {say_count(posts, 'post')} of yours in {result.options.community}; it takes {least}"
+    if not result.lessons:
+        return f"small_crowd: fewer than {FEWEST} people of {result.options.community} wrote enough to learn from"
+    return ""
+
+
+def recognition_assessments(
+    found: MemberRecognition, options: RecognitionOptions, data_hash: str
+) -> tuple[Assessment, ...]:
+    """Return one assessment for each number of posts that could be told; one that says why, if none could."""
+    told = [n for n in KNOWN if n in found.probability] or [DEFAULT_KNOWN]
+    return tuple(_assessment(found, n, options, data_hash) for n in told)
+
+
+def _assessment(found: MemberRecognition, n: int, options: RecognitionOptions, data_hash: str) -> Assessment:
+    return Assessment(
+        measure="recognition",
+        subject=f"you in {found.community}",
+        value=found.probability.get(n, math.nan),
+        unit="probability",
+        direction=Direction.LOWER_IS_SAFER,
+        meaning=_meaning(found, n),
+        standing=Standing.HEURISTIC,
+        assumptions=Assumptions(
+            adversary=ADVERSARIES[str(n)],
+            parameters={**options.parameters(), "posts_known": n, "takes": _whole(found.takes)},
+            seed=options.seed,
+            data_hash=data_hash,
+        ),
+        interval=found.interval.get(n),
+        baseline=1 / max(found.members, 1),
+        crowd_size=found.members,
+        threats=(Threat.SINGLING_OUT, Threat.LINKABILITY),
+        reason=found.reason,
+    )
+
+
+def _meaning(found: MemberRecognition, n: int) -> str:
+    if found.reason:
+        return ""
+    chance = say_percent(found.probability[n])
+    read = "one of your posts" if n == 1 else f"{n} of your posts"
+    return (
+        f"Whoever has read {read} elsewhere picks you out of {found.members:,} people in {found.community} "
+        f"with a probability of about {chance}. Recognising you half of the time takes {found.say_takes()}."
+    )
+
+
+def _candidates(crowd: Crowd, options: RecognitionOptions, keep: str | None) -> tuple[list[str], int]:
+    """Return whom to compare with, sorted, and how many people the community has."""
+    everybody = (
+        crowd.posts(community=options.community).select("user").unique().collect()["user"].sort().to_list()
+    )
+    if len(everybody) < 2:
+        raise InputError(
+            f"community '{options.community}' has one person who wrote there; recognising takes at least two"
+        )
+    if len(everybody) <= options.candidates:
+        return everybody, len(everybody)
+    rng = np.random.default_rng(options.seed)
+    some = {everybody[i] for i in rng.choice(len(everybody), options.candidates, replace=False)}
+    if keep is not None and keep in everybody:
+        some.add(keep)
+    return sorted(some), len(everybody)
+
+
+def _histories(crowd: Crowd, community: str, users: list[str], members: int) -> Histories:
+    posts = crowd.posts(community=community).select("user", "time", "text")
+    if len(users) < members:
+        posts = posts.filter(pl.col("user").is_in(users))
+    # Undated posts come last, in the order of their text: there is no better order to be had.
+    read = posts.collect().sort("user", "time", "text", nulls_last=True)
+    counted = post_habits(read["text"])
+    own = np.searchsorted(np.array(users), read["user"].to_numpy())
+    starts = np.searchsorted(own, np.arange(len(users) + 1))
+    return Histories(
+        posts=counted,
+        words=np.asarray(counted.rows["vocabulary"].sum(axis=1), np.float64).ravel(),
+        days=as_days(read["time"].cast(pl.Float64).fill_null(float("nan")).to_numpy()),
+        of=tuple(np.arange(a, b) for a, b in itertools.pairwise(starts)),
+        outside=members - len(users),
+    )

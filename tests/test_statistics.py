@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from incrowd.statistics import auc, calibration_error, fit_logistic
+
+scores = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=30)
+
+
+@given(scores)
+def test_auc_is_the_share_of_pairs_in_the_right_order(cases: list[tuple[bool, int]]) -> None:
+    yes = [s for positive, s in cases if positive]
+    no = [s for positive, s in cases if not positive]
+    found = auc([p for p, _ in cases], [s for _, s in cases])
+    if not yes or not no:
+        assert np.isnan(found)
+        return
+    pairs = [1.0 if a > b else 0.5 if a == b else 0.0 for a, b in itertools.product(yes, no)]
+    assert found == pytest.approx(np.mean(pairs))
+    assert found == pytest.approx(roc_auc_score([p for p, _ in cases], [s for _, s in cases]))
+
+
+def test_calibration_error_by_hand() -> None:
+    assert calibration_error([0.1, 0.1, 0.9, 0.9], [0, 0, 1, 0.5], bins=2) == pytest.approx((0.1 + 0.15) / 2)
+    assert np.isnan(calibration_error([0.5], [1.0], bins=2))
+
+
+def test_the_regression_is_scikit_learns() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(400, 3)) * [1, 5, 0.1] + [0, 3, -2]
+    y = rng.random(400) < expit(x @ [1.0, -0.3, 4.0] + 9)
+    ours = fit_logistic(x, y, ridge=2.0)
+    standard = (x - x.mean(0)) / x.std(0)
+    theirs = LogisticRegression(C=1 / 2.0, tol=1e-10, max_iter=10_000).fit(standard, y)
+    assert ours.weights[1:] == pytest.approx(theirs.coef_[0], abs=1e-3)
+    assert ours.predict(x) == pytest.approx(theirs.predict_proba(standard)[:, 1], abs=1e-4)
+
+
+def test_a_missing_value_counts_as_average() -> None:
+    x = np.array([[0.0], [1.0], [2.0], [3.0]])
+    model = fit_logistic(x, [0, 0, 1, 1])
+    assert model.predict([[np.nan]])[0] == pytest.approx(model.predict([[1.5]])[0])
+
+
+def test_the_interval_covers_what_it_says() -> None:
+    """Rates of six correlated draws: people differ beyond what the columns show."""
+    rng = np.random.default_rng(2)
+    held, tried = 0, 0
+    for _ in range(150):
+        x = rng.normal(size=(300, 2))
+        mean = expit(x @ [1.0, -0.5] - 0.5)
+        own = rng.beta(mean * 2, (1 - mean) * 2)
+        model = fit_logistic(x, rng.binomial(6, own) / 6, ridge=0.1)
+        low, high = model.interval(x[:20], coverage=0.9)
+        # The rate of people like these is `mean`, up to the averaging over what the columns do not show.
+        held += int(((low <= mean[:20]) & (mean[:20] <= high)).sum())
+        tried += 20
+    assert held / tried == pytest.approx(0.9, abs=0.04)
