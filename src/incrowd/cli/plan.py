@@ -138,6 +138,7 @@ def _item_steps(crowd: Any, options: Mapping[str, Any]) -> list[Step]:
 KNOWN = {
     "anonymity": _community_steps,
     "linkability": _community_steps,
+    "recognition": _community_steps,
     "assess": _community_steps,
     "draft": _community_steps,
     "study anonymity": _community_steps,
