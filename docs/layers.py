@@ -18,6 +18,7 @@ LAYERS = {
     "errors": "the exceptions",
     "policy_file": "policies in TOML, read and checked",
     "result": "assessment, evidence, advice: what every measure returns",
+    "statistics": "small statistics that several measures need",
     "crowd": "the data: formats, import, store, synthetic crowds",
     "synthetic": "made-up crowds with known truth",
     "text": "posts become words",
