@@ -60,6 +60,7 @@ def finish(study: Study, out: Path | None, as_json: bool) -> None:
 def microdata(
     crowd: CrowdFolder,
     out: Out = None,
+    paper: Paper = False,
     sample: Annotated[int, typer.Option("--sample", help="People in the simulated parts.")] = 200,
     fewest: Annotated[int, typer.Option("--min-items", help="Leave out profiles with fewer items.")] = 8,
     most: Annotated[int, typer.Option("--max-items", help="Leave out profiles with more items.")] = 5000,
@@ -78,7 +79,8 @@ def microdata(
     options = StudyOptions(sample=sample, seed=seed, memory=parse_memory(memory))
     how = Computing(cluster=cluster, resume=resume)
     with progress_bar("reading items") as progress, how.engine() as engine:
-        table = item_table(Crowd(crowd), ProfileFilter(fewest=fewest, most=most))
+        profiles = ProfileFilter() if paper else ProfileFilter(fewest=fewest, most=most)
+        table = item_table(Crowd(crowd), profiles)
         study = microdata_study(table, options, progress, engine)
     finish(study, out, as_json)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import kendalltau, spearmanr
 
 from incrowd import __version__
 from incrowd.measures.microdata.client import bar_of, bar_words, split_upper
@@ -18,12 +19,13 @@ from incrowd.measures.microdata.overlaps import Progress
 from incrowd.measures.microdata.provider import Scored
 from incrowd.measures.microdata.spec import ScoreSpec
 from incrowd.measures.microdata.table import ItemTable
-from incrowd.study.figures import Chart, Section, Series, Study, Table
+from incrowd.study.figures import Cell, Chart, Headline, Section, Series, Study, Table
 from incrowd.study.microdata_questions import (
     StudyOptions,
     adversary_section,
     early_section,
     found_section,
+    group_counts_section,
     knowledge_section,
     release_section,
     sample_section,
@@ -52,6 +54,7 @@ def microdata_study(
         lambda: data_section(table),
         lambda: agreement_section(base),
         lambda: groups_section(base),
+        lambda: group_counts_section(base),
         lambda: knowledge_section(base, options, engine),
         lambda: threshold_section(base),
         lambda: release_section(base),
@@ -71,6 +74,60 @@ def microdata_study(
         summary=_summary(base),
         sections=tuple(sections),
         facts=_facts(base, options),
+        headlines=_headlines(base),
+    )
+
+
+def _headlines(base: Evaluation) -> tuple[Headline, ...]:
+    people, items = base.table.matrix.shape
+    crowd = (
+        f"{people:,} people and {items:,} items here; 7,626 to 13,265 people and 1,763 to 13,630 items there"
+    )
+    paper, rows = base.agreements["paper"], group_rows(base)
+    safest, riskiest = rows[-1], rows[0]
+    return (
+        Headline(
+            result="Spearman of score and crowd (table 2)",
+            paper="0.83, 0.91, 0.84",
+            here=paper.spearman,
+            why=f"{crowd}; the crowd is exact here and simulated in 10,000 rounds there",
+        ),
+        Headline(
+            result="Kendall of score and crowd (table 2)",
+            paper="0.65, 0.73, 0.64",
+            here=paper.kendall,
+            why="as above",
+        ),
+        Headline(
+            result="p value of the rank correlation",
+            paper="0",
+            here=float(spearmanr(base.estimates["paper"], base.others).pvalue),
+            why="too small for a double in the paper",
+        ),
+        Headline(
+            result="groups found by X-means (figures 4 to 6)",
+            paper="3 on each data set",
+            here=len(rows),
+            why="the paper does not say where X-means starts; here with 2",
+        ),
+        Headline(
+            result="score at which the safest group begins",
+            paper="0.83 (Netflix) to 0.9 (Yahoo Movies)",
+            here=safest[3],
+            why="depends on the number of groups and on the largest profile, which sets the scale",
+        ),
+        Headline(
+            result="crowd at which the safest group begins (5 %)",
+            paper="50 to 200",
+            here=safest[5],
+            why="grows with the crowd",
+        ),
+        Headline(
+            result="crowd at which the riskiest group ends (95 %)",
+            paper="50",
+            here=riskiest[6],
+            why="grows with the crowd",
+        ),
     )
 
 
@@ -139,7 +196,8 @@ def agreement_section(base: Evaluation) -> Section:
     rows = []
     for name, one in base.agreements.items():
         off = np.nan if name == "paper" else float(np.median(np.abs(np.log1p(base.estimates[name]) - crowd)))
-        rows.append((name, one.spearman, one.kendall, np.exp(off)))
+        p_values = (float(test(base.estimates[name], base.others).pvalue) for test in (spearmanr, kendalltau))
+        rows.append((name, one.spearman, one.kendall, *p_values, np.exp(off)))
     return Section(
         heading="Does the score tell the truth?",
         text="Truth is the exact average number of people who fit (E|AS|), which only the holder of all data "
@@ -148,11 +206,12 @@ def agreement_section(base: Evaluation) -> Section:
         parts=(
             Table(
                 title="Table 2: rank correlation with the exact crowd",
-                columns=("score", "Spearman", "Kendall", "typical factor off"),
+                columns=("score", "Spearman", "Kendall", "p, Spearman", "p, Kendall", "typical factor off"),
                 rows=tuple(rows),
                 note="'independent' is the expected crowd from exact counts without activity classes. The "
                 "factor is between the estimated and the exact number of people; the paper's score has no such "
-                "reading.",
+                "reading. p: how likely a correlation as strong would be without any (two-sided); 0: too small for a "
+                "number of this precision.",
             ),
         ),
     )
@@ -174,20 +233,45 @@ def _label_table(scored: Scored) -> Table:
     )
 
 
-def groups_section(base: Evaluation) -> Section:
-    """Figures 4 to 6 and 8: groups of like score, and the crowds in them."""
+GroupRow = tuple[int, int, float, float, float, float, float]
+
+
+def group_rows(base: Evaluation) -> list[GroupRow]:
+    """Return for each group, riskiest first: number, people, centroid, scores from and to, crowd from and to."""
     scored, crowd = base.scored, 1 + base.others
     label = scored.groups.of(scored.scores)
-    series, rows = [], []
-    for group in range(len(scored.groups.centres)):
+    rows: list[GroupRow] = []
+    for group, centre in enumerate(scored.groups.centres):
         inside = label == group
-        low, high = np.percentile(crowd[inside], [5, 95]) if inside.any() else (np.nan, np.nan)
-        scores = scored.scores[inside]
-        series.append(Series.of(f"group {group + 1}", crowd[inside], scores))
-        rows.append(
-            (group + 1, int(inside.sum()), float(scores.min()), float(scores.max()), float(low), float(high))
-        )
-    columns = ("group (1 = riskiest)", "people", "score from", "to", "crowd from (5 %)", "to (95 %)")
+        if not inside.any():
+            rows.append((group + 1, 0, float(centre), *[float("nan")] * 4))
+            continue
+        scores, (low, high) = scored.scores[inside], np.percentile(crowd[inside], [5, 95])
+        ends = (float(scores.min()), float(scores.max()), float(low), float(high))
+        rows.append((group + 1, int(inside.sum()), float(centre), *ends))
+    return rows
+
+
+def groups_section(base: Evaluation) -> Section:
+    """Figures 4 to 6 and 8: groups of like score, their centroids, and the crowds in them."""
+    scored, crowd = base.scored, 1 + base.others
+    label = scored.groups.of(scored.scores)
+    centres = scored.groups.centres
+    series = [
+        Series.of(f"group {group + 1}", crowd[label == group], scored.scores[label == group])
+        for group in range(len(centres))
+    ]
+    series.append(Series.of("centroids", [float(crowd.min())] * len(centres), centres))
+    rows: list[tuple[Cell, ...]] = [*group_rows(base)]
+    columns = (
+        "group (1 = riskiest)",
+        "people",
+        "centroid",
+        "score from",
+        "to",
+        "crowd from (5 %)",
+        "to (95 %)",
+    )
     return Section(
         heading="Groups of like risk",
         text="Each point is a person without a name: to the right more people fit, upwards the score is better.",

@@ -19,8 +19,9 @@ from incrowd.measures.microdata.evaluation import (
     published,
     score_table,
 )
+from incrowd.measures.microdata.provider import find_groups
 from incrowd.measures.microdata.set_sizes import Effort, risks
-from incrowd.measures.microdata.spec import ADVERSARIES, Knowledge, ReleaseSpec, ScoreSpec
+from incrowd.measures.microdata.spec import ADVERSARIES, GroupSpec, Knowledge, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.table import ItemTable, restrict
 from incrowd.study.figures import Chart, Section, Series, Table
 
@@ -39,6 +40,9 @@ class StudyOptions:
     """People in the parts that are simulated or searched."""
     seed: int = 0
     memory: int = 2**30
+
+
+GROUP_COUNTS = (2, 3, 4, 5, 6)
 
 
 def knowledge_section(base: Evaluation, options: StudyOptions, engine: Engine | None = None) -> Section:
@@ -86,7 +90,11 @@ def threshold_section(base: Evaluation) -> Section:
     """When is an item rare?"""
     specs = {
         "fewer than 10 people": ScoreSpec(rare_below=10),
+        "fewer than 25 people": ScoreSpec(rare_below=25),
+        "fewer than 50 people": ScoreSpec(rare_below=50),
         "fewer than 100 people (paper)": ScoreSpec(),
+        "fewer than 200 people": ScoreSpec(rare_below=200),
+        "fewer than 500 people": ScoreSpec(rare_below=500),
         "fewer than 1,000 people": ScoreSpec(rare_below=1000),
         "less than 1 % of the crowd": ScoreSpec(rare_fraction=0.01),
         "less than 10 % of the crowd": ScoreSpec(rare_fraction=0.1),
@@ -105,6 +113,47 @@ def threshold_section(base: Evaluation) -> Section:
             Table(
                 title="Agreement of the paper's score, by threshold and logarithm",
                 columns=("rare means", "Spearman", "Kendall", "groups"),
+                rows=tuple(rows),
+            ),
+        ),
+    )
+
+
+def group_counts_section(base: Evaluation) -> Section:
+    """The paper lets the provider choose the number of groups: what each choice would tell people."""
+    scores, crowd = base.scored.scores, 1 + base.others
+    rows = []
+    for wanted in GROUP_COUNTS:
+        groups = find_groups(scores, GroupSpec(exactly=wanted))
+        label = groups.of(scores)
+        safest, riskiest = label == label.max(), label == label.min()
+        rows.append(
+            (
+                wanted,
+                len(groups.centres),
+                ", ".join(f"{centre:.2f}" for centre in groups.centres),
+                float(np.mean(safest)),
+                float(scores[safest].min()),
+                float(np.percentile(crowd[safest], 5)),
+                float(np.percentile(crowd[riskiest], 95)),
+            )
+        )
+    return Section(
+        heading="How many groups?",
+        text=f"X-means finds {len(base.scored.groups.centres)} groups here. With another number the borders move, and "
+        "so does what people are told.",
+        parts=(
+            Table(
+                title="Groups by their number",
+                columns=(
+                    "groups asked for",
+                    "made",
+                    "centroids",
+                    "share in the safest",
+                    "safest: score from",
+                    "safest: crowd from (5 %)",
+                    "riskiest: crowd to (95 %)",
+                ),
                 rows=tuple(rows),
             ),
         ),

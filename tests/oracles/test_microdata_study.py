@@ -1,0 +1,129 @@
+"""What the microdata study prints, against paper 002's definitions by brute force."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.oracles.linking import spearman
+
+from incrowd.crowd import Crowd
+from incrowd.measures.microdata.spec import ProfileFilter
+from incrowd.measures.microdata.table import item_table
+from incrowd.study.figures import Study
+from incrowd.study.microdata import StudyOptions, microdata_study
+
+PERCENTS = range(5, 21)
+
+
+@pytest.fixture(scope="module")
+def people() -> dict[str, frozenset[str]]:
+    """Thirty profiles of three to fifteen items; two of them alike, one that nobody else touches."""
+    rng = np.random.default_rng(8)
+    weights = 1 / np.arange(1, 31)
+    made = {
+        f"p{k:02}": frozenset(
+            f"i{i}" for i in rng.choice(30, rng.integers(3, 16), replace=False, p=weights / weights.sum())
+        )
+        for k in range(28)
+    }
+    return {**made, "twin": made["p00"], "alone": frozenset({"x1", "x2", "x3", "x4"})}
+
+
+@pytest.fixture(scope="module")
+def study(people: dict[str, frozenset[str]], tmp_path_factory: pytest.TempPathFactory) -> Study:
+    rows = [(person, item) for person, items in people.items() for item in sorted(items)]
+    frame = pl.DataFrame(rows, schema=["user", "item"], orient="row")
+    crowd = Crowd.from_frame(frame, kind="items", path=tmp_path_factory.mktemp("items") / "crowd")
+    return microdata_study(item_table(crowd, ProfileFilter(fewest=1)), StudyOptions(sample=5))
+
+
+def crowd_size(person: str, people: dict[str, frozenset[str]]) -> float:
+    """E|AS|: over 5 to 20 % of the items (half up, at least one), the profiles that hold every possible sample."""
+    items = people[person]
+    sizes = []
+    for percent in PERCENTS:
+        known = max(1, math.floor(percent * len(items) / 100 + 0.5))
+        samples = list(combinations(sorted(items), known))
+        sizes.append(mean(sum(set(some) <= other for other in people.values()) for some in samples))
+    return mean(sizes)
+
+
+def score(people: dict[str, frozenset[str]]) -> dict[str, float]:
+    """1 - (raw - min) / (max - min), raw = rare / all + ln(all); here every item is rare."""
+    holders = {
+        item: sum(item in other for other in people.values()) for items in people.values() for item in items
+    }
+    raw = {
+        person: sum(holders[item] < 100 for item in items) / len(items) + math.log(len(items))
+        for person, items in people.items()
+    }
+    low, high = min(raw.values()), max(raw.values())
+    return {person: 1 - (value - low) / (high - low) for person, value in raw.items()}
+
+
+def part(study: Study, start: str) -> Any:
+    found = [one for section in study.sections for one in section.parts if one.title.startswith(start)]
+    assert len(found) == 1, start
+    return found[0]
+
+
+def kendall(x: list[float], y: list[float]) -> float:
+    """Tau-b, pair by pair."""
+    sign = [
+        (np.sign(round(a - b, 9)), np.sign(round(c - d, 9)))
+        for (a, c), (b, d) in combinations(zip(x, y, strict=True), 2)
+    ]
+    score = sum(a * b for a, b in sign)
+    return float(score / math.sqrt(sum(a != 0 for a, _ in sign) * sum(b != 0 for _, b in sign)))
+
+
+def test_table_2_and_the_summary(people: dict[str, frozenset[str]], study: Study) -> None:
+    truth = [round(crowd_size(person, people), 9) for person in people]
+    told = [round(value, 9) for value in score(people).values()]
+    row = next(row for row in part(study, "Table 2").rows if row[0] == "paper")
+    assert row[1] == pytest.approx(spearman(told, truth), abs=1e-6)
+    assert row[2] == pytest.approx(kendall(told, truth), abs=1e-6)
+    assert 0 <= row[3] < 0.01
+    assert 0 <= row[4] < 0.01
+    assert f"half of the people hide among {median(truth):.1f} people" in study.summary
+
+
+def test_groups_hold_everybody_once_and_show_their_centroids(
+    people: dict[str, frozenset[str]], study: Study
+) -> None:
+    rows, told = part(study, "The groups").rows, sorted(score(people).values())
+    assert sum(row[1] for row in rows) == len(people)
+    place = 0
+    for _, members, centre, low, high, _, _ in rows:
+        inside = told[place : place + members]
+        assert (low, high) == pytest.approx((inside[0], inside[-1]))
+        assert centre == pytest.approx(mean(inside))  # groups below twenty people are not trimmed
+        place += members
+    stars = part(study, "Figures 4–6").series[-1]
+    assert stars.name == "centroids"
+    assert stars.y == pytest.approx([row[2] for row in rows])
+
+
+def test_each_number_of_groups_is_tried(study: Study) -> None:
+    rows = part(study, "Groups by their number").rows
+    assert [row[0] for row in rows] == [2, 3, 4, 5, 6]
+    assert all(row[2].count(",") + 1 == row[1] for row in rows)
+
+
+def test_every_rarity_threshold_is_the_same_where_nothing_is_popular(study: Study) -> None:
+    rows = {row[0]: row[1:3] for row in part(study, "Agreement of the paper's score").rows}
+    assert rows["fewer than 100 people (paper)"] == rows["fewer than 500 people"]
+    assert {"fewer than 25 people", "fewer than 50 people", "fewer than 200 people"} <= set(rows)
+
+
+def test_headlines_are_the_tables_numbers(study: Study) -> None:
+    here = {one.result: one.here for one in study.headlines}
+    row = next(row for row in part(study, "Table 2").rows if row[0] == "paper")
+    assert here["Spearman of score and crowd (table 2)"] == row[1]
+    assert here["groups found by X-means (figures 4 to 6)"] == len(part(study, "The groups").rows)
