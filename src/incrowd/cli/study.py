@@ -190,7 +190,11 @@ def exposure(
         Path | None, typer.Option("--topics", help="Your own topics (TOML) instead of the starter set.")
     ] = None,
     community: Annotated[str | None, typer.Option("--community", help="Rank within this community.")] = None,
+    judges: Annotated[
+        int | None, typer.Option("--judges", min=2, help="Judges per person, to tell how far they agree.")
+    ] = None,
     out: Out = None,
+    paper: Paper = False,
     memory: Memory = "1GiB",
     as_json: AsJson = False,
 ) -> None:
@@ -202,10 +206,12 @@ def exposure(
     from incrowd.study.exposure import exposure_study
 
     opened = Crowd(crowd)
-    options = ExposureOptions(community=community, memory=parse_memory(memory))
+    options = ExposureOptions(
+        community=community, breadth_over="posts" if paper else "periods", memory=parse_memory(memory)
+    )
     with progress_bar("comparing posts") as progress:
         judged = read_labels(labels, opened)
-        study = exposure_study(opened, all_spaces(model, topics), judged, options, progress)
+        study = exposure_study(opened, all_spaces(model, topics), judged, options, progress, judges=judges)
     finish(study, out, as_json)
 
 

@@ -29,7 +29,7 @@ from incrowd.study.belief_experiments import (
     stronger,
     text_section,
 )
-from incrowd.study.figures import Chart, Section, Series, Study, Table
+from incrowd.study.figures import Chart, Headline, Section, Series, Study, Table
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -69,6 +69,25 @@ def belief_study(
         summary=_summary(guesses[name], guesses[GUESSING], sum(len(one.held.codes) for one in parts)),
         sections=tuple(one for one in sections if one is not None),
         facts={**_facts(table, options, topics), "belief": f"{name}, the stronger of the two compared"},
+        headlines=_headlines(guesses[name], guesses[GUESSING]),
+    )
+
+
+def _headlines(guesses: Guesses, blind: Guesses) -> tuple[Headline, ...]:
+    """Paper 000 proves and measures nothing in section 4; its claims are the results."""
+    return (
+        Headline(
+            result="hidden attributes can be inferred from published ones (section 4)",
+            paper="claimed, not measured",
+            here=f"right {guesses.right.mean():.0%} of the time; guessing {blind.right.mean():.0%}",
+            why="the paper has no experiment; people the adversary never saw, here",
+        ),
+        Headline(
+            result="beliefs are probabilities that come true",
+            paper="assumed",
+            here=f"calibration error {guesses.reliability().error:.3f}",
+            why="the framework takes a belief as given; here it is learnt and checked",
+        ),
     )
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import incrowd
+from incrowd.errors import InputError
+from incrowd.measures.exposure.annotation import fleiss_kappa
 from incrowd.measures.exposure.comparison import (
     Comparison,
     compare,
@@ -21,13 +23,15 @@ from incrowd.measures.exposure.evaluation import SPLITS, HeldOut, held_out, leav
 from incrowd.measures.exposure.scoring import Progress
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import BASELINES, DIMENSIONS, ExposureOptions, method_name
-from incrowd.study.figures import Cell, Chart, Section, Series, Study, Table
+from incrowd.study.figures import Cell, Chart, Headline, Section, Series, Study, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
     from incrowd.crowd import Crowd
 
+QUANTILES = 41
+"""Points of a curve of scores."""
 FIGURES = ("r_precision_micro", "r_precision_macro", "p_at_5", "map", "ndcg")
 HEADINGS = ("r-precision, micro", "r-precision, macro", "precision at 5", "MAP", "NDCG")
 CONTROL, BOUND = "periods written in (no words)", "supervised bound"
@@ -46,10 +50,18 @@ def exposure_study(
     options: ExposureOptions | None = None,
     progress: Progress | None = None,
     seed: int = 0,
+    judges: int | None = None,
 ) -> Study:
-    """Reproduce the evaluation of paper 004 for the given spaces; `labels` as for `compare`."""
+    """Reproduce the evaluation of paper 004 for the given spaces; `labels` as for `compare`.
+
+    Parameters
+    ----------
+    judges
+        How many judges voted on each person, where known: votes are shares of them, and their agreement can be told.
+    """
     options = options or ExposureOptions()
     result = compare(crowd, spaces, labels, options, progress)
+    kappa = vote_agreement(result, judges)
     maps = {name: one.map for name, one in result.methods.items() if not np.isnan(one.map)}
     best = max(maps, key=maps.__getitem__)
     return Study(
@@ -61,7 +73,8 @@ def exposure_study(
             f"r-precision of {result.chance:.3f}."
         ),
         sections=(
-            _judged(result),
+            _judged(result, kappa),
+            _sampled(result),
             _baselines(result, spaces),
             _methods(result, spaces),
             _per_topic(result),
@@ -75,13 +88,106 @@ def exposure_study(
             "seed": seed,
             **options.parameters(),
         },
+        headlines=_headlines(result, spaces, kappa),
     )
 
 
-def _judged(result: Comparison) -> Section:
+def _headlines(result: Comparison, spaces: Sequence[Space], kappa: float) -> tuple[Headline, ...]:
+    micro = {name: float(one.r_precision_micro) for name, one in result.methods.items()}
+    strength = {space.name: micro[space.name] for space in spaces}
+    ours = {method_name(space.name, dimension) for space in spaces for dimension in DIMENSIONS}
+    people = sum(found for _, found in result.judged.values())
+    data = (
+        f"{len(result.judged)} topics and {people:,} people judged sensitive here; AOL, health forums and Quora with "
+        "99, 134 and 68 there"
+    )
+    return (
+        Headline(
+            result="strength of interest, r-precision (table 4)",
+            paper="LDA .525, .649, .358",
+            here=_best(strength),
+            why=data,
+        ),
+        Headline(
+            result="ENTROPY and DIFF-PRIV, r-precision (table 4)",
+            paper=".455/.445, .560/.560, .244/.256",
+            here=" / ".join(_said(micro[name]) for name in BASELINES),
+            why="the paper's numbers fit six topics, its others five: not like for like there",
+        ),
+        Headline(
+            result="best of all spaces and dimensions, r-precision (table 5)",
+            paper="LDA-DT .616, LDA-D .716, w2v-D .493",
+            here=_best({name: value for name, value in micro.items() if name in ours}),
+            why=f"spaces tried here: {', '.join(space.name for space in spaces)}; otherwise as above",
+        ),
+        Headline(
+            result="agreement of those who judged people (Fleiss' kappa)",
+            paper="0.442, 0.444, 0.468",
+            here=kappa,
+            why="needs the number of judges (--judges)" if np.isnan(kappa) else "other judges, other people",
+        ),
+    )
+
+
+def _best(values: Mapping[str, float]) -> str:
+    known = {name: value for name, value in values.items() if value == value}
+    if not known:
+        return "undefined"
+    name = max(known, key=lambda one: known[one])
+    return f"{name} {_said(known[name])}"
+
+
+def _said(value: float) -> str:
+    return f"{value:.3f}" if value == value else "undefined"
+
+
+def vote_agreement(result: Comparison, judges: int | None) -> float:
+    """Return Fleiss' kappa of the votes on people, over all topics; NaN without the number of judges."""
+    if judges is None:
+        return float("nan")
+    votes = np.concatenate([*result.labels.votes.values()])
+    yes = np.rint(votes * judges)
+    if np.abs(yes / judges - votes).max() > 0.005:
+        raise InputError(
+            f"--judges {judges}: expected votes that are shares of so many judges, got others; was it another number?"
+        )
+    return fleiss_kappa(np.column_stack([yes, judges - yes]))
+
+
+def _sampled(result: Comparison) -> Section:
+    """Figure 1: are the people who were judged spread over the scores of everybody?"""
+    name, one = next(iter(result.scored.items()))
+    shares = np.linspace(0, 1, QUANTILES)
+    charts = []
+    for topic, rows in result.labels.rows.items():
+        risks = one.risks(DIMENSIONS[0])[:, one.space.topics.place(topic)]
+        known = {"everybody": risks, "those who were judged": risks[rows]}
+        series = tuple(
+            Series.of(who, shares, np.quantile(values[~np.isnan(values)], 1 - shares))
+            for who, values in known.items()
+            if (~np.isnan(values)).any()
+        )
+        charts.append(
+            Chart(
+                kind="lines",
+                title=f"Figure 1: {topic}, scores of those judged and of everybody",
+                sentence=f"Strength of interest ({name}). The nearer the curves, the more alike; above: the judged "
+                "people are more exposed than people in general.",
+                x_label="share of the people, most exposed first",
+                y_label="score",
+                series=series,
+            )
+        )
+    text = "A sample says something about a ranking only if it reaches into all of its regions."
+    return Section(heading="Who was chosen to be judged", text=text, parts=tuple(charts))
+
+
+def _judged(result: Comparison, kappa: float) -> Section:
     rows = tuple((topic, people, found) for topic, (people, found) in result.judged.items())
     table = Table(title="Table 3: judged profiles", columns=("topic", "judged", "found sensitive"), rows=rows)
     text = "A person counts as sensitive for a topic if more than half of the votes say so."
+    if kappa == kappa:
+        text += f" The judges agree with a Fleiss' kappa of {kappa:.3f} (1: fully, 0: as by chance)."
     return Section(heading="Who was judged", text=text, parts=(table,))
 
 
