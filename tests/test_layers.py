@@ -63,3 +63,9 @@ def test_the_numeric_core_runs_on_a_bare_gpu_host() -> None:
             top = target.split(".")[0]
             allowed = top in BARE_ARRAY_LAYERS or top in sys.stdlib_module_names or top == "incrowd"
             assert allowed, f"{module} imports {target}: only NumPy, SciPy, Numba and CuPy are there"
+
+
+def test_nothing_but_its_command_imports_the_collector() -> None:
+    for module in MODULES:
+        if module != "incrowd.cli.collect" and module.split(".")[1:2] != ["collect"]:
+            assert not any(target.startswith("incrowd.collect") for target in imports(module)), module

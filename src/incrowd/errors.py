@@ -10,6 +10,7 @@
     ├── CrowdError               the crowd folder itself
     │   ├── CrowdBusy            another process is importing into it
     │   └── CrowdDamaged         a part is missing or does not match its recorded hash
+    ├── ServerError              a server could not be asked, or its answer cannot be used (`collect` only)
     ├── BudgetExceeded           the job does not fit the memory or time it was given
     └── MissingExtra             an optional dependency is not installed
 
@@ -50,6 +51,10 @@ class CrowdBusy(CrowdError):
 
 class CrowdDamaged(CrowdError):
     """A part of the crowd is missing or differs from its recorded hash."""
+
+
+class ServerError(IncrowdError):
+    """A server on the network could not be asked, or its answer cannot be used."""
 
 
 class BudgetExceeded(IncrowdError):

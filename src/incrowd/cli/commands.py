@@ -16,7 +16,9 @@ from incrowd.cli.console import complain
 COMMANDS = (
     "demo",
     "ingest",
+    "collect",
     "info",
+    "forget",
     "plan",
     "count",
     "anonymity",
@@ -44,7 +46,8 @@ def build(names: Sequence[str] = COMMANDS) -> typer.Typer:
     """Put some of the commands together; reading the options of all of them takes longer than most answers."""
     app = typer.Typer(
         name="incrowd",
-        help="How well do you hide in the crowd? Everything runs on this machine; nothing is sent anywhere.",
+        help="How well do you hide in the crowd? Everything runs on this machine; "
+        "nothing is sent anywhere, except by `collect`, which asks first.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

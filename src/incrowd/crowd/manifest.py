@@ -19,6 +19,8 @@ KINDS: tuple[Kind, ...] = ("posts", "items", "attributes")
 MANIFEST_NAME = "manifest.json"
 PARTS_FOLDER = "parts"
 STAGING_FOLDER = "staging"
+JOURNAL_FOLDER = "collect"
+"""Where `incrowd collect` keeps what it has asked, and whom it met."""
 FORMAT = "incrowd crowd"
 SCHEMA_VERSION = 1
 TABLES = (*KINDS, "quarantine")

@@ -17,7 +17,7 @@ import polars as pl
 
 from incrowd.crowd import manifest, pseudonyms
 from incrowd.crowd.disk import LOCK_NAME, PRIVATE_FOLDER, Disk, import_lock
-from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER
+from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
 from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, NotInCrowd
 
@@ -202,6 +202,7 @@ class Crowd:
         """Throw the key away: from now on nobody can find a person by name, nor add to this crowd."""
         with import_lock(self.path):
             self._disk.remove(self.path / pseudonyms.KEY_NAME)
+            self._disk.remove(self.path / JOURNAL_FOLDER)  # it names accounts
             self._disk.sync_folder(self.path)
 
     def _pseudonyms(self) -> pseudonyms.Pseudonyms | None:
@@ -284,6 +285,16 @@ class Crowd:
     def state(self) -> manifest.Manifest:
         """The manifest: parts, import log, store version."""
         return self._manifest
+
+    def reload(self) -> None:
+        """Show the crowd as it is now: somebody else may have changed it."""
+        self._manifest = manifest.load(self.path)
+        self._check_parts()
+
+    @property
+    def disk(self) -> Disk:
+        """What writes this crowd's files."""
+        return self._disk
 
     @property
     def data_hash(self) -> str:

@@ -103,7 +103,7 @@ def _add(rows: Collector, number: int, activity: object, options: ReadOptions) -
     actor = note.get("attributedTo", activity.get("actor"))
     if not all(isinstance(field, str) for field in (content, actor or "", title or "")):
         return rows.reject(number, Reason.WRONG_TYPE)
-    user, host = _name(actor) if actor else (None, None)
+    user, host = account_name(actor) if actor else (None, None)
     text = "\n\n".join(part for part in (title, html_text(content)) if part)
     identity = note["id"] if isinstance(note.get("id"), str) else None
     published = note.get("published")
@@ -118,7 +118,7 @@ def _public(note: dict[str, object]) -> bool:
     return any(isinstance(who, str) and who in PUBLIC for who in audience)
 
 
-def _name(actor: str) -> tuple[str, str | None]:
+def account_name(actor: str) -> tuple[str, str | None]:
     """Return ``name@host`` and the host of an account's address."""
     address = urlsplit(actor)
     name = address.path.rstrip("/").rsplit("/", 1)[-1].lstrip("@")
