@@ -20,8 +20,7 @@ from incrowd.collect.services import Page, Post, service_named
 from incrowd.crowd import Crowd
 from incrowd.crowd.forget import FORGOTTEN, remove
 from incrowd.crowd.ingest import Progress
-from incrowd.crowd.schema import COLUMNS
-from incrowd.crowd.validate import check
+from incrowd.crowd.schema import COLUMNS, check
 from incrowd.errors import InputError, ServerError
 
 BATCH_POSTS = 50_000

@@ -20,7 +20,7 @@ from pathlib import Path
 from incrowd.collect.services.base import Page, Post
 from incrowd.crowd.forget import JOURNAL_NAME
 from incrowd.crowd.manifest import JOURNAL_FOLDER
-from incrowd.crowd.readers.unicode import storable
+from incrowd.crowd.readers.source import storable
 from incrowd.errors import CrowdBusy, CrowdDamaged
 
 VERSION = 1

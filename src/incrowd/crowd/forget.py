@@ -21,12 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.crowd import manifest as manifests
-from incrowd.crowd.database import connect
 from incrowd.crowd.disk import import_lock
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER, Part, Table
-from incrowd.crowd.parts import write_parts
-from incrowd.crowd.rowhash import add_hashes
 from incrowd.crowd.schema import KINDS, Kind
+from incrowd.crowd.staging import add_hashes
+from incrowd.crowd.tables import connect, write_parts
 from incrowd.errors import CrowdBusy
 
 if TYPE_CHECKING:
