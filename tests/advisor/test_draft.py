@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from incrowd.advisor.draft import draft
-from incrowd.advisor.draft_answer import Change, DraftCheck, GivingWord, Suggestion
+from incrowd.advisor.draft_answer import DraftCheck, DraftWord, Suggestion
 from incrowd.cli import main
 from incrowd.crowd import Crowd
 from incrowd.distances.profile_index import NO_WORDS as NOBODY
@@ -32,13 +33,20 @@ from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.linkability.assess import assess_person
 from incrowd.measures.linkability.spec import LinkabilityOptions
-from incrowd.measures.protocol import AdvisorOptions
+from incrowd.measures.protocol import AdvisorOptions, Effect, Level, ThemeName, WordShare
+from incrowd.result import Direction
 
 WORDS = ["kettle", "teapot", "sugar", "lemon", "cup", "debt", "loan", "sadness", "zebra"]
 WEEK = 7 * 86_400
 NOW = 1_700_000_000
 OPTIONS = AdvisorOptions(radius=0.7, min_posts=2)
 SPACE = BagOfWords(starter_topics())
+LEVELS: dict[str, Any] = {
+    "theme": ThemeName.EXPOSED,
+    "direction": Direction.HIGHER_IS_SAFER,
+    "level_before": Level.WATCH,
+    "level_after": Level.WATCH,
+}
 Post = tuple[str, str, int | None, str]
 
 
@@ -63,7 +71,7 @@ def everybody() -> Crowd:
     return crowd_of(posts_of_everybody())
 
 
-def numbers(check: DraftCheck) -> dict[str, Change]:
+def numbers(check: DraftCheck) -> dict[str, Effect]:
     return {change.subject: change for change in check.changes}
 
 
@@ -84,7 +92,7 @@ def from_scratch(posts: list[Post], community: str, other: str) -> dict[str, tup
     return measured
 
 
-def assert_same(changes: tuple[Change, ...], measured: dict[str, tuple[float, int | None]]) -> None:
+def assert_same(changes: tuple[Effect, ...], measured: dict[str, tuple[float, int | None]]) -> None:
     assert {change.subject for change in changes} == set(measured)
     for change in changes:
         assert (change.after, change.rank_after) == measured[change.subject], change.subject
@@ -138,9 +146,9 @@ def test_too_few_posts_cannot_be_linked_and_say_so() -> None:
 def test_a_word_nobody_else_uses_stands_out_most() -> None:
     check = draft(everybody(), "me", "tea", "sugar sugar xylophone xylophone", options=OPTIONS, time=NOW)
     word = next(one for one in check.words if one.word == "xylophone")
-    assert word.others == 0
-    assert word.stands_out == max(one.stands_out for one in check.words) > 0
-    assert word.links == 0
+    assert word.facts["others"] == 0
+    assert word.facts["stands_out"] == max(one.facts["stands_out"] for one in check.words) > 0
+    assert word.facts["links"] == 0
 
 
 def test_a_word_of_a_topic_names_the_topic() -> None:
@@ -148,7 +156,7 @@ def test_a_word_of_a_topic_names_the_topic() -> None:
     check = draft(
         everybody(), "me", "tea", f"{topic.words[0]} {topic.words[1]} kettle", options=OPTIONS, time=NOW
     )
-    assert {one.word for one in check.words if one.topic} >= set(topic.words[:2])
+    assert {one.word for one in check.words if one.facts["topic"]} >= set(topic.words[:2])
     change = numbers(check)[f"topic {topic.name} in tea"]
     assert change.score_after > change.score_before
 
@@ -163,9 +171,9 @@ def test_a_suggestion_leaves_out_what_it_says() -> None:
         )
 
 
-def counted(subject: str, before: float, after: float) -> Change:
-    return Change(
-        measure="anonymity", subject=subject, adversary="a reader", unit="people",
+def counted(subject: str, before: float, after: float) -> Effect:
+    return Effect(
+        measure="anonymity", subject=subject, adversary="a reader", unit="people", **LEVELS,
         before=before, after=after, of_before=90, of_after=90,
     )  # fmt: skip
 
@@ -192,11 +200,13 @@ def test_a_draft_that_makes_nothing_worse_does_not_hide_what_is_bad_already() ->
 
 @pytest.mark.parametrize("points_to", ["debts", ""])
 def test_a_topic_at_its_worst_is_named_though_another_number_gets_worse(points_to: str) -> None:
-    debts = Change(
+    debts = Effect(
         measure="exposure", subject="topic debts in tea", adversary="someone", unit="rank", before=1.0, after=1.0,
+        **LEVELS,
         of_before=9, of_after=9, score_before=0.3, score_after=0.6,
     )  # fmt: skip
-    word = GivingWord(word="loan", others=1, stands_out=0.1, links=0.0, topic=points_to, topic_share=0.5)
+    topic = {f"topic {points_to} in tea": points_to} if points_to else {}
+    word = DraftWord(word="loan", shares=(WordShare(weight=0.6, points_to=topic),))
     check = DraftCheck(
         community="tea", changes=(counted("you in tea", 40, 30), debts), words=(word,), suggestions=(),
         not_compared=(), assumptions={},
@@ -207,7 +217,7 @@ def test_a_topic_at_its_worst_is_named_though_another_number_gets_worse(points_t
     silent = replace(debts, score_before=0.0)
     assert not silent.at_worst
     assert silent.worse
-    assert "none -> 1" in silent.sentence()
+    assert "none -> 1" in silent.short_sentence()
 
 
 def test_topics_the_draft_points_to_are_listed_though_they_stay() -> None:

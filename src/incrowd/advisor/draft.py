@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time as clock
-from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from incrowd.advisor.community_topics import PostScorer
-from incrowd.advisor.community_words import Floats, Keys, shared_terms, word_key
-from incrowd.advisor.draft_answer import DraftCheck, GivingWord, Suggestion
-from incrowd.advisor.draft_measure import Bench, Finding, compare
-from incrowd.advisor.prepare import Shelf, open_shelf, user_id
-from incrowd.distances.profile_index import Profile
+from incrowd.advisor.draft_answer import DraftCheck, DraftWord, Suggestion
 from incrowd.errors import InputError
-from incrowd.measures.exposure.space import BagOfWords, Space
-from incrowd.measures.exposure.spec import ExposureOptions
-from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.person import without_words
-from incrowd.measures.protocol import AdvisorOptions
+from incrowd.measures.protocol import (
+    SMALLEST_CROWD,
+    AdvisorOptions,
+    Assessment,
+    Changes,
+    Effect,
+    Finding,
+    Measure,
+    NewPost,
+    Person,
+    PreparedCrowd,
+    Ready,
+    ThemeName,
+    registered,
+)
+from incrowd.result import say_count
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:
@@ -44,7 +51,7 @@ def draft(
     text: str,
     *,
     options: AdvisorOptions | None = None,
-    space: Space | None = None,
+    space: Any = None,
     time: int | None = None,
 ) -> DraftCheck:
     """Say what posting a text would change for a person (by name), in numbers that the measures would give.
@@ -61,45 +68,51 @@ def draft(
         When it would be posted, in UTC seconds; None: now.
     """
     chosen = options or AdvisorOptions()
-    shelf = Shelf(crowd.path, crowd.data_hash, chosen.text, chosen.memory, crowd)
-    return check(shelf, user, community, text, options=chosen, space=space, time=time)
+    chosen = chosen if space is None else replace(chosen, space=space)
+    prepared = PreparedCrowd.of(crowd, chosen.text, chosen.memory)
+    return check(prepared, user, community, text, options=chosen, time=time)
 
 
 def draft_in(folder: Path, user: str, community: str, text: str, *, options: AdvisorOptions) -> DraftCheck:
     """Do the same for a crowd's folder, without opening the crowd if everything is prepared."""
-    shelf = open_shelf(folder, options.text, options.memory)
-    return check(shelf, user, community, text, options=options)
+    prepared = PreparedCrowd.in_folder(folder, options.text, options.memory)
+    return check(prepared, user, community, text, options=options)
 
 
 def check(
-    shelf: Shelf,
+    crowd: PreparedCrowd,
     user: str,
     community: str,
     text: str,
     *,
     options: AdvisorOptions,
-    space: Space | None = None,
     time: int | None = None,
 ) -> DraftCheck:
     """Measure now, after the post, and after each shorter version of it."""
     text = _usable(text)
     when = int(clock.time()) if time is None else time
-    person = user_id(shelf, user)
-    shelf.require(community)
-    topics = ExposureOptions(community=community, text=options.text, memory=options.memory)
-    scorer = PostScorer(space or BagOfWords(starter_topics()), topics)
-    bench = Bench(shelf, person, community, text, scorer, options)
-    before, after = bench.findings(bench.now), bench.findings(bench.after(text, when))
-    words = giving_words(bench, text)
+    person = Person(crowd.user_id(user), crowd)
+    crowd.require(community)
+    drafted = _Draft(person, community, text, when, _ready(crowd, options))
+    after = drafted.findings(text)  # first: it gathers who uses the draft's words, for all that follows
+    before = drafted.findings(None)
     return DraftCheck(
         community=community,
-        changes=tuple(map(compare, before, after)),
-        words=words,
-        suggestions=_suggestions(bench, text, when, words, before, after),
-        not_compared=tuple(bench.not_compared),
+        changes=drafted.effects(before, after),
+        words=drafted.words,
+        suggestions=_suggestions(drafted, before, after),
+        not_compared=drafted.not_compared,
         assumptions=options.parameters()
-        | {"time": when, "data_hash": shelf.data_hash, "space": scorer.space.hash},
+        | {"time": when, "data_hash": crowd.data_hash}
+        | {name: value for _, ready in drafted.ready for name, value in ready.assumptions().items()},
     )
+
+
+def _ready(crowd: PreparedCrowd, options: AdvisorOptions) -> list[tuple[Measure, Ready]]:
+    """Make every measure ready that a post can move; topics come last, there are many."""
+    moved = [one for one in registered().values() if one.reads == "posts" and one.asked(options)]
+    moved.sort(key=lambda one: one.theme is ThemeName.EXPOSED)
+    return [(one, one.prepare(crowd, options)) for one in moved]
 
 
 def _usable(text: str) -> str:
@@ -120,125 +133,109 @@ def _usable(text: str) -> str:
     return text
 
 
-def giving_words(bench: Bench, text: str) -> tuple[GivingWord, ...]:
-    """Return the draft's words with what each gives away, the strongest first."""
-    words = sorted(Counter(tokenise(text, bench.options.text)))
-    if not words:
-        return ()
-    now, then = (
-        bench.now.profile,
-        bench.now.profile.plus(Profile.of_words(tokenise(text, bench.options.text))),
-    )
-    keys = np.array([word_key(word) for word in words], np.uint64)
-    there = np.searchsorted(bench.here.keys, keys)
-    average, users = bench.here.average(bench.row)[there], bench.here.users(bench.row)[there]
-    stands_out = _divergence_terms(then.shares_at(keys), average) - _divergence_terms(
-        now.shares_at(keys), average
-    )
-    links = _linking(bench, now, then, keys)
-    topics = _topics_of(bench, text)
-    found = [
-        GivingWord(
-            word=word,
-            others=int(users[at]),
-            stands_out=float(stands_out[at]),
-            links=float(links[at]),
-            topic=topics.get(word, ("", 0.0))[0],
-            topic_share=topics.get(word, ("", 0.0))[1],
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """One draft, and everything it is measured with."""
+
+    person: Person
+    community: str
+    text: str
+    time: int
+    ready: list[tuple[Measure, Ready]]
+
+    def findings(self, text: str | None) -> list[tuple[Measure, Finding]]:
+        """Measure the person after posting a text in the community; None: as they are."""
+        person = self._after(text)
+        return [
+            (one, one.finding(_in_a_crowd(one, about)))
+            for one, ready in self.ready
+            for about in ready.assess(person, explain=False, community=self.community).assessments
+        ]
+
+    def _after(self, text: str | None) -> Person:
+        if text is None:
+            return self.person
+        post = NewPost(community=self.community, time=self.time, text=text)
+        return self.person.after(Changes(add_posts=frozenset({post})))
+
+    def effects(
+        self, before: list[tuple[Measure, Finding]], after: list[tuple[Measure, Finding]]
+    ) -> tuple[Effect, ...]:
+        """Put the same numbers of two states side by side."""
+        old = {finding.key: finding for _, finding in before}
+        return tuple(
+            replace(one.effect(old.get(finding.key), finding), subject=one.subject_of(finding.assessment))
+            for one, finding in after
         )
-        for at, word in enumerate(words)
-    ]
-    return tuple(sorted(found, key=lambda one: (-one.weight, one.word)))
+
+    @cached_property
+    def not_compared(self) -> tuple[str, ...]:
+        """What could not be looked at, and why."""
+        person = self._after(self.text)
+        found = [ready.assess(person, explain=False, community=self.community) for _, ready in self.ready]
+        return tuple(one.why for part in found for one in part.not_assessed)
+
+    @cached_property
+    def words(self) -> tuple[DraftWord, ...]:
+        """The draft's words with what each gives away, the strongest first."""
+        shares = [ready.word_shares(self.person, self.community, self.text) for _, ready in self.ready]
+        words = [
+            DraftWord(word=word, shares=tuple(part[word] for part in shares if word in part))
+            for word in sorted(set(tokenise(self.text, self.person.text)))
+        ]
+        return tuple(sorted(words, key=lambda one: (-one.weight, one.word)))
+
+    def shorter(self) -> Iterator[tuple[str, str]]:
+        """Yield shorter versions of the draft to try out: what is left out, and the rest."""
+        telling = [one for one in self.words if one.weight > 0]
+        groups = [[one.word] for one in telling[:SINGLE_WORDS]]
+        groups.append([one.word for one in telling[:WORDS_TOGETHER]])
+        groups.append([one.word for one in self.words if one.points_to])
+        for group in groups:
+            if group:
+                named = ", ".join(f"“{word}”" for word in group)
+                yield f"leave out {named}", without_words(self.text, frozenset(group), self.person.text)
+        sentences = _SENTENCE.findall(self.text)
+        if len(sentences) > 1:
+            weight = {one.word: one.weight for one in self.words}
+            told = [
+                sum(weight.get(word, 0.0) for word in set(tokenise(one, self.person.text)))
+                for one in sentences
+            ]
+            worst = told.index(max(told))
+            yield f"leave out sentence {worst + 1}", "".join(sentences[:worst] + sentences[worst + 1 :])
 
 
-def _divergence_terms(p: Floats, q: Floats) -> Floats:
-    """Return each word's part of the divergence of p and q."""
-    middle = (p + q) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left, right = p * np.log2(p / middle), q * np.log2(q / middle)
-    return np.asarray((np.where(p > 0, left, 0.0) + np.where(q > 0, right, 0.0)) / 2)
-
-
-def _linking(bench: Bench, now: Profile, then: Profile, keys: Keys) -> Floats:
-    total = np.zeros(len(keys))
-    for other in bench.elsewhere:
-        q = other.profile.shares_at(keys)
-        for profile, sign in ((then, 1), (now, -1)):
-            p = profile.shares_at(keys)
-            both = (p > 0) & (q > 0)
-            total[both] += sign * shared_terms(p[both], q[both]) / 2
-    return total
-
-
-def _topics_of(bench: Bench, text: str) -> dict[str, tuple[str, float]]:
-    """Return, for each word that points to a sensitive topic, the topic it points to most and by how much."""
-    scorer = bench.scorer
-    words, places = scorer.words(text), scorer.lists(text).words
-    found: dict[str, tuple[str, float]] = {}
-    for name in bench.options.topics or scorer.space.topics.sensitive:
-        shares: Counter[str] = Counter()
-        for word, share in zip(
-            words, scorer.space.shares(places, scorer.space.topics.place(name)), strict=False
-        ):
-            shares[word] += float(share)  # type: ignore[assignment]  # a Counter adds floats as well
-        for word, share in shares.items():
-            if share > found.get(word, ("", 0.0))[1]:
-                found[word] = (name, share)
-    return found
+def _in_a_crowd(one: Measure, about: Assessment) -> Assessment:
+    """Say nothing where hardly anybody is: whom would one hide among?"""
+    people = one.crowd_behind(about)
+    if people is None or math.isnan(people) or people >= SMALLEST_CROWD or about.reason:
+        return about
+    there = say_count(round(people), "person is", "people are")
+    reason = f"small_crowd: {there} there, you included; fewer than {SMALLEST_CROWD} are no crowd"
+    return replace(about, value=math.nan, crowd_rank=None, reason=reason)
 
 
 def _suggestions(
-    bench: Bench,
-    text: str,
-    when: int,
-    words: tuple[GivingWord, ...],
-    before: list[Finding],
-    after: list[Finding],
+    drafted: _Draft, before: list[tuple[Measure, Finding]], after: list[tuple[Measure, Finding]]
 ) -> tuple[Suggestion, ...]:
     """Measure each shorter version; return those that help, the most helpful first."""
-    shorter = {rest: what for what, rest in _shorter(bench, text, words) if rest != text and rest.strip()}
+    text = drafted.text
+    shorter = {rest: what for what, rest in drafted.shorter() if rest != text and rest.strip()}
+    tried = []
     # One after the other: each is done before a second thread would have got going.
-    tried = [
-        _suggestion(bench, text, what, rest, (before, after, bench.findings(bench.after(rest, when))))
-        for rest, what in shorter.items()
-    ]
+    for rest, what in shorter.items():
+        measured = drafted.findings(rest)
+        options = drafted.person.text
+        gone = set(tokenise(text, options)) - set(tokenise(rest, options))
+        tried.append(
+            Suggestion(
+                what=what,
+                left_out=tuple(sorted(gone)),
+                text=rest,
+                changes=drafted.effects(before, measured),
+                gain=sum(one.exposure[1] - one.exposure[0] for one in drafted.effects(measured, after)),
+            )
+        )
     useful = [one for one in tried if one.gain > 0]
     return tuple(sorted(useful, key=lambda one: (-one.gain, len(one.left_out)))[:MOST_SUGGESTIONS])
-
-
-def _suggestion(
-    bench: Bench, text: str, what: str, rest: str, states: tuple[list[Finding], list[Finding], list[Finding]]
-) -> Suggestion:
-    before, after, measured = states
-    whole = map(compare, measured, after)
-    gone = set(tokenise(text, bench.options.text)) - set(tokenise(rest, bench.options.text))
-    return Suggestion(
-        what=what,
-        left_out=tuple(sorted(gone)),
-        text=rest,
-        changes=tuple(map(compare, before, measured)),
-        gain=sum(change.exposure[1] - change.exposure[0] for change in whole),
-    )
-
-
-def _shorter(bench: Bench, text: str, words: tuple[GivingWord, ...]) -> Iterator[tuple[str, str]]:
-    """Yield shorter versions of the draft to try out."""
-    telling = [one for one in words if one.weight > 0]
-    groups = [[one.word] for one in telling[:SINGLE_WORDS]]
-    groups.append([one.word for one in telling[:WORDS_TOGETHER]])
-    groups.append([one.word for one in words if one.topic])
-    for group in groups:
-        if group:
-            named = ", ".join(f"“{word}”" for word in group)
-            yield f"leave out {named}", without_words(text, frozenset(group), bench.options.text)
-    sentences = _SENTENCE.findall(text)
-    if len(sentences) > 1:
-        weight = {one.word: one.weight for one in words}
-        told = [
-            sum(weight.get(word, 0.0) for word in set(tokenise(one, bench.options.text))) for one in sentences
-        ]
-        worst = int(np.argmax(told))
-        yield (
-            f"leave out sentence {worst + 1}",
-            "".join(one for at, one in enumerate(sentences) if at != worst),
-        )

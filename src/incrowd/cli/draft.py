@@ -14,7 +14,8 @@ from incrowd.cli.options import KeepStopwords, TokenRule, text_options
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from incrowd.advisor.draft_answer import Change, DraftCheck
+    from incrowd.advisor.draft_answer import DraftCheck
+    from incrowd.measures.protocol import Effect
 
 MOST_WORDS = 8
 
@@ -105,26 +106,21 @@ def _show(result: DraftCheck) -> None:
     )
 
 
-def _cells(change: Change) -> tuple[str, str, str]:
+def _cells(change: Effect) -> tuple[str, str, str]:
     from incrowd.result import say_amount
 
     known = change.before == change.before and not change.was_silent
     before = say_amount(change.before, change.unit) if known else "–"
     mark = "[red]▼[/red] " if change.worse else "[red]■[/red] " if change.at_worst else ""
-    return before, mark + say_amount(change.after, change.unit), f"{change.of_after:,}"
+    return before, mark + say_amount(change.after, change.unit), f"{change.of_after or 0:,}"
 
 
 def _words(result: DraftCheck) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(
-        "\nword of the draft", "\nothers there use it", "\nstands out", "\nlinks", "\npoints to", box=None,
-        header_style="dim",
-    )  # fmt: skip
+    headings = list(dict.fromkeys(heading for one in result.words for heading in one.columns))
+    table = Table("\nword of the draft", *(f"\n{name}" for name in headings), box=None, header_style="dim")
     for one in result.words[:MOST_WORDS]:
-        topic = f"{one.topic} ({one.topic_share:.2f})" if one.topic else "–"
-        table.add_row(
-            escape(one.word), f"{one.others:,}", f"{one.stands_out:+.4f}", f"{one.links:+.4f}", topic
-        )
+        table.add_row(escape(one.word), *(escape(one.columns.get(name, "–")) for name in headings))
     return table

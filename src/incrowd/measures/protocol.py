@@ -382,7 +382,13 @@ class WordShare:
     weight: float
     """How much it tells, comparable between measures; the words of a draft are sorted by the sum."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Numbers to show beside the word, by name."""
+    """What was counted, by name, for JSON."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What to show beside the word in a table, by heading."""
+    says: str = ""
+    """The same in words: "nobody else there uses it"."""
+    points_to: Mapping[str, str] = field(default_factory=dict)
+    """What the word points to, by the subject of the finding as :meth:`Measure.subject_of` names it."""
 
 
 class Ready(ABC):
@@ -407,6 +413,10 @@ class Ready(ABC):
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Return what could bring one of its findings to its target, or as near as was found."""
         return ()
+
+    def assumptions(self) -> Mapping[str, Any]:
+        """Return what else decided its numbers, for the record of a draft."""
+        return {}
 
     def word_shares(self, person: Person, community: str, text: str) -> Mapping[str, WordShare]:
         """Return what each word of a text gives away if the person (as they are now) posts it there."""

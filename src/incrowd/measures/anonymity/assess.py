@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +14,10 @@ from incrowd.distances import Compute, ball_sizes, nearest
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, printed_bound
 from incrowd.measures.anonymity.explain import stand_out
+from incrowd.measures.anonymity.in_words import crowd_assessment
 from incrowd.measures.anonymity.spec import ADVERSARY, AnonymityOptions
 from incrowd.profiles import Profiles, build
-from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing, Threat, say_count
+from incrowd.result import Assessment
 from incrowd.text.counting import counts
 
 CURVE = np.arange(0, 101) / 100
@@ -141,63 +141,6 @@ def member_anonymity(result: CommunityAnonymity, user: str) -> Assessment:
     evidence, explained = stand_out(result.profiles, row) if o.model == "unigram" else ((), None)
     size, rank = int(result.sizes[row]), int(result.ranks[row])
     return crowd_assessment(o, size, rank, result.members, result.data_hash, evidence, explained)
-
-
-def crowd_assessment(
-    options: AnonymityOptions,
-    size: int,
-    rank: int,
-    members: int,
-    data_hash: str,
-    evidence: tuple[Evidence, ...] = (),
-    explained: float | None = None,
-) -> Assessment:
-    """Put one member's crowd of `size` people (rank 1 = smallest) among `members` into words."""
-    return Assessment(
-        measure="anonymity",
-        subject=f"you in {options.community}",
-        value=float(size),
-        unit="people",
-        direction=Direction.HIGHER_IS_SAFER,
-        meaning=_meaning(options, size, rank, members),
-        standing=Standing.PROVED,
-        assumptions=Assumptions(adversary=ADVERSARY, parameters=options.parameters(), data_hash=data_hash),
-        baseline=float(members),
-        crowd_rank=rank,
-        crowd_size=members,
-        threats=(Threat.SINGLING_OUT, Threat.LINKABILITY),
-        evidence=evidence,
-        explained=explained,
-    )
-
-
-def unknown_crowd(options: AnonymityOptions, others: int, data_hash: str) -> Assessment:
-    """Say that somebody without a word in a community has no crowd there."""
-    return Assessment(
-        measure="anonymity",
-        subject=f"you in {options.community}",
-        value=math.nan,
-        unit="people",
-        direction=Direction.HIGHER_IS_SAFER,
-        meaning="",
-        standing=Standing.PROVED,
-        assumptions=Assumptions(adversary=ADVERSARY, parameters=options.parameters(), data_hash=data_hash),
-        crowd_size=others,
-        threats=(Threat.SINGLING_OUT, Threat.LINKABILITY),
-        reason=f"empty_profile: no words of yours are in {options.community}",
-    )
-
-
-def _meaning(o: AnonymityOptions, size: int, rank: int, members: int) -> str:
-    alike = "None" if size == 1 else f"{size - 1:,}"
-    verb = "writes" if size <= 2 else "write"
-    bound = float(linkage_bound(o.radius, o.radius, size, o.rule))
-    fewer = "nobody there has" if rank == 1 else f"{say_count(rank - 1, 'member has', 'members have')}"
-    return (
-        f"{alike} of the {say_count(members - 1, 'other person', 'other people')} in {o.community} {verb} much as "
-        f"you do; {fewer} a smaller crowd of people alike. Somebody who goes by words alone would link you to "
-        f"another profile no nearer than that at most {bound:.0%} of the time."
-    )
 
 
 def _profiles(crowd: Crowd, options: AnonymityOptions) -> Profiles:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.distances.profile_index import Profile, divergence_terms, word_keys
-from incrowd.measures.anonymity.assess import crowd_assessment, unknown_crowd
+from incrowd.measures.anonymity.in_words import crowd_assessment, unknown_crowd
 from incrowd.measures.anonymity.spec import ADVERSARIES, AnonymityOptions
 from incrowd.measures.protocol import (
     AdvisorOptions,
@@ -160,9 +160,20 @@ class ReadyAnonymity(Ready):
             now.shares_at(keys), average
         )
         return {
-            word: WordShare(weight=float(one), facts={"others": int(count), "stands_out": float(one)})
+            word: WordShare(
+                weight=float(one),
+                facts={"others": int(count), "stands_out": float(one)},
+                columns={"others there use it": f"{int(count):,}", "stands out": f"{float(one):+.4f}"},
+                says=_users(int(count)),
+            )
             for word, one, count in zip(words, adds, users, strict=True)
         }
+
+
+def _users(others: int) -> str:
+    if not others:
+        return "nobody else there uses it"
+    return "one other there uses it" if others == 1 else f"{others:,} others there use it"
 
 
 def _at(keys: NDArray[np.uint64], values: NDArray[Any], wanted: NDArray[np.uint64]) -> NDArray[Any]:

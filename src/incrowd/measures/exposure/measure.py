@@ -386,6 +386,10 @@ class ReadyExposure(Ready):
                 changes=Changes(move_posts=frozenset(numbers[on_topic].tolist())),
             )
 
+    def assumptions(self) -> Mapping[str, Any]:
+        """Name the words or the model by which topics were recognised."""
+        return {"space": self.space.hash}
+
     def word_shares(self, person: Person, community: str, text: str) -> Mapping[str, WordShare]:
         """Say, of each word that points to a sensitive topic, to which it points most and by how much."""
         words, places = self._scorer.words(text), self._scorer.lists(text).words
@@ -399,9 +403,15 @@ class ReadyExposure(Ready):
             for word, share in shares.items():
                 if share > found.get(word, ("", 0.0))[1]:
                     found[word] = (name, share)
-        silent = WordShare(weight=0.0, facts={"topic": "", "topic_share": 0.0})
+        silent = WordShare(weight=0.0, facts={"topic": "", "topic_share": 0.0}, columns={"points to": "–"})
         told = {
-            word: WordShare(weight=share, facts={"topic": topic, "topic_share": share})
+            word: WordShare(
+                weight=share,
+                facts={"topic": topic, "topic_share": share},
+                columns={"points to": f"{topic} ({share:.2f})"},
+                says=f"points to {topic}",
+                points_to={f"topic {topic} in {community}": topic},
+            )
             for word, (topic, share) in found.items()
         }
         return {word: told.get(word, silent) for word in set(tokenise(text, person.text))}

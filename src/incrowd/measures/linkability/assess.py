@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,11 +12,12 @@ from incrowd.distances import Compute, pairwise, within_both
 from incrowd.distances.choice import choice_probabilities
 from incrowd.measures.linkability import by_distance, determined
 from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, word_evidence, words_to_avoid
+from incrowd.measures.linkability.in_words import certainty_assessment, pair_assessment
 from incrowd.measures.linkability.rates import LinkRates
-from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
+from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.linkability.two_communities import TwoCommunities, place_in
 from incrowd.profiles import unigram
-from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
+from incrowd.result import Advice, Assessment, Evidence
 
 VIEW_NAMES = {
     "words": "words as you write them",
@@ -78,56 +77,6 @@ def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str, compute: 
             "relative_rank_of": int(attack.y.shape[0]),
             "relative_rank_method": ranking.method,
         },
-    )
-
-
-def pair_assessment(
-    options: LinkabilityOptions,
-    crowd_size: int,
-    *,
-    targets: int,
-    rank: int | None,
-    pairs: int | None,
-    distance: float,
-    data_hash: str,
-    evidence: tuple[Evidence, ...] = (),
-    advice: tuple[Advice, ...] = (),
-    facts: Mapping[str, Any] | None = None,
-) -> Assessment:
-    """Put one person's matching set of `crowd_size` people, their own profile included, into words."""
-    return Assessment(
-        measure="linkability",
-        subject=_subject(options),
-        value=float(crowd_size),
-        unit="people",
-        direction=Direction.HIGHER_IS_SAFER,
-        meaning=_meaning(options, crowd_size, targets),
-        standing=Standing.REPRODUCTION,
-        assumptions=_assumptions(data_hash, options, distance=distance, **(facts or {})),
-        baseline=float(targets),
-        crowd_rank=rank,
-        crowd_size=pairs,
-        threats=(Threat.LINKABILITY,),
-        evidence=evidence,
-        explained=1 - distance**2 if evidence else None,
-        advice=advice,
-    )
-
-
-def unknown_pair(options: LinkabilityOptions, others: int, reason: str, data_hash: str) -> Assessment:
-    """Say why two profiles cannot be compared, among `others` who could be mistaken for the second."""
-    return Assessment(
-        measure="linkability",
-        subject=_subject(options),
-        value=math.nan,
-        unit="people",
-        direction=Direction.HIGHER_IS_SAFER,
-        meaning="",
-        standing=Standing.REPRODUCTION,
-        assumptions=_assumptions(data_hash, options),
-        baseline=float(others),
-        threats=(Threat.LINKABILITY,),
-        reason=reason,
     )
 
 
@@ -195,68 +144,4 @@ def view_evidence(attack: determined.DeterminedAttack, place: int) -> tuple[Evid
     return tuple(
         Evidence(what=VIEW_NAMES[view], contribution=float(weight * score))
         for view, weight, score in zip(attack.model.views, attack.model.weights, own, strict=True)
-    )
-
-
-def certainty_assessment(
-    options: LinkabilityOptions,
-    sure: float,
-    *,
-    targets: int,
-    rank: int,
-    pairs: int,
-    practice: int,
-    data_hash: str,
-    evidence: tuple[Evidence, ...] = (),
-) -> Assessment:
-    """Put how sure the determined adversary is of one true pair into words."""
-    return Assessment(
-        measure="linkability",
-        subject=_subject(options),
-        value=sure,
-        unit="probability",
-        direction=Direction.LOWER_IS_SAFER,
-        meaning=(
-            f"Somebody determined, starting from your profile in {options.source}, would be {_sure(sure)} "
-            f"that your profile in {options.target} is the same person; a guess gives {1 / targets:.1%}."
-        ),
-        standing=Standing.HEURISTIC,
-        assumptions=_assumptions(data_hash, options, practice=practice),
-        baseline=1 / targets,
-        crowd_rank=rank,
-        crowd_size=pairs,
-        threats=(Threat.LINKABILITY,),
-        evidence=evidence,
-        explained=sum(part.contribution for part in evidence) if evidence else None,
-    )
-
-
-def _sure(probability: float) -> str:
-    """Say a certainty; nobody is ever entirely sure."""
-    return "more than 99% sure" if probability > 0.99 else f"{probability:.0%} sure"
-
-
-def _subject(options: LinkabilityOptions) -> str:
-    return f"you in {options.source} and {options.target}"
-
-
-def _meaning(options: LinkabilityOptions, crowd_size: int, targets: int) -> str:
-    if crowd_size == 1:
-        found = (
-            f"your profile in {options.target} is the nearest of {targets:,}: there is no crowd to hide in"
-        )
-    else:
-        found = (
-            f"{crowd_size - 1:,} other{'s' if crowd_size > 2 else ''} of {targets:,} in {options.target} "
-            "would have to be considered before, or together with, you"
-        )
-    return f"For somebody who compares words and starts from your profile in {options.source}, {found}."
-
-
-def _assumptions(data_hash: str, options: LinkabilityOptions, **more: Any) -> Assumptions:
-    return Assumptions(
-        adversary=ADVERSARIES[options.adversary],
-        parameters=options.parameters() | more,
-        seed=options.seed,
-        data_hash=data_hash,
     )

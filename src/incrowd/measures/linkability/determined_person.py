@@ -15,8 +15,9 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from incrowd.measures.linkability.assess import certainty_assessment, view_evidence
+from incrowd.measures.linkability.assess import view_evidence
 from incrowd.measures.linkability.determined import DeterminedAttack, prepare
+from incrowd.measures.linkability.in_words import certainty_assessment
 from incrowd.measures.linkability.link_model import LinkModel, Resemblance
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.protocol import Person, PreparedCrowd

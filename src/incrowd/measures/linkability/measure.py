@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.distances.profile_index import CommunityIndex, Profile, distance, shared_terms, word_keys
+from incrowd.measures.linkability.in_words import pair_assessment, unknown_pair
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
 from incrowd.measures.protocol import (
     AdvisorOptions,
@@ -161,8 +162,6 @@ class ReadyLinkability(Ready):
         return self._known[key]
 
     def _assess(self, person: Person, pair: LinkabilityOptions, explain: bool) -> Assessment:
-        from incrowd.measures.linkability.assess import pair_assessment
-
         eligible = self._eligible(person, pair.target)
         apart, near = self._matching(person, pair.source, person, pair.target)
         size = 1 + int((near & eligible).sum())
@@ -214,8 +213,6 @@ class ReadyLinkability(Ready):
 
     def _own_names(self, person: Person, other: Person, names: list[str], explain: bool) -> list[Assessment]:
         """Size the set of people who might be the other name, in each community where both have posts."""
-        from incrowd.measures.linkability.assess import pair_assessment
-
         found = []
         for name in other.communities:
             if name not in names or not (self._enough(person, name) and self._enough(other, name)):
@@ -330,8 +327,6 @@ class ReadyLinkability(Ready):
         return Findings(tuple(found), tuple(missing))
 
     def _both_ways(self, person: Person, community: str, pair: LinkabilityOptions) -> Assessment:
-        from incrowd.measures.linkability.assess import unknown_pair
-
         posts, least = person.communities.get(community, 0), pair.min_posts
         reason = ""
         if posts < least:
@@ -355,7 +350,9 @@ class ReadyLinkability(Ready):
             q = person.profile(name).shares_at(keys)
             total += shared_terms(then.shares_at(keys), q) - shared_terms(now.shares_at(keys), q)
         return {
-            word: WordShare(weight=float(one), facts={"links": float(one)})
+            word: WordShare(
+                weight=float(one), facts={"links": float(one)}, columns={"links": f"{float(one):+.4f}"}
+            )
             for word, one in zip(words, total, strict=True)
         }
 

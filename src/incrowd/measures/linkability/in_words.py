@@ -1,0 +1,124 @@
+"""What an adversary makes of one person's two profiles, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
+
+
+def pair_assessment(
+    options: LinkabilityOptions,
+    crowd_size: int,
+    *,
+    targets: int,
+    rank: int | None,
+    pairs: int | None,
+    distance: float,
+    data_hash: str,
+    evidence: tuple[Evidence, ...] = (),
+    advice: tuple[Advice, ...] = (),
+    facts: Mapping[str, Any] | None = None,
+) -> Assessment:
+    """Put one person's matching set of `crowd_size` people, their own profile included, into words."""
+    return Assessment(
+        measure="linkability",
+        subject=_subject(options),
+        value=float(crowd_size),
+        unit="people",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning=_meaning(options, crowd_size, targets),
+        standing=Standing.REPRODUCTION,
+        assumptions=_assumptions(data_hash, options, distance=distance, **(facts or {})),
+        baseline=float(targets),
+        crowd_rank=rank,
+        crowd_size=pairs,
+        threats=(Threat.LINKABILITY,),
+        evidence=evidence,
+        explained=1 - distance**2 if evidence else None,
+        advice=advice,
+    )
+
+
+def unknown_pair(options: LinkabilityOptions, others: int, reason: str, data_hash: str) -> Assessment:
+    """Say why two profiles cannot be compared, among `others` who could be mistaken for the second."""
+    return Assessment(
+        measure="linkability",
+        subject=_subject(options),
+        value=math.nan,
+        unit="people",
+        direction=Direction.HIGHER_IS_SAFER,
+        meaning="",
+        standing=Standing.REPRODUCTION,
+        assumptions=_assumptions(data_hash, options),
+        baseline=float(others),
+        threats=(Threat.LINKABILITY,),
+        reason=reason,
+    )
+
+
+def certainty_assessment(
+    options: LinkabilityOptions,
+    sure: float,
+    *,
+    targets: int,
+    rank: int,
+    pairs: int,
+    practice: int,
+    data_hash: str,
+    evidence: tuple[Evidence, ...] = (),
+) -> Assessment:
+    """Put how sure the determined adversary is of one true pair into words."""
+    return Assessment(
+        measure="linkability",
+        subject=_subject(options),
+        value=sure,
+        unit="probability",
+        direction=Direction.LOWER_IS_SAFER,
+        meaning=(
+            f"Somebody determined, starting from your profile in {options.source}, would be {_sure(sure)} "
+            f"that your profile in {options.target} is the same person; a guess gives {1 / targets:.1%}."
+        ),
+        standing=Standing.HEURISTIC,
+        assumptions=_assumptions(data_hash, options, practice=practice),
+        baseline=1 / targets,
+        crowd_rank=rank,
+        crowd_size=pairs,
+        threats=(Threat.LINKABILITY,),
+        evidence=evidence,
+        explained=sum(part.contribution for part in evidence) if evidence else None,
+    )
+
+
+def _sure(probability: float) -> str:
+    """Say a certainty; nobody is ever entirely sure."""
+    return "more than 99% sure" if probability > 0.99 else f"{probability:.0%} sure"
+
+
+def _subject(options: LinkabilityOptions) -> str:
+    return f"you in {options.source} and {options.target}"
+
+
+def _meaning(options: LinkabilityOptions, crowd_size: int, targets: int) -> str:
+    if crowd_size == 1:
+        found = (
+            f"your profile in {options.target} is the nearest of {targets:,}: there is no crowd to hide in"
+        )
+    else:
+        found = (
+            f"{crowd_size - 1:,} other{'s' if crowd_size > 2 else ''} of {targets:,} in {options.target} "
+            "would have to be considered before, or together with, you"
+        )
+    return f"For somebody who compares words and starts from your profile in {options.source}, {found}."
+
+
+def _assumptions(data_hash: str, options: LinkabilityOptions, **more: Any) -> Assumptions:
+    return Assumptions(
+        adversary=ADVERSARIES[options.adversary],
+        parameters=options.parameters() | more,
+        seed=options.seed,
+        data_hash=data_hash,
+    )
