@@ -17,9 +17,8 @@ from tests.advisor.test_watch_sinks import alert
 from tests.cli.running import incrowd
 
 from incrowd.advisor.watch import Watch
-from incrowd.advisor.watch_policy import Line, WatchPolicy
-from incrowd.advisor.watch_sinks import Terminal
-from incrowd.advisor.watch_state import Alert, AlertLog
+from incrowd.advisor.watch_alerts import Alert, AlertLog, Terminal
+from incrowd.advisor.watch_policy import WatchPolicy, is_crossed, say_line
 from incrowd.cli import main
 from incrowd.crowd import Crowd
 from incrowd.errors import CrowdBusy, CrowdDamaged, InputError
@@ -29,6 +28,7 @@ from incrowd.measures.exposure.scoring import score
 from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.lines import Line
 from incrowd.measures.linkability.assess import assess_person
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.protocol import AdvisorOptions
@@ -258,7 +258,7 @@ def test_a_topic_one_never_wrote_about_has_no_place_to_tell(tmp_path: Path) -> N
     with new_watch(tmp_path, crowd, policy=WatchPolicy(lines=(line,))) as watch:
         (reading,) = watch.readings().values()
     assert reading.value == 1
-    assert line.sentence(reading) == f"Nothing you wrote in tea points to {TOPIC.name} in particular."
+    assert say_line(line, reading) == f"Nothing you wrote in tea points to {TOPIC.name} in particular."
 
 
 def test_a_place_that_rests_on_a_few_words_says_so(tmp_path: Path) -> None:
@@ -269,8 +269,8 @@ def test_a_place_that_rests_on_a_few_words_says_so(tmp_path: Path) -> None:
         crowd = Crowd.from_frame(table([*often, *alike("ann", "bob"), *STRANGERS]))
         with new_watch(tmp_path / str(weeks), crowd, policy=WatchPolicy(lines=(line,))) as watch:
             (reading,) = watch.readings().values()
-        assert line.is_crossed(reading)
-        assert ("too few to tell an interest from chance" in line.sentence(reading)) == faint
+        assert is_crossed(line, reading)
+        assert ("too few to tell an interest from chance" in say_line(line, reading)) == faint
 
 
 def test_a_handful_of_people_is_no_crowd_to_watch(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_handful_of_people_is_no_crowd_to_watch(tmp_path: Path) -> None:
         crowd = Crowd.from_frame(table([("me", "tea", NOW, TOPIC.words[0]), *alike(*others)]))
         with new_watch(tmp_path / str(alone), crowd, policy=policy) as watch:
             assert bool(watch.step()) != alone
-            said = [line.sentence(reading) for line, reading in watch.readings().items()]
+            said = [say_line(line, reading) for line, reading in watch.readings().items()]
         assert all("fewer than 5 people are no crowd" in one for one in said) == alone
 
 

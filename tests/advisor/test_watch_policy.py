@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.advisor.watch_policy import Line, Reading, default_policy, load_policy
+from incrowd.advisor.watch_policy import default_policy, is_crossed, load_policy
 from incrowd.errors import InputError, UnreadableSource
+from incrowd.measures.lines import Line, Reading
 
 
 def test_a_policy_comes_from_a_file(tmp_path: Path) -> None:
@@ -76,6 +77,6 @@ def test_without_a_policy_there_are_lines_for_everywhere_one_writes() -> None:
 
 def test_a_rank_that_everybody_shares_without_a_score_crosses_nothing() -> None:
     line = Line(measure="exposure", community="tea", topic="debts", at=5)
-    assert not line.is_crossed(Reading(value=1, of=9, score=0.0))
-    assert line.is_crossed(Reading(value=5, of=9, score=0.1))
-    assert not line.is_crossed(Reading(value=float("nan"), of=9))
+    assert not is_crossed(line, Reading(value=1, of=9, score=0.0))
+    assert is_crossed(line, Reading(value=5, of=9, score=0.1))
+    assert not is_crossed(line, Reading(value=float("nan"), of=9))

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.advisor.watch_sinks import DesktopFile, JsonLines, Webhook
-from incrowd.advisor.watch_state import Alert
+from incrowd.advisor.watch_alerts import Alert, DesktopFile, JsonLines, Webhook
 from incrowd.errors import InputError
 
 NOW = 1_700_000_000

@@ -88,12 +88,56 @@ class CrowdReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""
-        from incrowd.advisor.crowd_json import report_to_dict
-
-        return report_to_dict(self)
+        return {
+            "sentence": self.sentence(),
+            "people": self.people,
+            "risk": None if math.isnan(self.risk) else self.risk,
+            "wanted": self.wanted,
+            "smallest_count_told": self.smallest,
+            "threats": self.threats(),
+            "spreads": [_spread(one) for one in self.spreads],
+            "communities": [_community(one) for one in self.communities],
+            "unnamed_communities": self.unnamed_communities,
+            "topics": [
+                {
+                    "topic": one.topic,
+                    "shown": one.shown.to_dict(),
+                    "highest_tenth_from": None if math.isnan(one.highest_tenth) else one.highest_tenth,
+                }
+                for one in self.topics
+            ],
+            "exposed": None if self.exposed is None else self.exposed.to_dict(),
+            "not_measured": list(self.not_measured),
+            "assumptions": dict(self.assumptions),
+            "fingerprint": dict(self.fingerprint),
+        }
 
 
 def _threat(people: People | None, finding: str) -> dict[str, Any]:
     if people is None:
         return {"people": None, "share": None, "of": None, "fewer_than": None, "finding": "not measured"}
     return {**people.to_dict(), "finding": finding}
+
+
+def _spread(one: Spread) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "threat": str(one.threat),
+        "meaning": one.meaning,
+        "adversary": one.adversary,
+        "standing": one.standing,
+        "who": one.who,
+        "people": one.people,
+        "below": {str(size): people.to_dict() for size, people in one.below},
+        "quantiles": {f"{share:g}": size for share, size in one.quantiles},
+    }
+
+
+def _community(one: CommunityRisk) -> dict[str, Any]:
+    return {
+        "community": one.community,
+        "members": one.members,
+        "alone": one.alone.to_dict(),
+        "small": one.small.to_dict(),
+        "median": one.median,
+    }

@@ -26,8 +26,7 @@ from incrowd.measures.protocol import (
     Person,
     PreparedCrowd,
     Ready,
-    ThemeName,
-    registered,
+    moved_by_posts,
 )
 from incrowd.result import say_count
 from incrowd.text.reference import tokenise
@@ -109,10 +108,8 @@ def check(
 
 
 def _ready(crowd: PreparedCrowd, options: AdvisorOptions) -> list[tuple[Measure, Ready]]:
-    """Make every measure ready that a post can move; topics come last, there are many."""
-    moved = [one for one in registered().values() if one.reads == "posts" and one.asked(options)]
-    moved.sort(key=lambda one: one.theme is ThemeName.EXPOSED)
-    return [(one, one.prepare(crowd, options)) for one in moved]
+    """Make every measure ready that a post can move."""
+    return [(one, one.prepare(crowd, options)) for one in moved_by_posts() if one.asked(options)]
 
 
 def _usable(text: str) -> str:

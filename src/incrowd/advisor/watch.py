@@ -5,10 +5,10 @@
     a growing file, standard input, or the crowd's folder
         │ posts the crowd did not have (watch_input.py)
         ▼
-    the person's numbers, kept up to date (watch_live.py)
+    the person's numbers, kept up to date by the measures (measures/following.py)
         │ a number changes sides of a line (watch_policy.py)
         ▼
-    the alert is written down first (watch_state.py), then delivered (watch_sinks.py)
+    the alert is written down first, then delivered (watch_alerts.py)
 
 The state of a line is what was written down last. After a restart the posts up to the last alert are taken in again
 in silence; then the numbers are compared with that state, and whatever differs is a crossing.
@@ -21,21 +21,20 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from incrowd.advisor.arrays import identity
-from incrowd.advisor.prepare import Shelf, user_id
+from incrowd.advisor.watch_alerts import Alert, AlertLog, Sink, alert_id, drop_unfinished_line
 from incrowd.advisor.watch_input import CrowdFolder, GrowingFile
-from incrowd.advisor.watch_live import LivePerson, NewPost
-from incrowd.advisor.watch_policy import Line, Reading, WatchPolicy, default_policy
-from incrowd.advisor.watch_sinks import Sink
-from incrowd.advisor.watch_state import Alert, AlertLog, alert_id, drop_unfinished_line
+from incrowd.advisor.watch_policy import WatchPolicy, default_policy, is_crossed, say_line
+from incrowd.crowd.array_cache import identity
 from incrowd.crowd.disk import AS_BYTES
 from incrowd.errors import NotInCrowd
-from incrowd.measures.exposure.space import BagOfWords, Space
-from incrowd.measures.exposure.topics import starter_topics
-from incrowd.measures.protocol import AdvisorOptions
+from incrowd.measures.following import GrowingCrowd
+from incrowd.measures.lines import FollowedPost, Follower, Line, Reading
+from incrowd.measures.prepared import PreparedCrowd, naming
+from incrowd.measures.protocol import SMALLEST_CROWD, AdvisorOptions, measure_named
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -56,7 +55,7 @@ class Watch:
     state
         A folder of its own, which makes restarts lose and repeat nothing.
     sinks
-        Where alerts go; :func:`~incrowd.advisor.watch_sinks.sinks_of` makes those a policy names.
+        Where alerts go; :func:`~incrowd.advisor.watch_alerts.sinks_of` makes those a policy names.
     follow
         A file of JSON lines to follow; None: the crowd's own imports.
     """
@@ -70,11 +69,12 @@ class Watch:
         *,
         sinks: Iterable[Sink],
         follow: Path | None = None,
-        space: Space | None = None,
+        space: Any = None,
         options: AdvisorOptions | None = None,
     ) -> None:
         self._options = options or AdvisorOptions()
-        self._space = space or BagOfWords(starter_topics())
+        if space is not None:
+            self._options = replace(self._options, space=space)
         self._sinks = list(sinks)
         self._log: AlertLog | None = None
         self._user = _owner(crowd, user)
@@ -145,7 +145,7 @@ class Watch:
             return self._decide(self.policy.lines, crowd.data_hash)
         touched: set[Line] = set()
         for row in posts.iter_rows():
-            touched |= self._live.add(NewPost(*row))
+            touched |= self._live.add(FollowedPost(*row))
         return self._decide(touched, crowd.data_hash)
 
     # Alerts
@@ -165,13 +165,13 @@ class Watch:
             if line in wanted:
                 was, crossings = self.log.sides.get(line.key, (False, 0))
                 reading = self._live.reading(line)
-                if line.is_crossed(reading) != was:
+                if is_crossed(line, reading) != was:
                     alerts.append(self._alert(line, reading, crossings + 1, position))
         self.log.decide(alerts)
         return alerts
 
     def _alert(self, line: Line, reading: Reading, crossing: int, position: int | str) -> Alert:
-        crossed = line.is_crossed(reading)
+        crossed = is_crossed(line, reading)
         back = "Back on the right side: " if reading.defined and not crossed else ""
         return Alert(
             id=alert_id(self.log.owner, line.key, crossing),
@@ -181,7 +181,7 @@ class Watch:
             value=float(reading.value) if reading.defined else None,
             of=reading.of,
             position=position,
-            sentence=back + line.sentence(reading),
+            sentence=back + say_line(line, reading),
             time=int(time.time()),
         )
 
@@ -194,26 +194,54 @@ class Watch:
 
     # Setting up
 
-    def _open(self, crowd: Crowd) -> LivePerson:
-        return LivePerson(self._shelf(crowd), self._user, self.policy.lines, self._space, self._options)
+    def _open(self, crowd: Crowd) -> WatchedPerson:
+        return WatchedPerson(self._prepared(crowd), self._user, self.policy.lines, self._options)
 
-    def _shelf(self, crowd: Crowd) -> Shelf:
-        return Shelf(crowd.path, crowd.data_hash, self._options.text, self._options.memory, crowd)
+    def _prepared(self, crowd: Crowd) -> PreparedCrowd:
+        return PreparedCrowd.of(crowd, self._options.text, self._options.memory)
 
     def _own_policy(self, crowd: Crowd) -> WatchPolicy:
-        places = list(self._shelf(crowd).population.of(self._user))[: self._options.most_communities]
+        places = list(self._prepared(crowd).population.of(self._user))[: self._options.most_communities]
         people = dict(crowd.communities().select("community", "users").iter_rows())
         wanted = math.ceil(self._options.targets.people)
-        topics = self._options.topics or self._space.topics.sensitive
+        space = self._options.space
+        topics = self._options.topics or (space.topics.sensitive if space is not None else ())
         return default_policy(places, topics, people, wanted=wanted)
+
+
+class WatchedPerson:
+    """The readings of all lines of one person, kept up to date by the measures the lines are about."""
+
+    def __init__(
+        self, crowd: PreparedCrowd, user: str, lines: Iterable[Line], options: AdvisorOptions
+    ) -> None:
+        self._crowd = GrowingCrowd(crowd, user)
+        by_measure: dict[str, list[Line]] = {}
+        for line in lines:
+            by_measure.setdefault(line.measure, []).append(line)
+        self._followers: dict[str, Follower] = {
+            name: measure_named(name).follow(self._crowd, some, options) for name, some in by_measure.items()
+        }
+
+    def add(self, post: FollowedPost) -> set[Line]:
+        """Take in a post; return the lines whose reading may have changed."""
+        self._crowd.add(post)
+        return {line for one in self._followers.values() for line in one.add(post)}
+
+    def reading(self, line: Line) -> Reading:
+        """Return where the person stands; a handful of people is no crowd."""
+        reading = self._followers[line.measure].reading(line)
+        if reading.defined and reading.of < SMALLEST_CROWD:
+            reason = f"fewer than {SMALLEST_CROWD} people are no crowd"
+            return Reading(value=math.nan, of=reading.of, reason=reason)
+        return reading
 
 
 def _owner(crowd: Crowd, user: str) -> str:
     """Return the person's id; somebody who is not in the crowd yet gets the id they will have."""
-    from incrowd.advisor.prepare import naming
 
     try:
-        return user_id(Shelf(crowd.path, crowd.data_hash, AdvisorOptions().text, 2**30, crowd), user)
+        return PreparedCrowd.of(crowd).user_id(user)
     except NotInCrowd:
         names = naming(crowd.path)
         if names is None:

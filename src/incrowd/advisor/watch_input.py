@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from incrowd.advisor.prepare import naming
-from incrowd.advisor.watch_live import NewPost
 from incrowd.errors import CrowdDamaged, CrowdError, InputError, UnreadableSource
+from incrowd.measures.lines import FollowedPost
+from incrowd.measures.prepared import naming
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +73,7 @@ class GrowingFile:
         self._newcomers = Newcomers(crowd)
         self.skipped = Skipped()
 
-    def posts(self) -> Iterator[tuple[int, NewPost]]:
+    def posts(self) -> Iterator[tuple[int, FollowedPost]]:
         """Yield what was appended since the last call: the number of its line, and the post."""
         for piece in self._pieces():
             count = piece.count(b"\n")
@@ -99,7 +99,7 @@ class GrowingFile:
         except FileNotFoundError:
             raise UnreadableSource(f"{self._path}: no such file to follow; make it, even empty") from None
 
-    def _read(self, piece: bytes, lines_before: int) -> Iterator[tuple[int, NewPost]]:
+    def _read(self, piece: bytes, lines_before: int) -> Iterator[tuple[int, FollowedPost]]:
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
             file.write(piece)
             file.flush()
@@ -131,13 +131,13 @@ class GrowingFile:
                 named = checked.rows.with_columns(names.replace(checked.rows["user"]).alias("user"))
                 yield add_hashes(database, named, "posts")
 
-    def _new(self, rows: Any, lines_before: int) -> Iterator[tuple[int, NewPost]]:
+    def _new(self, rows: Any, lines_before: int) -> Iterator[tuple[int, FollowedPost]]:
         columns = ("row", "user", "community", "time", "text", "content_hi", "id_hi")
         for row, user, community, when, text, content, named in zip(
             *(rows.column(name).to_pylist() for name in columns), strict=True
         ):
             if self._newcomers.is_new(content, named):
-                yield lines_before + row, NewPost(user, community, when, text)
+                yield lines_before + row, FollowedPost(user, community, when, text)
             else:
                 self.skipped.reasons["duplicate"] += 1
 

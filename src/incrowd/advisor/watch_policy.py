@@ -2,103 +2,33 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from incrowd.errors import InputError, UnreadableSource
+from incrowd.measures.lines import Line, Reading
+from incrowd.measures.protocol import measure_named, moved_by_posts
 
-Measure = Literal["anonymity", "linkability", "exposure"]
-FIELDS: dict[str, tuple[str, ...]] = {
-    "anonymity": ("community", "below"),
-    "linkability": ("source", "target", "below"),
-    "exposure": ("community", "topic", "rank"),
-}
-"""What a line of each measure says; an exposure line without a community is about the whole crowd."""
 SINKS = ("jsonl", "webhook", "desktop", "terminal")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """One measured number of one line."""
-
-    value: float
-    """People to hide among, or a rank; NaN: cannot tell."""
-    of: int
-    score: float = math.inf
-    """For a rank, the score behind it: without any score nobody is exposed, whatever their rank."""
-    looks: str = ""
-    """For a rank, what it looks like, where that is less than it seems."""
-    reason: str = ""
-    """Why it cannot be told."""
-
-    @property
-    def defined(self) -> bool:
-        """False if it cannot be told."""
-        return not math.isnan(self.value)
-
-    @property
-    def silent(self) -> bool:
-        """True for a rank that is only shared with everybody who never wrote about the topic."""
-        return self.score <= 0
+def is_crossed(line: Line, reading: Reading) -> bool:
+    """Say whether a number is on the wrong side of a line."""
+    return measure_named(line.measure).is_crossed(line, reading)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """One line: say so when the number falls to it."""
-
-    measure: Measure
-    community: str | None
-    """For linkability: where the adversary starts."""
-    at: int
-    """People to hide among (alert below it), or a rank (alert at it or before it)."""
-    target: str | None = None
-    topic: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.at < 1:
-            raise InputError(f"policy: a line of {self.measure} must be at least 1, got {self.at}")
-        if self.measure == "linkability" and self.community == self.target:
-            raise InputError(
-                f"policy: source and target are both '{self.target}'; linking needs two communities"
-            )
-
-    @property
-    def key(self) -> str:
-        """What makes it the same line after a restart."""
-        parts = (self.measure, self.community, self.target, self.topic, self.at)
-        return "|".join(str(part) for part in parts if part is not None)
-
-    def is_crossed(self, reading: Reading) -> bool:
-        """Say whether the number is on the wrong side."""
-        if not reading.defined or reading.silent:
-            return False
-        return reading.value <= self.at if self.measure == "exposure" else reading.value < self.at
-
-    def sentence(self, reading: Reading) -> str:
-        """Say where the person stands, in plain words."""
-        where = self.community or "this crowd"
-        if not reading.defined:
-            place = f"from {where} to {self.target}" if self.target else f"in {where}"
-            return f"Cannot tell for your line on {self.measure} {place}: {reading.reason}."
-        if reading.silent:
-            return f"Nothing you wrote in {where} points to {self.topic} in particular."
-        value = int(reading.value)
-        if self.measure == "anonymity":
-            told = f"In {where}, {value:,} of {reading.of:,} people write as you do, you included"
-        elif self.measure == "linkability":
-            told = (
-                f"Somebody who starts from your profile in {where} has {value:,} of {reading.of:,} people in "
-                f"{self.target} to consider before, or together with, you"
-            )
-        else:
-            told = f"For {self.topic} in {where} you are number {value:,} of {reading.of:,} (1 is the most exposed)"
-            told += f", which looks like {reading.looks}" if reading.looks else ""
-        return f"{told}; your line is {self.at:,}."
+def say_line(line: Line, reading: Reading) -> str:
+    """Say where the person stands, in plain words."""
+    where = line.community or "this crowd"
+    if not reading.defined:
+        place = f"from {where} to {line.target}" if line.target else f"in {where}"
+        return f"Cannot tell for your line on {line.measure} {place}: {reading.reason}."
+    if reading.silent:
+        return f"Nothing you wrote in {where} points to {line.topic} in particular."
+    return f"{measure_named(line.measure).say_reading(line, reading)}; your line is {line.at:,}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,14 +71,15 @@ def load_policy(path: Path | str) -> WatchPolicy:
 
 def _line(table: Any, where: str) -> Line:
     measure: Any = table.get("measure") if isinstance(table, Mapping) else None
-    if measure not in get_args(Measure):
-        raise InputError(f"{where}: 'measure' must be one of {', '.join(get_args(Measure))}; got {measure!r}")
-    wanted = FIELDS[measure]
+    watched = {one.name: one for one in moved_by_posts() if one.line_keys}
+    if measure not in watched:
+        raise InputError(f"{where}: 'measure' must be one of {', '.join(watched)}; got {measure!r}")
+    wanted, optional = watched[measure].line_keys, watched[measure].optional_line_keys
     if unknown := set(table) - {"measure", *wanted}:
         raise InputError(
             f"{where}: unknown key '{min(unknown)}'; a line of {measure} has: {', '.join(wanted)}"
         )
-    missing = [name for name in wanted if name not in table and (measure, name) != ("exposure", "community")]
+    missing = [name for name in wanted if name not in table and name not in optional]
     if missing:
         raise InputError(f"{where}: '{missing[0]}' is missing; a line of {measure} has: {', '.join(wanted)}")
     at = table[wanted[-1]]
@@ -194,14 +125,7 @@ def default_policy(
         raise InputError(
             "this person has not written anything yet, so there is nothing to watch without a --policy"
         )
-    lines = [Line(measure="anonymity", community=name, at=wanted) for name in communities]
-    lines += [
-        Line(measure="linkability", community=source, target=target, at=wanted)
-        for source, target in permutations(communities, 2)
-    ]
-    lines += [
-        Line(measure="exposure", community=name, topic=topic, at=max(1, people[name] // 100))
-        for name in communities
-        for topic in topics
+    lines = [
+        line for one in moved_by_posts() for line in one.default_lines(communities, topics, people, wanted)
     ]
     return WatchPolicy(lines=tuple(lines))

@@ -13,7 +13,7 @@ from incrowd.cli.options import KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
     from incrowd.advisor.watch import Watch
-    from incrowd.advisor.watch_state import Alert
+    from incrowd.advisor.watch_alerts import Alert
 
 MOST_LINES = 20
 
@@ -54,8 +54,8 @@ def watch(
     last line says where you stand on every line.
     """
     from incrowd.advisor.watch import Watch, receive, spool_standard_input
+    from incrowd.advisor.watch_alerts import Terminal, sinks_of
     from incrowd.advisor.watch_policy import load_policy
-    from incrowd.advisor.watch_sinks import Terminal, sinks_of
     from incrowd.crowd import Crowd
     from incrowd.measures.protocol import AdvisorOptions
 
@@ -108,6 +108,7 @@ def _print_json(alert: Alert) -> None:
 
 def _print_state(watching: Watch) -> None:
     """Say where the person stands on every line, also if all alerts were delivered before."""
+    from incrowd.advisor.watch_policy import is_crossed, say_line
     from incrowd.result import to_plain
 
     state = [
@@ -116,8 +117,8 @@ def _print_state(watching: Watch) -> None:
             "value": reading.value,
             "of": reading.of,
             "at": line.at,
-            "crossed": line.is_crossed(reading),
-            "sentence": line.sentence(reading),
+            "crossed": is_crossed(line, reading),
+            "sentence": say_line(line, reading),
         }
         for line, reading in watching.readings().items()
     ]
@@ -129,6 +130,8 @@ def _show(watching: Watch) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from incrowd.advisor.watch_policy import is_crossed
+
     readings = watching.readings()
     table = Table("line", "now", "your line", box=None, header_style="dim")
     shown = [pair for pair in readings.items() if pair[1].defined and not pair[1].silent]
@@ -138,7 +141,7 @@ def _show(watching: Watch) -> None:
             for part in (line.measure, line.topic, line.community, line.target and f"to {line.target}")
             if part
         )
-        mark = "[red]crossed[/red]" if line.is_crossed(reading) else ""
+        mark = "[red]crossed[/red]" if is_crossed(line, reading) else ""
         table.add_row(escape(what), f"{reading.value:,.0f} of {reading.of:,}", f"{line.at:,} {mark}")
     show(table)
     if len(readings) > min(len(shown), MOST_LINES):

@@ -157,6 +157,8 @@ class CrowdOptions:
     """So many of the worst communities are listed."""
     exposed: float = 0.01
     """Which share of people counts as the first for a topic."""
+    space: Any = None
+    """How an adversary recognises topics; None: by the words that come along."""
     text: TextOptions = field(default_factory=TextOptions)
     memory: int = 2**30
 
@@ -224,3 +226,8 @@ def spread(
             if share * people >= smallest
         ),
     )
+
+
+def told_share(people: People) -> float:
+    """Return what a list may be sorted by without giving hidden counts away."""
+    return 0.0 if people.hidden else people.share

@@ -6,7 +6,7 @@ missing. Nothing here loads more than NumPy until then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.crowd.array_cache import Arrays, cached_arrays, identities, identity
-from incrowd.distances.profile_index import CommunityIndex, word_keys
+from incrowd.distances.profile_index import CommunityIndex, Keys, word_keys
 from incrowd.errors import NotInCrowd
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
     from incrowd.crowd.pseudonyms import Pseudonyms
+    from incrowd.text.counting import Counts
 
 Made = tuple[Arrays, dict[str, Any]]
 
@@ -54,6 +55,8 @@ class PreparedCrowd:
         self._crowd = crowd
         self._population: Population | None = None
         self._words: dict[str, CommunityIndex] = {}
+        self._together: tuple[str, ...] = ()
+        self._counted: tuple[Counts, Keys] | None = None
 
     @classmethod
     def of(cls, crowd: Crowd, text: TextOptions | None = None, memory: int = 2**30) -> PreparedCrowd:
@@ -104,6 +107,11 @@ class PreparedCrowd:
             self._words[community] = CommunityIndex(**arrays)
         return self._words[community]
 
+    def count_together(self, communities: Iterable[str]) -> None:
+        """Say which communities will be asked for, so that posts are read once for all that are not there yet."""
+        if not set(communities) <= set(self._together):
+            self._together, self._counted = tuple(communities), None
+
     def sizes(self, community: str, radius: float) -> NDArray[np.int64]:
         """Return how many people each row of a community's words has within the radius, itself included."""
         question = {"community": community, "text": self.text.hash, "radius": radius}
@@ -140,13 +148,26 @@ class PreparedCrowd:
         return arrays, {"communities": order}
 
     def _make_words(self, community: str) -> Made:
+        counted, keys = self._counts(community)
+        inside = np.flatnonzero((counted.identities["community"] == community).to_numpy())
+        matrix = counted.matrix[inside]
+        used = np.unique(matrix.indices)
+        names, rows = identities(counted.identities["user"].gather(inside).to_list())
+        posts = counted.identities["posts"].to_numpy()[inside].astype(np.int64)
+        laid_out = CommunityIndex.arrays(matrix[:, used], keys[used])
+        return {"names": names, "rows": rows, "posts": posts, **laid_out}, {}
+
+    def _counts(self, community: str) -> tuple[Counts, Keys]:
+        """Count words where they were announced, or in one community."""
         from incrowd.text.counting import counts
 
-        counted = counts(self.crowd(), communities=[community], options=self.text, memory=self.memory)
-        names, rows = identities(counted.identities["user"].to_list())
-        posts = counted.identities["posts"].to_numpy().astype(np.int64)
-        laid_out = CommunityIndex.arrays(counted.matrix, word_keys(counted.vocabulary))
-        return {"names": names, "rows": rows, "posts": posts, **laid_out}, {}
+        if self._counted is None or community not in self._together:
+            self.count_together([community])
+            some = counts(
+                self.crowd(), communities=list(self._together), options=self.text, memory=self.memory
+            )
+            self._counted = some, word_keys(some.vocabulary)
+        return self._counted
 
     def _make_sizes(self, community: str, radius: float) -> Made:
         from incrowd.distances import Compute, ball_sizes

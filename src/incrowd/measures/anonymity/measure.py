@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,17 @@ from numpy.typing import NDArray
 from incrowd.distances.profile_index import Profile, divergence_terms, word_keys
 from incrowd.measures.anonymity.in_words import crowd_assessment, unknown_crowd
 from incrowd.measures.anonymity.spec import ADVERSARIES, AnonymityOptions
+from incrowd.measures.crowd_rates import (
+    CommunityRisk,
+    CrowdOptions,
+    CrowdRates,
+    People,
+    smallest_by_person,
+    spread,
+    told_share,
+)
+from incrowd.measures.following import GrowingCrowd, Neighbours, neighbours_of
+from incrowd.measures.lines import Follower, Line, Reading
 from incrowd.measures.protocol import (
     AdvisorOptions,
     Finding,
@@ -27,7 +38,7 @@ from incrowd.measures.protocol import (
     WordShare,
     largest_communities,
 )
-from incrowd.result import Assessment, Evidence
+from incrowd.result import Assessment, Evidence, Standing, Threat
 from incrowd.text.reference import tokenise
 
 
@@ -44,6 +55,68 @@ class Anonymity(Measure):
     def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
         """Look at communities as people are asked about."""
         return ReadyAnonymity(self, crowd, options)
+
+    def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
+        """Size everybody's crowd in every community; for people in several the smallest counts."""
+        found = {name: crowd.sizes(name, options.radius) for name in crowd.population.communities}
+        found = {name: sizes for name, sizes in found.items() if len(sizes)}
+        if not found:
+            return CrowdRates(not_measured=(f"{self.name}: no post in this crowd has a word",))
+        people = np.concatenate([crowd.words(name).names for name in found])
+        by_name = np.concatenate([sizes[crowd.words(name).rows] for name, sizes in found.items()])
+        meaning = (
+            f"people of the same community, oneself included, who write alike within distance "
+            f"{options.radius:g}; for people in several communities the smallest counts"
+        )
+        everybody = spread(
+            smallest_by_person(people, by_name.astype(np.float64)),
+            options.smallest,
+            name="anonymity in communities",
+            threat=Threat.SINGLING_OUT,
+            meaning=meaning,
+            adversary=ADVERSARIES["reader"],
+            standing=Standing.PROVED,
+            who="people with posts",
+        )
+        named = [
+            _community(name, sizes, options)
+            for name, sizes in found.items()
+            if len(sizes) >= options.smallest
+        ]
+        named.sort(key=lambda one: (-told_share(one.small), one.median, one.community))
+        return CrowdRates(
+            spreads=(everybody,),
+            communities=tuple(named[: options.worst]),
+            unnamed_communities=len(found) - len(named),
+        )
+
+    # Lines to watch
+
+    line_keys = ("community", "below")
+
+    def default_lines(
+        self, communities: Sequence[str], topics: Sequence[str], people: Mapping[str, int], wanted: int
+    ) -> Iterable[Line]:
+        """Hide among the wanted number of people everywhere."""
+        return [Line(measure=self.name, community=name, at=wanted) for name in communities]
+
+    def follow(self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions) -> Follower:
+        """Follow who is within the radius."""
+
+        def neighbours(crowd: GrowingCrowd, line: Line) -> Neighbours:
+            own = crowd.words(str(line.community))
+
+            def limit() -> float:
+                return math.nan if own.profile(crowd.user).empty else options.radius
+
+            return Neighbours(own, own, crowd.user, limit, 1)
+
+        return neighbours_of(crowd, lines, neighbours)
+
+    def say_reading(self, line: Line, reading: Reading) -> str:
+        """Say how many people write alike."""
+        there = f"{int(reading.value):,} of {reading.of:,} people"
+        return f"In {line.community}, {there} write as you do, you included"
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +241,15 @@ class ReadyAnonymity(Ready):
             )
             for word, one, count in zip(words, adds, users, strict=True)
         }
+
+
+def _community(name: str, sizes: NDArray[np.int64], options: CrowdOptions) -> CommunityRisk:
+    alone, small = (
+        People.told(int((sizes < line).sum()), len(sizes), options.smallest) for line in (2, options.wanted)
+    )
+    return CommunityRisk(
+        community=name, members=len(sizes), alone=alone, small=small, median=float(np.median(sizes))
+    )
 
 
 def _users(others: int) -> str:

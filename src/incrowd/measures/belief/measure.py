@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from incrowd.measures.belief.spec import ADVERSARIES
+from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates
 from incrowd.measures.protocol import (
     AT_RISK_ABOVE,
     LINE,
@@ -55,6 +56,11 @@ class Belief(Measure):
     def shortfall(self, assessment: Assessment, targets: Targets) -> float:
         """Return how much more of the doubt is gone than may go."""
         return gain(assessment) - targets.gain - LINE if assessment.defined else math.inf
+
+    def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
+        """Tell nothing: nobody has said what they hide."""
+        why = "what people hide is theirs to say; check one person's with incrowd belief"
+        return CrowdRates(not_measured=(f"{self.name}: {why}",))
 
 
 def gain(assessment: Assessment) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,23 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.crowd.array_cache import find_row, identities
+from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, People, TopicRisk, told_share
 from incrowd.measures.exposure.assess import (
+    BEYOND_SINGLE_WORDS,
     LASTING,
     LITTLE,
     NOTHING,
     ON_TOPIC,
     PASSING,
     PROFESSIONAL,
+    SINGLE_WORDS,
     UNDATED_INTEREST,
     OwnPosts,
     assess_posts,
     most_exposed_first,
 )
-from incrowd.measures.exposure.definition import UNDATED, Floats, periods
+from incrowd.measures.exposure.definition import UNDATED, Floats, alert_ranks, periods
 from incrowd.measures.exposure.scoring import Collector, Peaks, Scored, post_periods, score
 from incrowd.measures.exposure.space import BagOfWords, Space, WordLists
 from incrowd.measures.exposure.spec import ADVERSARIES, ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.following import GrowingCrowd
+from incrowd.measures.lines import FollowedPost, Follower, Line, Reading
 from incrowd.measures.protocol import (
     AT_RISK_ABOVE,
     LINE,
@@ -113,6 +118,67 @@ class Exposure(Measure):
         """Name the topic first: there are many."""
         about = assessment.assumptions.parameters
         return f"topic {about['topic']} in {about['community'] or 'this crowd'}"
+
+    def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
+        """Count, for each sensitive topic over the whole crowd, who shows it and who is among the first."""
+        space = options.space or BagOfWords(starter_topics())
+        chosen = ExposureOptions(text=options.text, memory=options.memory)
+        everybody = CommunityScores.of(crowd, space, chosen).risks
+        people = len(everybody)
+        if people < options.smallest:
+            few = f"fewer than {options.smallest} people, too few to tell anything"
+            return CrowdRates(not_measured=(f"{self.name}: {few}",))
+        first = np.zeros(people, bool)
+        found = []
+        for name in space.topics.sensitive:
+            risks = np.nan_to_num(everybody[:, space.topics.place(name)], nan=0.0)
+            shown = risks > 0
+            ranks = alert_ranks(everybody[:, space.topics.place(name)])
+            first |= shown & (ranks <= max(1, int(options.exposed * people)))
+            enough = int(shown.sum()) >= options.smallest
+            found.append(
+                TopicRisk(
+                    topic=name,
+                    shown=People.told(int(shown.sum()), people, options.smallest),
+                    highest_tenth=float(np.quantile(risks[shown], 0.9)) if enough else math.nan,
+                )
+            )
+        found.sort(key=lambda one: (-told_share(one.shown), one.topic))
+        return CrowdRates(
+            topics=tuple(found),
+            exposed=People.told(int(first.sum()), people, options.smallest),
+            not_measured=() if first.any() else (f"{self.name}: no post points to a sensitive topic",),
+        )
+
+    # Lines to watch
+
+    line_keys = ("community", "topic", "rank")
+    optional_line_keys = ("community",)
+
+    def default_lines(
+        self, communities: Sequence[str], topics: Sequence[str], people: Mapping[str, int], wanted: int
+    ) -> Iterable[Line]:
+        """Be no member of the most exposed hundredth of a community for any topic."""
+        topics = topics or starter_topics().sensitive
+        return [
+            Line(measure=self.name, community=name, topic=topic, at=max(1, people[name] // 100))
+            for name in communities
+            for topic in topics
+        ]
+
+    def follow(self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions) -> Follower:
+        """Follow everybody's scores."""
+        return _TopicFollower(crowd, lines, options, options.space or BagOfWords(starter_topics()))
+
+    def is_crossed(self, line: Line, reading: Reading) -> bool:
+        """Say whether the rank is at the line or before it; a rank without a score behind it crosses nothing."""
+        return reading.defined and not reading.silent and reading.value <= line.at
+
+    def say_reading(self, line: Line, reading: Reading) -> str:
+        """Say the rank, and what it looks like."""
+        rank = f"number {int(reading.value):,} of {reading.of:,} (1 is the most exposed)"
+        told = f"For {line.topic} in {line.community or 'this crowd'} you are {rank}"
+        return told + (f", which looks like {reading.looks}" if reading.looks else "")
 
 
 def looks_personal(assessment: Assessment) -> bool:
@@ -424,3 +490,74 @@ def _taken_personally(assessment: Assessment) -> Assessment:
         return assessment
     strict = {**about.parameters, "looks_like": LASTING}
     return replace(assessment, assumptions=replace(about, parameters=strict))
+
+
+class GrowingScores:
+    """A community's scores, and what was added since."""
+
+    def __init__(self, crowd: PreparedCrowd, scorer: PostScorer) -> None:
+        self._scorer = scorer
+        there, community = crowd.population.communities, scorer.options.community
+        known = bool(there) if community is None else community in there
+        self._base = CommunityScores.of(crowd, scorer.space, scorer.options) if known else None
+        self._risks = np.array(self._base.risks) if self._base else np.zeros((0, len(scorer.space.topics)))
+        self._rows: dict[str, int] = {}
+        self._weeks: dict[str, Weeks] = {}
+
+    def add(self, post: FollowedPost) -> None:
+        """Take in a post: one person's row changes, and no other."""
+        row = self._row(post.user)
+        weeks = self._weeks.get(post.user) or self._before(post.user)
+        weeks = weeks.plus(self._scorer.period(post.time), self._scorer.similar(post.text))
+        self._weeks[post.user] = weeks
+        risks = weeks.risks(self._scorer.space, self._scorer.options)
+        if row is None:
+            row = self._rows[post.user] = len(self._risks)
+            self._risks = np.concatenate([self._risks, risks[None, :]])
+        self._risks[row] = risks
+
+    def _before(self, user: str) -> Weeks:
+        if self._base is None:
+            return Weeks(np.zeros(0, np.int64), np.zeros((0, len(self._scorer.space.topics))))
+        return self._base.weeks(self._base.row_of(user))
+
+    def _row(self, user: str) -> int | None:
+        if user in self._rows:
+            return self._rows[user]
+        return None if self._base is None else self._base.row_of(user)
+
+    def reading(self, user: str, topic: str) -> Reading:
+        """Return a person's rank for a topic."""
+        at, row = self._scorer.space.topics.place(topic), self._row(user)
+        if row is None or math.isnan(self._risks[row, at]):
+            return Reading(value=math.nan, of=len(self._risks), reason="you have no dated posts there")
+        column = self._risks[:, at]
+        mine = float(column[row])
+        faint = self._scorer.space.name == SWEPT and mine < BEYOND_SINGLE_WORDS
+        # Nobody is above themselves, so their own place may stay in; undefined risks are above nobody.
+        rank = 1 + int((column > mine).sum())
+        return Reading(value=rank, of=len(column), score=mine, looks=SINGLE_WORDS if faint else "")
+
+
+class _TopicFollower(Follower):
+    def __init__(
+        self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions, space: Space
+    ) -> None:
+        self._user, self._lines = crowd.user, tuple(lines)
+        self._scores: dict[str | None, GrowingScores] = {}
+        for line in self._lines:
+            space.topics.place(str(line.topic))
+            if line.community not in self._scores:
+                chosen = ExposureOptions(community=line.community, text=options.text)
+                self._scores[line.community] = GrowingScores(crowd.crowd, PostScorer(space, chosen))
+
+    def add(self, post: FollowedPost) -> set[Line]:
+        touched: set[Line] = set()
+        for place in (post.community, None):
+            if place in self._scores:
+                self._scores[place].add(post)
+                touched |= {line for line in self._lines if line.community == place}
+        return touched
+
+    def reading(self, line: Line) -> Reading:
+        return self._scores[line.community].reading(self._user, str(line.topic))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.distances.profile_index import CommunityIndex, Profile, distance, shared_terms, word_keys
+from incrowd.distances.profile_index import Profile, distance, shared_terms, word_keys
+from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, smallest_by_person, spread
+from incrowd.measures.following import GrowingCrowd, Neighbours, neighbours_of
+from incrowd.measures.lines import Follower, Line, Reading
 from incrowd.measures.linkability.in_words import pair_assessment, unknown_pair
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
 from incrowd.measures.protocol import (
@@ -29,7 +32,7 @@ from incrowd.measures.protocol import (
     WordShare,
     largest_communities,
 )
-from incrowd.result import Assessment, Evidence
+from incrowd.result import Assessment, Evidence, Standing, Threat, say_count
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:
@@ -72,17 +75,93 @@ class Linkability(Measure):
         remedy = closer if least > 1 else "nothing to do: there are no words to compare"
         return self.not_assessed(why, remedy, which=which)
 
+    def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
+        """Size the matching sets of everybody who is in two communities, both ways; the smallest of each counts."""
+        missing = []
+        pairs = _most_people_in_both(crowd, options.min_posts)
+        if not pairs:
+            posts = say_count(options.min_posts, "post")
+            return CrowdRates(not_measured=(f"{self.name}: nobody has {posts} in each of two communities",))
+        if len(pairs) > options.most_pairs:
+            left_out = f"{len(pairs) - options.most_pairs:,} pairs of communities with fewer people in both"
+            missing.append(f"{self.name}: {left_out}")
+        people, sizes = [], []
+        for one, two in pairs[: options.most_pairs]:
+            for source, target in ((one, two), (two, one)):
+                chosen = LinkabilityOptions(
+                    source=source,
+                    target=target,
+                    min_posts=options.min_posts,
+                    text=options.text,
+                    memory=options.memory,
+                )
+                found = matching_sets(crowd, chosen)
+                people.append(found.names)
+                sizes.append(found.sets)
+        everybody = spread(
+            smallest_by_person(np.concatenate(people), np.concatenate(sizes).astype(np.float64)),
+            options.smallest,
+            name="matching sets across communities",
+            threat=Threat.LINKABILITY,
+            meaning=(
+                "people an adversary who starts from one profile must consider before, or together with, the true "
+                "one in another community; the smallest set of each person who is in two communities"
+            ),
+            adversary=ADVERSARIES[BY_WORDS],
+            standing=Standing.REPRODUCTION,
+            who=f"people with {say_count(options.min_posts, 'post')} or more in each of two communities",
+        )
+        return CrowdRates(spreads=(everybody,), not_measured=tuple(missing))
+
+    # Lines to watch
+
+    line_keys = ("source", "target", "below")
+
+    def default_lines(
+        self, communities: Sequence[str], topics: Sequence[str], people: Mapping[str, int], wanted: int
+    ) -> Iterable[Line]:
+        """Hide among the wanted number of people, whichever way somebody looks."""
+        pairs = permutations(communities, 2)
+        return [Line(measure=self.name, community=one, target=two, at=wanted) for one, two in pairs]
+
+    def follow(self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions) -> Follower:
+        """Follow who is no farther than the person's own other profile."""
+
+        def neighbours(crowd: GrowingCrowd, line: Line) -> Neighbours:
+            own, there = crowd.words(str(line.community)), crowd.words(str(line.target))
+
+            def limit() -> float:
+                if min(own.posts(crowd.user), there.posts(crowd.user)) < options.min_posts:
+                    return math.nan
+                return distance(own.profile(crowd.user), there.profile(crowd.user))
+
+            return Neighbours(own, there, crowd.user, limit, options.min_posts)
+
+        return neighbours_of(crowd, lines, neighbours)
+
+    def say_reading(self, line: Line, reading: Reading) -> str:
+        """Say how many people come before the other profile."""
+        return (
+            f"Somebody who starts from your profile in {line.community} has {int(reading.value):,} of "
+            f"{reading.of:,} people in {line.target} to consider before, or together with, you"
+        )
+
 
 @dataclass(frozen=True, eq=False)
-class Rivals:
-    """Everybody else who is in both communities of a pair."""
+class PeopleInBoth:
+    """People who are in both communities of a pair."""
 
+    names: NDArray[Any]
     rows: NDArray[np.int64]
     """Their rows in the source community."""
     distances: NDArray[np.float64]
     """How far their two profiles are apart."""
     sets: NDArray[np.int64]
-    """Their matching sets, the person not counted."""
+    """Their matching sets."""
+
+    def only(self, some: NDArray[np.bool_]) -> PeopleInBoth:
+        """Return some of them."""
+        return PeopleInBoth(self.names[some], self.rows[some], self.distances[some], self.sets[some])
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +172,7 @@ class ReadyLinkability(Ready):
     crowd: PreparedCrowd
     options: AdvisorOptions
     _known: dict[Hashable, Assessment] = field(default_factory=dict, repr=False)
-    _rivals: dict[Hashable, Rivals] = field(default_factory=dict, repr=False)
+    _rivals: dict[Hashable, PeopleInBoth] = field(default_factory=dict, repr=False)
     _determined: dict[Hashable, DeterminedPerson] = field(default_factory=dict, repr=False)
 
     # By words
@@ -190,25 +269,18 @@ class ReadyLinkability(Ready):
         apart = distance(a.profile(source), b.profile(target))
         return apart, a.squares(source, target).within(apart)
 
-    def _rank(self, person: Person, pair: LinkabilityOptions, rivals: Rivals, size: int) -> int:
+    def _rank(self, person: Person, pair: LinkabilityOptions, rivals: PeopleInBoth, size: int) -> int:
         """Count who has a smaller matching set; the person may be in theirs."""
         in_sets = person.squares(pair.target, pair.source).within_each(rivals.rows, rivals.distances)
         return 1 + int((rivals.sets + in_sets < size).sum())
 
-    def _rivals_of(self, person: Person, pair: LinkabilityOptions) -> Rivals:
+    def _rivals_of(self, person: Person, pair: LinkabilityOptions) -> PeopleInBoth:
         key = person.user, pair.source, pair.target
         if key not in self._rivals:
-            here, there = self.crowd.words(pair.source), self.crowd.words(pair.target)
-            x, y, pairs = _in_both(here, there, pair.min_posts)
-            known = self.crowd.answer(
-                {"what": "matching sets of people in both", **pair.parameters()},
-                lambda: _matching_sets(here, there, x, y, pairs, pair.memory),
-            )
-            rows = x[pairs[:, 0]]
-            others = rows != person.row(pair.source)
-            apart = known["distances"][others].astype(np.float64)
-            in_sets = person.squares(pair.target, pair.source).within_each(rows[others], apart)
-            self._rivals[key] = Rivals(rows[others], apart, known["matching"][others] - in_sets)
+            everybody = matching_sets(self.crowd, pair)
+            others = everybody.only(everybody.rows != person.row(pair.source))
+            near = person.squares(pair.target, pair.source).within_each(others.rows, others.distances)
+            self._rivals[key] = replace(others, sets=others.sets - near)
         return self._rivals[key]
 
     def _own_names(self, person: Person, other: Person, names: list[str], explain: bool) -> list[Assessment]:
@@ -390,27 +462,34 @@ def _shared_words(a: Person, source: str, b: Person, target: str) -> tuple[Evide
     return tuple(Evidence(what=f"the word “{words[k]}”", contribution=float(shares[k])) for k in order)
 
 
-def _in_both(
-    here: CommunityIndex, there: CommunityIndex, least: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows with enough posts on both sides, and who of them are the same people, as places in these."""
-    x, y = (index.rows[index.posts[index.rows] >= least] for index in (here, there))
-    first, second = (index.names[index.posts[index.rows] >= least] for index in (here, there))
-    _, a, b = np.intersect1d(first, second, return_indices=True)
-    return x, y, np.column_stack([a, b]).astype(np.int64).reshape(-1, 2)
+def matching_sets(crowd: PreparedCrowd, pair: LinkabilityOptions) -> PeopleInBoth:
+    """Return the matching set of everybody who is in both communities, measured once for the same data."""
+    here, there = crowd.words(pair.source), crowd.words(pair.target)
+    x, y = (index.posts[index.rows] >= pair.min_posts for index in (here, there))
+    names, a, b = np.intersect1d(here.names[x], there.names[y], return_indices=True)
+
+    def measure() -> dict[str, NDArray[Any]]:
+        from incrowd.distances import Compute, within_both
+
+        keys = np.union1d(here.keys, there.keys)
+        pairs = np.column_stack([a, b]).astype(np.int64).reshape(-1, 2)
+        sources, targets = here.shares(here.rows[x], keys), there.shares(there.rows[y], keys)
+        sets = within_both(sources, targets, pairs, compute=Compute(memory=pair.memory))
+        return {"matching": sets.matching, "distances": sets.distances}
+
+    known = crowd.answer({"what": "matching sets of people in both", **pair.parameters()}, measure)
+    return PeopleInBoth(names, here.rows[x][a], known["distances"].astype(np.float64), known["matching"])
 
 
-def _matching_sets(
-    here: CommunityIndex,
-    there: CommunityIndex,
-    x: NDArray[np.int64],
-    y: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    memory: int,
-) -> dict[str, NDArray[Any]]:
-    """Return the matching set of everybody who is in both communities, and how far their profiles are apart."""
-    from incrowd.distances import Compute, within_both
-
-    keys = np.union1d(here.keys, there.keys)
-    sets = within_both(here.shares(x, keys), there.shares(y, keys), pairs, compute=Compute(memory=memory))
-    return {"matching": sets.matching, "distances": sets.distances}
+def _most_people_in_both(crowd: PreparedCrowd, least: int) -> list[tuple[str, str]]:
+    """Return the pairs of communities with somebody in both, those with the most people first."""
+    there = {}
+    for name in crowd.population.communities:
+        index = crowd.words(name)
+        there[name] = index.names[index.posts[index.rows] >= least]
+    larger_first = sorted(there, key=lambda name: (-len(crowd.words(name)), name))
+    found = [
+        (len(np.intersect1d(there[one], there[two])), one, two) for one, two in combinations(larger_first, 2)
+    ]
+    found = [one for one in found if one[0]]
+    return [(one, two) for _, one, two in sorted(found, key=lambda pair: (-pair[0], pair[1], pair[2]))]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, spread
 from incrowd.measures.microdata.spec import ADVERSARIES
 from incrowd.measures.protocol import AdvisorOptions, Measure, PreparedCrowd, Ready, ThemeName
+from incrowd.result import Standing, Threat
 
 
 class Microdata(Measure):
@@ -22,3 +24,22 @@ class Microdata(Measure):
         from incrowd.measures.microdata.ready import ReadyMicrodata
 
         return ReadyMicrodata(self, crowd, options)
+
+    def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
+        """Count who fits on average what somebody knows of everybody's items."""
+        from incrowd.measures.microdata.ready import crowds_among_items
+
+        sizes, why = crowds_among_items(crowd, options.memory)
+        if sizes is None:
+            return CrowdRates(not_measured=(f"{self.name}: {why}",))
+        everybody = spread(
+            sizes,
+            options.smallest,
+            name="crowds among items",
+            threat=Threat.SINGLING_OUT,
+            meaning="people, oneself included, who on average fit what the adversary knows of one's items",
+            adversary=ADVERSARIES["paper"].words,
+            standing=Standing.PROVED,
+            who="people with items",
+        )
+        return CrowdRates(spreads=(everybody,))

@@ -213,3 +213,14 @@ def _no_marks(measure: Measure, adversary: Adversary) -> NotAssessed:
         why=f"the crowd holds no {adversary.matching.words}",
         remedy=f"import items with {adversary.matching.words} to see this adversary",
     )
+
+
+def crowds_among_items(crowd: PreparedCrowd, memory: int) -> tuple[NDArray[np.float64] | None, str]:
+    """Return how many people fit everybody's items on average, or why that cannot be told."""
+    table = item_table(crowd.crowd())
+    if table.matrix.shape[0] < 2:
+        return None, "this crowd has no items of at least two people"
+    others = crowd_of_everybody(table, cache=crowd.cache, memory=memory)
+    if others is None:
+        return None, "too many items for an exact answer; see incrowd microdata evaluate"
+    return 1 + np.asarray(others, np.float64), ""

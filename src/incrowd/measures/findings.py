@@ -1,0 +1,282 @@
+"""The values measures speak in: levels, questions, findings, effects of changes, proposals.
+
+Risk is read as "how often would this adversary be right about you, or as bad as that". Above 1/5 (fewer than five
+people would have to be considered) is *at risk*, above 1/10 (fewer than ten) *watch*, below that *well hidden*. Five
+and ten are the smallest groups that statistical offices customarily publish. Undefined is *cannot tell*, which ranks
+before *well hidden*: what could not be measured is not safe.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from incrowd.errors import InputError
+from incrowd.measures.person import Changes
+from incrowd.result import Assessment, Direction, Evidence, fields_to_plain, say_amount, say_number
+
+AT_RISK_ABOVE = 1 / 5
+WATCH_ABOVE = 1 / 10
+LINE = 1e-9
+"""Lines are drawn this far on the kinder side: 1/5 itself is not above 1/5, whatever the rounding."""
+SMALLEST_CROWD = 5
+"""In a crowd of fewer people a rank or a guess says nothing."""
+
+
+class Level(StrEnum):
+    """How a person stands. There is no "safe": a measure only knows the adversaries it was told of."""
+
+    AT_RISK = "at risk"
+    WATCH = "watch"
+    CANNOT_TELL = "cannot tell"
+    WELL_HIDDEN = "well hidden"
+
+    @property
+    def severity(self) -> int:
+        """3 = at risk, 2 = watch, 1 = cannot tell, 0 = well hidden; the largest counts."""
+        return 3 - list(Level).index(self)
+
+
+def level_of(risk: float) -> Level:
+    """Return the level of a risk; undefined is never safe.
+
+    >>> [str(level_of(r)) for r in (1.0, 0.2, 0.1, float("nan"))]
+    ['at risk', 'watch', 'well hidden', 'cannot tell']
+    """
+    if math.isnan(risk):
+        return Level.CANNOT_TELL
+    if risk > AT_RISK_ABOVE + LINE:
+        return Level.AT_RISK
+    return Level.WATCH if risk > WATCH_ABOVE + LINE else Level.WELL_HIDDEN
+
+
+class ThemeName(StrEnum):
+    """The four questions of the label; each measure answers one of them."""
+
+    LINKABLE = "linkable"
+    SINGLED_OUT = "singled out"
+    INFERABLE = "inferable"
+    EXPOSED = "exposed"
+
+    @property
+    def question(self) -> str:
+        """The question in plain words."""
+        return _THEMES[self][0]
+
+    @property
+    def claim(self) -> str:
+        """What is the case if the answer is yes, as part of a sentence."""
+        return _THEMES[self][1]
+
+
+_THEMES: dict[str, tuple[str, str]] = {
+    "linkable": ("Can your profiles be linked?", "your profiles can be linked"),
+    "singled out": ("Can you be told from everybody else?", "you can be told from everybody else"),
+    "inferable": ("Can what you hide be guessed?", "what you hide can be guessed"),
+    "exposed": ("Do you stand out for a sensitive topic?", "you stand out for a sensitive topic"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Targets:
+    """What the person wants to reach; the plan aims at it."""
+
+    people: float = 10.0
+    """Hide among at least so many people, oneself included."""
+    gain: float = 0.2
+    """Nobody should lose more than this share of their doubt about a hidden attribute."""
+    exposed: float = 0.1
+    """Do not show a personal interest among this share of the most exposed people for a topic."""
+
+    loss: float = 0.5
+    """Give up at most this share of the posts of a community, of the items, or of the attributes."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.loss <= 1:
+            raise InputError(f"targets: expected 0 < loss <= 1, got loss={self.loss:g}")
+        if not self.people >= 1:
+            raise InputError(
+                f"targets: expected at least 1 person to hide among (people), yourself; got {self.people:g}"
+            )
+        if not 0 < self.gain <= 1 or not 0 <= self.exposed <= 1:
+            raise InputError(
+                f"targets: expected 0 < gain <= 1 and 0 <= exposed <= 1, got gain={self.gain:g}, "
+                f"exposed={self.exposed:g}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """An assessment, the question it answers, and the level it means."""
+
+    assessment: Assessment
+    theme: ThemeName
+    level: Level
+    risk: float
+    """0 to 1, comparable between measures: how much an adversary gains; NaN if undefined."""
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What makes it the same question before and after a change."""
+        one = self.assessment
+        return one.measure, one.subject, one.assumptions.adversary, one.unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """One finding before and after a change, both measured."""
+
+    theme: ThemeName
+    measure: str
+    subject: str
+    adversary: str
+    unit: str
+    """What is counted: "people" to hide among, a "rank" (1 = most exposed), a "probability"."""
+    direction: Direction
+    before: float
+    after: float
+    """NaN: it cannot be told, e.g. because there is no profile; `reason` says why."""
+    level_before: Level
+    level_after: Level
+    of_before: int | None = None
+    of_after: int | None = None
+    """Among how many people."""
+    rank_before: int | None = None
+    rank_after: int | None = None
+    """For a set of people: how many members have a smaller one, plus 1."""
+    score_before: float = math.nan
+    score_after: float = math.nan
+    """For a rank: the score behind it."""
+    says: str = ""
+    """The finding in words, afterwards."""
+    exact: bool = True
+    """False: simulated, or measured by an adversary whose training is not repeated after the change."""
+    note: str = ""
+    """What has to be added so that the levels make sense, e.g. why somebody among the first is less exposed."""
+    reason: str = ""
+
+    def sentence(self) -> str:
+        """Say it in words."""
+        after = "no profile left" if math.isnan(self.after) else say_amount(self.after, self.unit)
+        return (
+            f"{self.measure}, {self.subject}, {self.adversary}: {say_amount(self.before, self.unit)} -> {after} "
+            f"({self.level_before} -> {self.level_after}{self.note and '; ' + self.note})"
+        )
+
+    def short_sentence(self) -> str:
+        """Say it in a few words."""
+        what = _COUNTED.get(self.unit, self.unit)
+        before, after = "none" if self.was_silent else _say(self.before), _say(self.after)
+        told = f"{before} -> {after}" if before != after else after
+        return f"{self.measure}, {self.subject}: {what} {told}"
+
+    @property
+    def exposure(self) -> tuple[float, float]:
+        """One in how many, before and after: 1 is the worst, 0 if it cannot be told.
+
+        A rank without a score behind it is shared by everybody who has none, and exposes nobody.
+        """
+        if self.direction is Direction.LOWER_IS_SAFER:
+            return _known(self.before), _known(self.after)
+        if self.unit == "rank":
+            before, after = self.score_before > 0, self.score_after > 0
+            return _one_in(self.before) * before, _one_in(self.after) * after
+        return _one_in(self.before), _one_in(self.after)
+
+    @property
+    def worse(self) -> bool:
+        """True if the change leaves fewer people to hide among, or a more exposed rank."""
+        before, after = self.exposure
+        return after > before
+
+    @property
+    def was_silent(self) -> bool:
+        """True for the rank of a topic that nothing pointed to before."""
+        return self.unit == "rank" and self.score_before <= 0
+
+    @property
+    def silent(self) -> bool:
+        """True for a topic that the person says nothing about, before and after: such a rank is everybody's."""
+        return self.unit == "rank" and not (self.score_before > 0 or self.score_after > 0)
+
+    @property
+    def at_worst(self) -> bool:
+        """True if it is as bad as it can be already, so that nothing makes it worse."""
+        return self.exposure == (1.0, 1.0)
+
+    @property
+    def moves(self) -> bool:
+        """True if anything is different afterwards."""
+        return not (same(self.before, self.after) and same(self.score_before, self.score_after))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        return fields_to_plain(self) | {"worse": self.worse, "sentence": self.short_sentence()}
+
+
+_COUNTED = {"people": "people to hide among", "rank": "your rank (1 = most exposed)"}
+
+
+def _one_in(value: float) -> float:
+    return 0.0 if math.isnan(value) or value <= 0 else 1.0 / value
+
+
+def _known(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+def same(one: float, other: float) -> bool:
+    """Say whether two numbers are the same, or both unknown."""
+    return one == other or (math.isnan(one) and math.isnan(other))
+
+
+def _say(value: float) -> str:
+    return "cannot tell" if math.isnan(value) else say_number(value)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What to reach, and what that may cost."""
+
+    short: Callable[[Assessment], float]
+    """How far an assessment is from its target; at most 0: it meets it."""
+    loss: float
+    """Give up at most this share of the posts, items or attributes in question."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """Something a person could do about one finding."""
+
+    what: str
+    loss: str
+    changes: Changes
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordShare:
+    """What one word of a draft gives away, by one measure."""
+
+    weight: float
+    """How much it tells, comparable between measures; the words of a draft are sorted by the sum."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What was counted, by name, for JSON."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What to show beside the word in a table, by heading."""
+    says: str = ""
+    """The same in words: "nobody else there uses it"."""
+    points_to: Mapping[str, str] = field(default_factory=dict)
+    """What the word points to, by the subject of the finding as :meth:`Measure.subject_of` names it."""
+
+
+def shortened(evidence: Sequence[Evidence], most: int) -> tuple[Evidence, ...]:
+    """Keep the strongest parts and put the rest into one, so that the sum stays."""
+    ordered = sorted(evidence, key=lambda part: -abs(part.contribution))
+    rest = ordered[most:]
+    if not rest:
+        return tuple(ordered)
+    total = math.fsum(part.contribution for part in rest)
+    return (*ordered[:most], Evidence(what=f"{len(rest):,} more", contribution=total))
