@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 import scipy.sparse as sp
@@ -100,6 +99,8 @@ def from_matrix(matrix: Any, *, ids: Any = None, vocabulary: Sequence[str] | Non
     """
 
     if not sp.issparse(matrix) and not isinstance(matrix, np.ndarray | list | tuple):
+        import narwhals as nw  # only for tables that are not Polars; it takes a tenth of a second
+
         frame = nw.from_native(matrix, eager_only=True)
         matrix, vocabulary = frame.to_numpy(), vocabulary or frame.columns
     rows = sp.csr_matrix(matrix, dtype=np.float64)

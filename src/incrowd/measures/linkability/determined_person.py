@@ -9,21 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy import sparse
 
-from incrowd.measures.linkability.assess import view_evidence
-from incrowd.measures.linkability.determined import DeterminedAttack, prepare
 from incrowd.measures.linkability.in_words import certainty_assessment
-from incrowd.measures.linkability.link_model import LinkModel, Resemblance
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.protocol import Person, PreparedCrowd
-from incrowd.profiles.habits import Habits
-from incrowd.profiles.habits import habits as count_habits
 from incrowd.result import Assessment, Evidence
+
+if TYPE_CHECKING:
+    from incrowd.measures.linkability.determined import DeterminedAttack
+    from incrowd.profiles.habits import Habits
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +40,10 @@ class DeterminedPerson:
     @cached_property
     def _attack(self) -> DeterminedAttack:
         """Prepare the attack; what the adversary learned on other communities is kept, for it takes longest."""
+        # Imported here and below: a second look at the same person finds the answer kept, and need not wait for these.
+        from incrowd.measures.linkability.determined import prepare
+        from incrowd.measures.linkability.link_model import LinkModel
+
         crowd = self.crowd.crowd()
         prepared: list[DeterminedAttack] = []
 
@@ -74,6 +76,8 @@ class DeterminedPerson:
         return self._assessment(found, explain)
 
     def _measure(self, person: Person) -> dict[str, Any]:
+        from incrowd.measures.linkability.assess import view_evidence
+
         attack = self._attack if person is self.before else self._changed(person)
         place = int(np.flatnonzero(attack.people == person.user)[0])
         certainty = attack.judged()["own"][attack.pairs[:, 0]]
@@ -88,6 +92,8 @@ class DeterminedPerson:
 
     def _changed(self, person: Person) -> DeterminedAttack:
         """Return the attack with the person's own two rows read again."""
+        from incrowd.measures.linkability.link_model import Resemblance
+
         attack = self._attack
         sources, targets = (
             _with_row(habits, person, name)
@@ -113,6 +119,10 @@ class DeterminedPerson:
 
 def _with_row(habits: Habits, person: Person, community: str) -> Habits:
     """Return everybody's habits with the person's own counted again from these posts."""
+    from scipy import sparse
+
+    from incrowd.profiles.habits import habits as count_habits
+
     mine = person.posts.filter(person.rows_in(community)).with_columns(user=pl.lit(person.user))
     again = count_habits(mine.select("user", "community", "time", "text"))
     row = int((habits.identities["user"] == person.user).arg_max() or 0)
@@ -127,6 +137,8 @@ def _with_row(habits: Habits, person: Person, community: str) -> Habits:
 
 def _wide(rows: Any, width: int) -> Any:
     """Return rows with more columns, all empty."""
+    from scipy import sparse
+
     return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], width))
 
 
