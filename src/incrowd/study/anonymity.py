@@ -95,7 +95,12 @@ def _headlines(
     ends = [curve.row(place, named=True) for place in (0, -1)] if curve.height > 1 else []
     falls = "; ".join(f"{one['at_5']:.2f} in crowds around {one['size']}" for one in ends)
     return (
-        Headline(result="mean distance within communities", paper="0.79", here=apart.within[2], why=crowd),
+        Headline(
+            result="mean distance within communities",
+            paper="0.79",
+            here=apart.within[2],
+            why=f"{crowd}; the fewer posts, the fewer words two profiles share",
+        ),
         Headline(
             result="mean distance across communities",
             paper="0.85",

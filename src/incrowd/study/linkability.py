@@ -232,7 +232,8 @@ def _headlines(
             result=f"median matching set at {options.radius:g} (figure 6)",
             paper="37",
             here=float(np.median(one.matching[:, place])),
-            why=f"{one.attack.y.shape[0]:,} targets here; the paper does not say how many worldnews had",
+            why=f"{one.attack.y.shape[0]:,} targets here, the paper does not say how many worldnews had; shorter "
+            "profiles lie further apart",
         ),
         Headline(
             result=f"median anonymity set at {options.radius:g} (figure 7)",

@@ -244,7 +244,7 @@ def group_rows(base: Evaluation) -> list[GroupRow]:
     for group, centre in enumerate(scored.groups.centres):
         inside = label == group
         if not inside.any():
-            rows.append((group + 1, 0, float(centre), *[float("nan")] * 4))
+            rows.append((group + 1, 0, float(centre), np.nan, np.nan, np.nan, np.nan))
             continue
         scores, (low, high) = scored.scores[inside], np.percentile(crowd[inside], [5, 95])
         ends = (float(scores.min()), float(scores.max()), float(low), float(high))

@@ -1,0 +1,236 @@
+"""The five papers' headline results beside ours: runs the studies on public data and writes the page with the table.
+
+    python -m benchmarks.reproduction [--data ../shared/data] [anonymity linkability ...]
+
+Each study prints its headlines as JSON (`incrowd study NAME CROWD --json`); docs/explanation/reproduction.md is made of
+nothing else. A study whose data is not there keeps the section it has. Rates only: no text and no person is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from benchmarks.exposure_reddit import MENTAL_HEALTH, PROXY
+from incrowd.crowd import Crowd
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
+CROWDS = ROOT / "build" / "bench" / "crowds"
+INGEST_POSTS = ("--kind", "posts", "--columns", "user=author,time=t")
+
+
+def _posts(name: str) -> Callable[[Path, Path], None]:
+    def make(data: Path, crowd: Path) -> None:
+        command("ingest", str(data / name / "posts.jsonl.zst"), "--crowd", str(crowd), *INGEST_POSTS)
+
+    return make
+
+
+def _unpacked(path: str, kind: str) -> Callable[[Path, Path], None]:
+    def make(data: Path, crowd: Path) -> None:
+        plain = crowd.with_suffix(".tsv")
+        plain.write_bytes(lzma.decompress((data / path).read_bytes()))
+        command("ingest", str(plain), "--crowd", str(crowd), "--kind", kind)
+
+    return make
+
+
+def _as_it_is(path: str, kind: str) -> Callable[[Path, Path], None]:
+    def make(data: Path, crowd: Path) -> None:
+        command("ingest", str(data / path), "--crowd", str(crowd), "--kind", kind)
+
+    return make
+
+
+def _proxy(data: Path, crowd: Path) -> None:
+    """People of reddit_users without what they wrote about mental health; who did write about depression is the label.
+
+    A proxy and no diagnosis, and no judge either: see exposure_reddit.py.
+    """
+    everything = CROWDS / "reddit_users"
+    if not everything.exists():
+        _posts("reddit_users")(data, everything)
+    posts = Crowd(everything).posts().with_columns(name=pl.col("community").str.to_lowercase()).collect()
+    about = posts["name"].str.contains(MENTAL_HEALTH)
+    told = set(posts.filter(posts["name"].is_in(PROXY))["user"])
+    rest = posts.filter(~about).drop("name")
+    Crowd.from_frame(rest, path=crowd, plain_names=True)
+    users = rest["user"].unique().sort()
+    labels = pl.DataFrame(
+        {"user": users, "topic": "depression", "vote": [float(user in told) for user in users]}
+    )
+    labels.write_csv(crowd.parent / "depression.csv")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One study on one crowd."""
+
+    study: str
+    paper: str
+    data: str
+    """Folder of the data, and of the crowd made of it."""
+    about: str
+    make: Callable[[Path, Path], None]
+    options: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        return f"Paper {self.paper}, on {self.about}"
+
+    @property
+    def shown(self) -> str:
+        return " ".join(
+            ["incrowd study", self.study, self.data, *(Path(o).name for o in self.options), "--json"]
+        )
+
+
+COLLEGE = "eight college forums of Reddit (282,739 posts)"
+RUNS = (
+    Run(
+        "anonymity",
+        "000, section 6",
+        "reddit_college",
+        COLLEGE,
+        _posts("reddit_college"),
+        ("--min-posts", "10"),
+    ),
+    Run(
+        "belief",
+        "000, section 4",
+        "facebook_ego",
+        "public ego-Facebook profiles",
+        _as_it_is("facebook_ego/facebook_ego.tar.xz", "attributes"),
+    ),
+    Run(
+        "release",
+        "001",
+        "facebook_ego",
+        "public ego-Facebook profiles",
+        _as_it_is("facebook_ego/facebook_ego.tar.xz", "attributes"),
+        ("--paper",),
+    ),
+    Run(
+        "microdata",
+        "002",
+        "movielens_100k",
+        "MovieLens 100k",
+        _unpacked("movielens_100k/ml-100k.inter.xz", "items"),
+        ("--paper",),
+    ),
+    Run("linkability", "003", "reddit_college", COLLEGE, _posts("reddit_college"), ("--min-posts", "10")),
+    Run(
+        "exposure",
+        "004",
+        "reddit_users_elsewhere",
+        "6,996 Reddit users' posts outside mental-health forums, by a proxy label",
+        _proxy,
+        ("--labels", str(CROWDS / "depression.csv"), "--paper"),
+    ),
+)
+
+
+def command(*words: str) -> str:
+    """Run incrowd and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "incrowd", *words], capture_output=True, text=True, encoding="utf-8"
+    )
+    if done.returncode:
+        raise RuntimeError(f"incrowd {words[0]}: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+def headlines(run: Run, data: Path) -> list[dict[str, Any]]:
+    """Make the crowd if it is not there, run the study, return paper, here and why."""
+    crowd = CROWDS / run.data
+    if not crowd.exists():
+        crowd.parent.mkdir(parents=True, exist_ok=True)
+        run.make(data, crowd)
+    found: list[dict[str, Any]] = json.loads(command("study", run.study, str(crowd), *run.options, "--json"))[
+        "headlines"
+    ]
+    return found
+
+
+def section(run: Run, rows: Sequence[dict[str, Any]]) -> str:
+    """Write one paper's table."""
+    lines = [
+        f"## {run.heading}",
+        "",
+        f"`{run.shown}`",
+        "",
+        "| result | paper | here | why they differ |",
+        "|---|---|---|---|",
+    ]
+    for row in rows:
+        cells = (row["result"], row["paper"], say(row["here"]), row["why"])
+        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def say(value: Any) -> str:
+    """Write a number as briefly as it can be read."""
+    if value is None:
+        return "undefined"
+    if isinstance(value, float):
+        return "0" if value == 0 else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return str(value)
+
+
+def page(sections: dict[str, str]) -> str:
+    """Put the page together, papers in their order."""
+    head = """# Reproduction: paper, here, why
+
+What each of the five papers is known for, computed as the paper computes it, beside what comes out on public data of
+ours. The papers' own data is not public, so no number can be the same; what can be the same is the conclusion.
+
+`python -m benchmarks reproduction` runs the studies and writes this page; `incrowd study NAME CROWD --paper` does the
+same for a crowd of yours with the paper's settings, where it is large enough. Quantities of ours stand in the studies
+under names of their own, never in these tables. Paper 004 had judges; here a proxy stands in for them (who wrote in a
+forum on depression, found from what they wrote elsewhere), which is no diagnosis and no judge.
+"""
+    return "\n".join([head, *(sections[run.heading] for run in RUNS if run.heading in sections)])
+
+
+def written(text: str) -> dict[str, str]:
+    """Return the sections a page has."""
+    parts = re.split(r"^(?=## )", text, flags=re.M)[1:]
+    return {part.partition("\n")[0].removeprefix("## "): part.rstrip("\n") + "\n" for part in parts}
+
+
+def main() -> dict[str, Any]:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("studies", nargs="*", help="Only these studies.")
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    args = parser.parse_args()
+    sections = written(PAGE.read_text("utf-8")) if PAGE.exists() else {}
+    report: dict[str, Any] = {}
+    for run in RUNS:
+        if args.studies and run.study not in args.studies:
+            continue
+        if (
+            not (args.data / run.data.removesuffix("_elsewhere")).exists()
+            and not (CROWDS / run.data).exists()
+        ):
+            print(f"   {run.study}: {args.data / run.data} is not there; the page keeps what it has")
+            continue
+        rows = headlines(run, args.data)
+        sections[run.heading] = section(run, rows)
+        report[run.study] = {row["result"]: row["here"] for row in rows}
+    PAGE.write_text(page(sections), encoding="utf-8")
+    return report
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(), indent=1))
