@@ -3,7 +3,7 @@
     python -m benchmarks microdata_scores [--data ../shared/data]
 
 Three times, a fifth of the people is held out. The others' statistics are published, the held-out people score
-themselves with them, and the truth is their exact average crowd among the others. A table that is not there is left out.
+themselves with them, and the truth is their exact average crowd among the others. Tables that are missing are left out.
 """
 
 from __future__ import annotations

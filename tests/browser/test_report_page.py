@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.report.advice import person_report_page
+from incrowd.report.person import person_report_page
 
 from ..report.people import alex
 from .browsing import Tab, playwright, start

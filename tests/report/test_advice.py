@@ -15,9 +15,17 @@ from hypothesis import strategies as st
 
 from incrowd.measures.exposure.assess import NOTHING
 from incrowd.measures.protocol import Level, ThemeName
-from incrowd.report.advice import person_label, person_report_page, theme_label
-from incrowd.report.pictures import crowd_picture, evidence_bars, helps, sweep, worst_crowd
-from incrowd.report.templating import strongest
+from incrowd.report.person import (
+    crowd_picture,
+    evidence_bars,
+    helps,
+    person_label,
+    person_report_page,
+    strongest,
+    sweep,
+    theme_label,
+    worst_crowd,
+)
 from incrowd.result import Evidence, say_amount
 
 from .people import actions, alex

@@ -16,7 +16,7 @@ from incrowd.errors import InputError
 from incrowd.measures.protocol import Changes
 from incrowd.synthetic import demo_person
 from incrowd.web.options import ServeOptions
-from incrowd.web.what_if import MOST_POSTS, Wish, holdings
+from incrowd.web.people import MOST_POSTS, Wish, holdings
 
 from ..report.people import alex
 from .visiting import form_key, options_for, visitor, wait_for

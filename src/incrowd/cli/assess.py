@@ -102,8 +102,8 @@ def write_report(report: PersonReport, html: Path | None, label: Path | None = N
     """Write the page and the picture that were asked for."""
     if html is None and label is None:
         return
-    from incrowd.report.advice import person_label, person_report_page
     from incrowd.report.page import write
+    from incrowd.report.person import person_label, person_report_page
 
     if html is not None:
         write(html, person_report_page(report))
@@ -113,6 +113,6 @@ def write_report(report: PersonReport, html: Path | None, label: Path | None = N
 
 def show_report(report: PersonReport) -> None:
     """Print the answer in the order in which to read it."""
-    from incrowd.report.advice_terminal import render
+    from incrowd.report.person_terminal import render
 
     show(render(report))

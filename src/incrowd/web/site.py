@@ -16,7 +16,7 @@ from incrowd.crowd import Crowd
 from incrowd.crowd.info import CrowdInfo
 from incrowd.errors import IncrowdError, InputError
 from incrowd.report.page import asset, policy_of
-from incrowd.report.templating import environment
+from incrowd.report.person import environment
 from incrowd.web.jobs import Job, Jobs, Latest, Work
 from incrowd.web.options import ServeOptions
 from incrowd.web.uploads import Upload, private_folder, receive
@@ -54,7 +54,7 @@ class Site:
     @cached_property
     def style(self) -> str:
         """One style sheet: the offline pages' and ours."""
-        return asset("page.css") + asset("advice.css") + _static("web.css")
+        return asset("page.css") + asset("person.css") + _static("web.css")
 
     @cached_property
     def script(self) -> str:

@@ -1,17 +1,136 @@
-"""Small pictures that a lay person can read: a crowd as dots, parts of a sum as bars, a change as before and after.
-
-Here are their numbers and sentences; the templates draw them. Nothing is computed that the report does not say.
-"""
+"""A person's report as one offline page: the verdict, the label, why, what to do, what nobody could tell."""
 
 from __future__ import annotations
 
+import base64
+import json
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 
 from incrowd.advisor.answer import PersonReport
-from incrowd.measures.protocol import Effect, Finding
-from incrowd.result import Direction, Evidence, say_amount, say_number, say_percent
+from incrowd.measures.protocol import Effect, Finding, Level, ThemeName
+from incrowd.report.label import Label
+from incrowd.report.page import asset, page
+from incrowd.result import Direction, Evidence, say_amount, say_count, say_number, say_percent
+
+BARS = (Level.WELL_HIDDEN, Level.WATCH, Level.AT_RISK)
+"""The label's scale, best first. There is no bar for "cannot tell": nobody knows where it would stand."""
+
+
+def person_report_page(report: PersonReport) -> str:
+    """Return the report as one HTML file that prints, reads aloud, and can send nothing anywhere."""
+    data = report.to_dict()
+    body = report_templates().get_template("person.html").render(report=report, json_link=json_link(data))
+    return page(f"{report.person} in the crowd", body, data=data, style=asset("person.css"))
+
+
+def json_link(data: Mapping[str, Any]) -> str:
+    """Return a link that holds the data itself, to be saved without a script or a request."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return "data:application/json;base64," + base64.b64encode(text.encode()).decode()
+
+
+def person_label(report: PersonReport) -> Label:
+    """Return the label of the whole report as a picture for the terminal or a file."""
+    return _label(
+        "In the crowd", report.verdict.level, f"among {report.people:,} people; the worst case counts"
+    )
+
+
+def theme_label(report: PersonReport, name: ThemeName) -> Label:
+    """Return the label of one of the four questions."""
+    theme = next(theme for theme in report.themes if theme.name == name)
+    return _label(theme.name.question, theme.level)
+
+
+def _label(title: str, level: Level, caption: str = "") -> Label:
+    you = BARS.index(level) if level in BARS else None
+    return Label(title, tuple(str(bar) for bar in BARS), you, caption)
+
+
+MOST_EVIDENCE = 10
+MOST_FINDINGS = 12
+"""Shown in full a question; the others in a table."""
+
+
+def environment(loader: BaseLoader) -> Environment:
+    """Return an environment with our filters; a name a template mistypes is an error, not an empty string."""
+    made = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {
+        "amount": say_amount,
+        "bars": evidence_bars,
+        "share_of": share_of,
+        "count": say_count,
+        "day": say_day,
+        "has_minus": lambda evidence: any(part.contribution < 0 for part in evidence),
+        "has_text": lambda posts: any(post.text for post in posts),
+        "helps": helps,
+        "levels_change": lambda effects: [one for one in effects if one.level_before != one.level_after],
+        "levels_stay": lambda effects: [one for one in effects if one.level_before == one.level_after],
+        "loud": loud,
+        "number": say_number,
+        "plain": say_plain,
+        "sentence": say_sentence,
+        "slug": lambda words: str(words).replace(" ", "-"),
+        "strongest": strongest,
+        "sweep": sweep,
+        "worst_crowd": worst_crowd,
+    }
+    made.globals["most_findings"] = MOST_FINDINGS
+    return made
+
+
+@cache
+def report_templates() -> Environment:
+    """Return the environment of the offline pages."""
+    return environment(PackageLoader("incrowd.report", "templates"))
+
+
+def say_day(time: int | None) -> str:
+    """Write a time as a day, in UTC."""
+    return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
+
+
+def say_sentence(words: str) -> str:
+    """Write words as a sentence: a capital first, a full stop last."""
+    return words[:1].upper() + words[1:].rstrip(".") + "."
+
+
+def say_plain(value: Any) -> str:
+    """Write a parameter: lists and mappings as JSON, the rest as it is."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list | tuple) else str(value)
+
+
+def strongest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return the strongest parts and one that holds the rest, so that they still add up.
+
+    A measure may have put many small parts into a rest of its own ("175 more"); there is one rest in the end.
+    """
+    named = sorted(
+        (part for part in evidence if not _rest_size(part)), key=lambda part: -abs(part.contribution)
+    )
+    rest = [*named[MOST_EVIDENCE:], *(part for part in evidence if _rest_size(part))]
+    if not rest:
+        return tuple(named)
+    count = sum(_rest_size(part) or 1 for part in rest)
+    total = math.fsum(part.contribution for part in rest)
+    return (*named[:MOST_EVIDENCE], Evidence(what=f"{count:,} more", contribution=total))
+
+
+def _rest_size(part: Evidence) -> int:
+    """How many parts a rest holds; 0 if it is none."""
+    found = re.fullmatch(r"([\d,]+) more( .*)?", part.what)
+    return int(found[1].replace(",", "")) if found else 0
+
 
 MOST_DOTS = 200
 COLUMNS = 20

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from incrowd.advisor.answer import Action, OwnPost, PersonReport, Plan, Reason
 from incrowd.measures.protocol import Level
-from incrowd.report.pictures import share_of
+from incrowd.report.person import share_of
 from incrowd.result import say_amount, say_count, say_number, say_percent
 
 STYLES = {
