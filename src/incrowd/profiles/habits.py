@@ -17,6 +17,7 @@ linkability measure).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,7 @@ class Habits:
 
     identities: pl.DataFrame
     """Columns user, community, posts."""
-    rows: dict[str, sp.csr_matrix]
+    rows: Mapping[str, sp.csr_matrix]
 
     def __len__(self) -> int:
         return self.identities.height
@@ -49,6 +50,37 @@ class Habits:
         keep = np.asarray(keep)
         keep = np.flatnonzero(keep) if keep.dtype == bool else keep
         return Habits(self.identities[keep.tolist()], {name: rows[keep] for name, rows in self.rows.items()})
+
+    def with_row(self, user: str, again: Habits) -> Habits:
+        """Return everybody's habits with those of one user, the only row of `again`, in place of their own."""
+        row = int((self.identities["user"] == user).arg_max() or 0)
+        return Habits(self.identities, _RowsWithOne(self.rows, again.rows, row))
+
+
+@dataclass(frozen=True)
+class _RowsWithOne(Mapping[str, Any]):
+    """Everybody's habits with one row replaced; each family is put together when it is asked for."""
+
+    before: Mapping[str, sp.csr_matrix]
+    again: Mapping[str, sp.csr_matrix]
+    row: int
+
+    def __getitem__(self, name: str) -> sp.csr_matrix:
+        rows, new = self.before[name], self.again[name]
+        width = max(rows.shape[1], new.shape[1])  # weeks end with the last post
+        parts = [_wide(part, width) for part in (rows[: self.row], new, rows[self.row + 1 :])]
+        return sp.vstack(parts, format="csr")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.before)
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+
+def _wide(rows: sp.csr_matrix, width: int) -> sp.csr_matrix:
+    """Return rows with more columns, all empty."""
+    return sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], width))
 
 
 def habits(posts: pl.DataFrame, *, min_posts: int = 1, families: tuple[str, ...] = FAMILIES) -> Habits:

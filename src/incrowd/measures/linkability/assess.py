@@ -13,6 +13,7 @@ from incrowd.distances.choice import choice_probabilities
 from incrowd.measures.linkability import by_distance, determined
 from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, word_evidence, words_to_avoid
 from incrowd.measures.linkability.in_words import certainty_assessment, pair_assessment
+from incrowd.measures.linkability.link_model import LinkModel
 from incrowd.measures.linkability.rates import LinkRates
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.linkability.two_communities import TwoCommunities, place_in
@@ -43,7 +44,7 @@ def assess_person(
 ) -> Assessment:
     """Say how well one person's two profiles hide from the adversary; `user` is the store's id."""
     if options.adversary == "determined":
-        return _under_determined(crowd, options, user, compute)
+        return _under_determined(crowd, options, user)
     return _by_distance(crowd, options, user, compute)
 
 
@@ -118,12 +119,11 @@ def _own_posts(crowd: Crowd, options: LinkabilityOptions, user: str, counts: Any
     return sp.coo_matrix((np.ones(len(cells)), (post, word)), shape=shape).tocsr()
 
 
-def _under_determined(
-    crowd: Crowd, options: LinkabilityOptions, user: str, compute: Compute | None
-) -> Assessment:
+def _under_determined(crowd: Crowd, options: LinkabilityOptions, user: str) -> Assessment:
     attack = determined.prepare(crowd, options)
     place = place_in(attack.people, user, options)
-    certainty = attack.judged(compute=compute)["own"][attack.pairs[:, 0]]
+    found = attack.certainty()
+    certainty = found.sure
     sure = float(certainty[place])
     return certainty_assessment(
         options,
@@ -133,15 +133,13 @@ def _under_determined(
         pairs=len(certainty),
         practice=attack.practice,
         data_hash=crowd.data_hash,
-        evidence=view_evidence(attack, place),
+        evidence=view_evidence(attack.model, found.scores[place]),
     )
 
 
-def view_evidence(attack: determined.DeterminedAttack, place: int) -> tuple[Evidence, ...]:
-    """Return what each kind of habit adds to the resemblance of one true pair."""
-    source, target = (int(x) for x in attack.pairs[place])
-    own = attack.resemblance.scores(slice(source, source + 1))[0, target]
+def view_evidence(model: LinkModel, scores: Any) -> tuple[Evidence, ...]:
+    """Return what each kind of habit adds to the resemblance of one true pair with these scores."""
     return tuple(
         Evidence(what=VIEW_NAMES[view], contribution=float(weight * score))
-        for view, weight, score in zip(attack.model.views, attack.model.weights, own, strict=True)
+        for view, weight, score in zip(model.views, model.weights, scores, strict=True)
     )

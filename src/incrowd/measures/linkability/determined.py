@@ -6,7 +6,9 @@ communities; a crowd that has too few people in several communities gets the wei
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,10 +20,19 @@ from incrowd.distances import Compute
 from incrowd.distances.all_pairs import Threads
 from incrowd.engine.local import Piece, RowRange, RowRanges
 from incrowd.measures.linkability.definition import clustered_mean, shuffled_pairs
-from incrowd.measures.linkability.link_model import DEFAULT_VIEWS, LinkModel, Resemblance, TrainingPair, fit
+from incrowd.measures.linkability.link_model import (
+    DEFAULT_VIEWS,
+    LinkModel,
+    Resemblance,
+    TrainingPair,
+    View,
+    blocks,
+    fit,
+    view_of,
+)
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
 from incrowd.measures.linkability.spec import LinkabilityOptions
-from incrowd.measures.linkability.two_communities import check_communities, true_pairs
+from incrowd.measures.linkability.two_communities import check_communities
 from incrowd.profiles.habits import Habits, habits
 
 # The determined adversary's verdict on every source, a block of sources at a time, on any engine.
@@ -56,7 +67,7 @@ class Judgement:
 
     def __call__(self, part: RowRange) -> Piece:
         """Say, for each source of a block, whom the adversary takes and how sure they are."""
-        utilities = self.model.utilities(self.resemblance.scores(part.rows))
+        utilities = self.resemblance.utilities(part.rows, self.model.weights)
         chances = self.model.given_match(utilities)
         truth, control = self.truth[part.rows], self.control[part.rows]
         nearer, ties = _place(utilities, truth)
@@ -98,7 +109,11 @@ ENOUGH_PRACTICE = 50
 """Fewer true pairs than this teach nothing reliable."""
 MOST_PRACTICE_PAIRS = 6
 MOST_PRACTICE_SOURCES = 250
+MOST_PRACTICE_MEMBERS = 1_500
+"""Of larger communities a part is looked at for practice: comparing everybody again teaches no more."""
 BINS = 10
+MOST_UTILITIES = 256 * 2**20
+"""Bytes of numbers, one for each true pair and target, held at once."""
 
 PRACTISED = LinkModel(
     views=DEFAULT_VIEWS,
@@ -110,17 +125,30 @@ PRACTISED = LinkModel(
 
 
 @dataclass(frozen=True)
+class Certainty:
+    """How sure the adversary is of each true pair, given that its source has a match at all."""
+
+    sure: Any
+    scores: Any
+    """(pairs, views): how much each true pair stands out under each view."""
+
+
+@dataclass(frozen=True)
 class DeterminedAttack:
     """The judged pair under the learned model."""
 
     sources: Habits
     targets: Habits
-    resemblance: Resemblance
     model: LinkModel
     practice: int
     """True pairs of other communities that were learned from; 0: the shipped weights."""
     pairs: Any
     people: Any
+
+    @cached_property
+    def resemblance(self) -> Resemblance:
+        """All views side by side, for those who ask about every source."""
+        return Resemblance(self.sources, self.targets, self.model.views)
 
     def judged(self, shuffled: Any = None, compute: Compute | None = None) -> dict[str, Any]:
         """Return the adversary's verdict on every source; `shuffled` is a control target for each true pair."""
@@ -130,24 +158,60 @@ class DeterminedAttack:
         control[source] = target if shuffled is None else shuffled
         return judge(Judgement(self.resemblance, self.model, truth, control), compute)
 
+    def certainty(self) -> Certainty:
+        """Look at the true pairs alone, one view after the other: the numbers of `judged`, in less memory."""
+        views: Iterable[View] = (view_of(self.sources, self.targets, name) for name in self.model.views)
+        batches = self._batches()
+        if len(batches) > 1:
+            views = list(views)
+        found = [self._certainty(self.pairs[batch], views) for batch in batches]
+        none = Certainty(np.empty(0), np.empty((0, len(self.model.views))))
+        sure, scores = zip(*((part.sure, part.scores) for part in [none, *found]), strict=True)
+        return Certainty(np.concatenate(sure), np.concatenate(scores))
+
+    def _certainty(self, pairs: Any, views: Iterable[View]) -> Certainty:
+        source, target = pairs.T
+        scores = np.empty((len(pairs), len(self.model.views)))
+        utilities = np.zeros((len(pairs), len(self.targets)), np.float32)
+        for place, (view, weight) in enumerate(zip(views, self.model.weights, strict=True)):
+            for part in blocks(len(pairs), len(self.targets)):
+                found = view.scores(source[part])
+                scores[part, place] = found[np.arange(len(found)), target[part]]
+                found *= np.float32(weight)
+                utilities[part] += found
+        sure = np.empty(len(pairs))
+        for part in blocks(len(pairs), len(self.targets)):
+            chances = self.model.given_match(utilities[part])
+            sure[part] = chances[np.arange(len(chances)), target[part]]
+        return Certainty(sure, scores)
+
+    def _batches(self) -> list[slice]:
+        """Cut the true pairs so that a number for each of them and each target fits the memory."""
+        step = max(1, MOST_UTILITIES // (4 * max(len(self.targets), 1)))
+        return [slice(at, at + step) for at in range(0, len(self.pairs), step)]
+
 
 def prepare(
     crowd: Crowd, options: LinkabilityOptions, learned: tuple[LinkModel, int] | None = None
 ) -> DeterminedAttack:
     """Read both communities' habits and learn weights on the others, unless they were `learned` before."""
-    check_communities(crowd, (options.source, options.target))
-    practice = [] if learned else _practice_communities(crowd, options)
-    wanted = sorted({options.source, options.target, *(name for pair in practice for name in pair)})
+    both = (options.source, options.target)
+    check_communities(crowd, both)
+    sources, targets = (_read(crowd, name, options.min_posts) for name in both)
+    model, known = learned or _practise(crowd, options, dict(zip(both, (sources, targets), strict=True)))
+    people, of_source, of_target = np.intersect1d(
+        sources.identities["user"].to_numpy(), targets.identities["user"].to_numpy(), return_indices=True
+    )
+    pairs = np.column_stack([of_source, of_target]).astype(np.int64).reshape(-1, 2)
+    return DeterminedAttack(sources, targets, model, known, pairs, people)
 
-    posts = crowd.posts().filter(pl.col("community").is_in(wanted)).collect()
-    everybody = habits(posts, min_posts=options.min_posts)
-    community = everybody.identities["community"].to_numpy()
-    of = {name: everybody.only(community == name) for name in wanted}
-    model, known = learned or _learn(of, practice, options.seed)
-    sources, targets = of[options.source], of[options.target]
-    pairs, people = true_pairs(everybody.identities, *_rows(community, options.source, options.target))
-    resemblance = Resemblance(sources, targets, model.views)
-    return DeterminedAttack(sources, targets, resemblance, model, known, pairs, people)
+
+def _read(crowd: Crowd, community: str, min_posts: int, members: pl.Series | None = None) -> Habits:
+    """Count the habits of a community, or of some of its members; one community's posts at a time."""
+    posts = crowd.posts(community=community)
+    if members is not None:
+        posts = posts.join(members.to_frame("user").lazy(), on="user", how="semi")
+    return habits(posts.collect(), min_posts=min_posts)
 
 
 def measure(
@@ -212,16 +276,38 @@ def reliability(sure: Any, right: Any, people: Any) -> dict[str, Any]:
     return {"bins": bins, "error": float(error)}
 
 
-def _practice_communities(crowd: Crowd, options: LinkabilityOptions) -> list[tuple[str, str]]:
-    """Choose the pairs of communities with the most people in both, the judged pair left out."""
-    identities = (
+def _practise(crowd: Crowd, options: LinkabilityOptions, known: dict[str, Habits]) -> tuple[LinkModel, int]:
+    """Learn from the crowd's other pairs of communities; the habits of those in `known` were read before."""
+    identities = _identities(crowd, options.min_posts)
+    practice = _practice_communities(identities, {options.source, options.target})
+    of = {}
+    for name in sorted({name for pair in practice for name in pair}):
+        members = _members(identities, practice, name, options.seed)
+        if name not in known:
+            of[name] = _read(crowd, name, options.min_posts, members)
+        elif members is None:
+            of[name] = known[name]
+        else:
+            of[name] = known[name].only(known[name].identities["user"].is_in(members.implode()).to_numpy())
+    lessons = [_lesson(of[a], of[b], options.seed) for a, b in practice]
+    pairs = sum(int((lesson.truth >= 0).sum()) for lesson in lessons)
+    return (fit(lessons), pairs) if pairs >= ENOUGH_PRACTICE else (PRACTISED, 0)
+
+
+def _identities(crowd: Crowd, min_posts: int) -> pl.DataFrame:
+    """Return everybody with enough posts: user, community."""
+    return (
         crowd.posts()
         .group_by("user", "community")
         .len()
-        .filter(pl.col("len") >= options.min_posts)
+        .filter(pl.col("len") >= min_posts)
         .select("user", "community")
         .collect()
     )
+
+
+def _practice_communities(identities: pl.DataFrame, judged: set[str]) -> list[tuple[str, str]]:
+    """Choose the pairs of communities with the most people in both, the judged pair left out."""
     shared = (
         identities.join(identities, on="user", suffix="_2")
         .filter(pl.col("community") < pl.col("community_2"))
@@ -229,15 +315,31 @@ def _practice_communities(crowd: Crowd, options: LinkabilityOptions) -> list[tup
         .len()
         .sort(["len", "community", "community_2"], descending=[True, False, False])
     )
-    judged = {options.source, options.target}
     usable = [(a, b) for a, b, n in shared.iter_rows() if {a, b} != judged and n >= 10]
     return usable[:MOST_PRACTICE_PAIRS]
 
 
-def _learn(of: dict[str, Habits], practice: list[tuple[str, str]], seed: int) -> tuple[LinkModel, int]:
-    lessons = [_lesson(of[a], of[b], seed) for a, b in practice]
-    known = sum(int((lesson.truth >= 0).sum()) for lesson in lessons)
-    return (fit(lessons), known) if known >= ENOUGH_PRACTICE else (PRACTISED, 0)
+def _members(
+    identities: pl.DataFrame, practice: list[tuple[str, str]], community: str, seed: int
+) -> pl.Series | None:
+    """Choose who of a large community is looked at for practice; None: everybody.
+
+    The people learned from (those in both communities of a practice pair) come first, others at random.
+    """
+    users = {name: set(part["user"]) for (name,), part in identities.group_by("community")}
+    here = sorted(users[community])
+    if len(here) <= MOST_PRACTICE_MEMBERS:
+        return None
+    kept: set[str] = set()
+    for pair in practice:
+        if community in pair:
+            shared = sorted(users[pair[0]] & users[pair[1]])
+            chosen = np.random.default_rng(seed).permutation(len(shared))[:MOST_PRACTICE_SOURCES]
+            kept.update(shared[place] for place in chosen)
+    others = [user for user in here if user not in kept]
+    room = max(MOST_PRACTICE_MEMBERS - len(kept), 0)
+    order = np.random.default_rng(seed).permutation(len(others))[:room]
+    return pl.Series("user", sorted(kept | {others[place] for place in order}), pl.String)
 
 
 def _lesson(sources: Habits, targets: Habits, seed: int) -> TrainingPair:
@@ -253,7 +355,3 @@ def _lesson(sources: Habits, targets: Habits, seed: int) -> TrainingPair:
     unmatched = generator.permutation(np.flatnonzero(truth < 0))[: matched.size]
     chosen = np.sort(np.concatenate([matched, unmatched]))
     return TrainingPair(resemblance.scores(chosen), truth[chosen])
-
-
-def _rows(community: Any, source: str, target: str) -> tuple[Any, Any]:
-    return np.flatnonzero(community == source), np.flatnonzero(community == target)

@@ -80,8 +80,8 @@ class DeterminedPerson:
 
         attack = self._attack if person is self.before else self._changed(person)
         place = int(np.flatnonzero(attack.people == person.user)[0])
-        certainty = attack.judged()["own"][attack.pairs[:, 0]]
-        parts = view_evidence(attack, place)
+        found = attack.certainty()
+        certainty, parts = found.sure, view_evidence(attack.model, found.scores[place])
         return {
             "sure": np.array(certainty[place]),
             "rank": np.array(1 + int((certainty > certainty[place]).sum())),
@@ -92,15 +92,12 @@ class DeterminedPerson:
 
     def _changed(self, person: Person) -> DeterminedAttack:
         """Return the attack with the person's own two rows read again."""
-        from incrowd.measures.linkability.link_model import Resemblance
-
         attack = self._attack
         sources, targets = (
             _with_row(habits, person, name)
             for habits, name in zip((attack.sources, attack.targets), self._both, strict=True)
         )
-        resemblance = Resemblance(sources, targets, attack.model.views)
-        return replace(attack, sources=sources, targets=targets, resemblance=resemblance)
+        return replace(attack, sources=sources, targets=targets)
 
     def _assessment(self, found: Any, explain: bool) -> Assessment:
         targets, pairs, practice = (int(x) for x in found["sizes"])
@@ -119,27 +116,11 @@ class DeterminedPerson:
 
 def _with_row(habits: Habits, person: Person, community: str) -> Habits:
     """Return everybody's habits with the person's own counted again from these posts."""
-    from scipy import sparse
-
     from incrowd.profiles.habits import habits as count_habits
 
     mine = person.posts.filter(person.rows_in(community)).with_columns(user=pl.lit(person.user))
     again = count_habits(mine.select("user", "community", "time", "text"))
-    row = int((habits.identities["user"] == person.user).arg_max() or 0)
-    rows = {}
-    for name, matrix in habits.rows.items():
-        new = again.rows[name]
-        width = max(matrix.shape[1], new.shape[1])
-        both = [_wide(part, width) for part in (matrix[:row], new, matrix[row + 1 :])]
-        rows[name] = sparse.vstack(both, format="csr")
-    return replace(habits, rows=rows)
-
-
-def _wide(rows: Any, width: int) -> Any:
-    """Return rows with more columns, all empty."""
-    from scipy import sparse
-
-    return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], width))
+    return habits.with_row(person.user, again)
 
 
 def _digest(person: Person, communities: tuple[str, str]) -> str:

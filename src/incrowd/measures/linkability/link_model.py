@@ -33,46 +33,60 @@ from incrowd.profiles.habits import TIME_FAMILIES, Habits
 Scores = NDArray[np.floating[Any]]
 
 NEIGHBOURS = 10
-BLOCK_BYTES = 128 * 2**20
-COMMON_HABITS = 2_048
+BLOCK_BYTES = 16 * 2**20
+COMMON_FROM = 0.1
+"""Share of identities who have a habit for it to be laid out densely: where both ways cost about the same."""
+MOST_COMMON = 2_048
+LIST_ENTRIES = 2**18
+"""Entries of rare habits' lists that meet all rows before the next ones do: what stays in the cache."""
+_DAMPED = np.append(0.0, 1 + np.log(np.arange(1, 256)))
+"""What a habit seen so often is worth."""
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Rows of unit length: the habits most people share as a dense block, the rest sparse.
+class _Sources:
+    """Rows of unit length: the habits many people share as a dense block, the rare ones row by row.
 
     The few common habits make up most of a product's work, and a dense product does it many times faster.
     """
 
     common: Scores
-    rest: sp.csr_matrix
-
-    @classmethod
-    def of(cls, rows: sp.csr_matrix, common: NDArray[np.bool_]) -> _Rows:
-        return cls(rows[:, common].toarray(), rows[:, ~common])
-
-    def only(self, which: Any) -> _Rows:
-        return _Rows(self.common[which], self.rest[which])
-
-    def cosines(self, targets: _Rows) -> Scores:
-        return np.asarray(self.common @ targets.common.T + (self.rest @ targets.rest.T).toarray())
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: Scores
 
 
 @dataclass(frozen=True)
-class _View:
+class _Targets:
+    """The same of the other side, the rare habits as lists of those who have them."""
+
+    common: Scores
+    edges: NDArray[np.int64]
+    """The rare habits in ranges of about LIST_ENTRIES entries: where each ends."""
+    starts: NDArray[np.int64]
+    holders: NDArray[np.int32]
+    values: Scores
+
+
+@dataclass(frozen=True)
+class View:
     """One family of habits, and what turns its cosines into standard scores."""
 
-    sources: _Rows
-    targets: _Rows
+    sources: _Sources
+    targets: _Targets
     source_hub: Scores
     target_hub: Scores
     mean: float
     deviation: float
 
-    def scores(self, which: Any) -> Scores:
-        cosines = self.sources.only(which).cosines(self.targets)
-        corrected = 2 * cosines - self.source_hub[which, None] - self.target_hub[None, :]
-        return np.asarray((corrected - self.mean) / self.deviation, np.float32)
+    def scores(self, which: NDArray[np.int64]) -> Scores:
+        """Return the standard scores of some sources: (sources, targets)."""
+        scores = _cosines(self.sources, self.targets, which)
+        scores *= 2
+        scores -= self.source_hub[which, None]
+        scores -= (self.target_hub + np.float32(self.mean))[None, :]
+        scores /= np.float32(self.deviation)
+        return scores
 
 
 class Resemblance:
@@ -81,43 +95,64 @@ class Resemblance:
     def __init__(self, sources: Habits, targets: Habits, views: tuple[str, ...]) -> None:
         self.shape = (len(sources), len(targets))
         self.views = views
-        self._rows = max(1, BLOCK_BYTES // (4 * max(self.shape[1], 1) * len(views)))
-        self._views = [self._view(sources.rows[name], targets.rows[name], name) for name in views]
+        self._views = [view_of(sources, targets, name) for name in views]
 
     def scores(self, which: Any) -> Scores:
         """Return the scores of some sources: (sources, targets, views)."""
-        return np.stack([view.scores(which) for view in self._views], axis=2)
+        rows = np.arange(self.shape[0])[which]
+        found = np.empty((len(rows), self.shape[1], len(self.views)), np.float32)
+        for place, view in enumerate(self._views):
+            found[:, :, place] = view.scores(rows)
+        return found
+
+    def utilities(self, which: Any, weights: tuple[float, ...]) -> Scores:
+        """Return the weighed sum of some sources' scores, without holding the views side by side."""
+        rows = np.arange(self.shape[0])[which]
+        total = np.zeros((len(rows), self.shape[1]), np.float32)
+        for weight, view in zip(weights, self._views, strict=True):
+            scores = view.scores(rows)
+            scores *= np.float32(weight)
+            total += scores
+        return total
 
     def slices(self) -> Iterator[slice]:
         """Cut the sources into blocks whose scores fit the memory set aside for them."""
-        for start in range(0, self.shape[0], self._rows):
-            yield slice(start, min(start + self._rows, self.shape[0]))
+        return blocks(*self.shape, views=len(self.views))
 
-    def _view(self, sources: sp.csr_matrix, targets: sp.csr_matrix, name: str) -> _View:
-        if name not in TIME_FAMILIES:  # those are shares already
-            sources, targets = _tf_idf(sources, targets)
-        common = _common_columns(sources, targets)
-        return self._measure_hubs(_Rows.of(sources, common), _Rows.of(targets, common))
 
-    def _measure_hubs(self, sources: _Rows, targets: _Rows) -> _View:
-        n, m = self.shape
-        k = min(NEIGHBOURS, n, m)
-        source_hub, source_sum = np.zeros(n), np.zeros(n)
-        target_sum, squares = np.zeros(m), 0.0
-        best = np.full((k, m), -np.inf, np.float32)
-        for rows in self.slices():
-            cosines = sources.only(rows).cosines(targets)
-            source_hub[rows] = np.partition(cosines, m - k, axis=1)[:, m - k :].mean(axis=1)
-            source_sum[rows] = cosines.sum(axis=1)
-            target_sum += cosines.sum(axis=0)
-            squares += float((cosines.astype(np.float64) ** 2).sum())
-            stacked = np.concatenate([best, cosines])
-            best = np.partition(stacked, stacked.shape[0] - k, axis=0)[-k:]
-        target_hub = best.mean(axis=0)
-        mean, deviation = _corrected_moments(source_hub, source_sum, target_hub, target_sum, squares)
-        return _View(
-            sources, targets, source_hub.astype(np.float32), target_hub.astype(np.float32), mean, deviation
-        )
+def blocks(rows: int, targets: int, views: int = 1) -> Iterator[slice]:
+    """Cut rows into blocks whose scores against all targets fit the memory set aside for them."""
+    step = max(1, BLOCK_BYTES // (4 * max(targets, 1) * views))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def view_of(sources: Habits, targets: Habits, name: str) -> View:
+    """Lay one family of habits out, and measure who of either side resembles everybody."""
+    from incrowd.measures.linkability.kernels import add_to_hubs  # Numba takes long to load
+
+    n, m = len(sources), len(targets)
+    x, y = _laid_out(sources.rows[name], targets.rows[name], weighed=name not in TIME_FAMILIES)
+    source_hub, source_sum, target_sum, squares = np.zeros(n), np.zeros(n), np.zeros(m), 0.0
+    best = np.full((m, min(NEIGHBOURS, n, m)), -np.inf, np.float32)
+    for rows in blocks(n, m):
+        cosines = _cosines(x, y, np.arange(rows.start, rows.stop))
+        squares += add_to_hubs(cosines, source_hub[rows], source_sum[rows], target_sum, best)
+    target_hub = best.mean(axis=1, dtype=np.float64)
+    mean, deviation = _corrected_moments(source_hub, source_sum, target_hub, target_sum, squares)
+    return View(x, y, source_hub.astype(np.float32), target_hub.astype(np.float32), mean, deviation)
+
+
+def _cosines(sources: _Sources, targets: _Targets, which: NDArray[np.int64]) -> Scores:
+    """Return the cosines of some sources with all targets."""
+    from incrowd.measures.linkability.kernels import add_rare  # Numba takes long to load
+
+    out = np.asarray(sources.common[which] @ targets.common.T, np.float32)
+    add_rare(
+        which, sources.starts, sources.columns, sources.values,
+        targets.edges, targets.starts, targets.holders, targets.values, out,
+    )  # fmt: skip
+    return out
 
 
 def _corrected_moments(
@@ -141,29 +176,58 @@ def _corrected_moments(
     return float(first), float(np.sqrt(variance)) if variance > 1e-12 else 1.0
 
 
-def _common_columns(sources: sp.csr_matrix, targets: sp.csr_matrix) -> NDArray[np.bool_]:
-    width = sources.shape[1]
-    holders = np.bincount(sources.indices, minlength=width) + np.bincount(targets.indices, minlength=width)
-    common = np.zeros(width, bool)
-    common[np.argsort(-holders, kind="stable")[:COMMON_HABITS]] = True
-    return common
-
-
-def _tf_idf(sources: sp.csr_matrix, targets: sp.csr_matrix) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+def _laid_out(sources: sp.csr_matrix, targets: sp.csr_matrix, *, weighed: bool) -> tuple[_Sources, _Targets]:
     """Weigh habits by rarity over both communities, damp repetition, scale rows to length 1.
 
-    A habit that one identity alone has cannot link anybody and is left out.
+    A habit that one identity alone has cannot link anybody and is left out. Shares of time are not weighed.
     """
-    both = sp.vstack([sources, targets]).tocsr()
-    holders = np.bincount(both.indices, minlength=both.shape[1])
-    kept = np.flatnonzero(holders > 1)
-    both = both[:, kept]
-    rarity = np.log((1 + both.shape[0]) / (1 + holders[kept])) + 1
-    both.data = ((1 + np.log(both.data)) * rarity[both.indices]).astype(np.float32)
-    lengths = np.sqrt(np.asarray(both.multiply(both).sum(axis=1)).ravel())
-    both = sp.csr_matrix(sp.diags(1.0 / np.where(lengths > 0, lengths, 1.0)) @ both, dtype=np.float32)
-    n = sources.shape[0]
-    return both[:n], both[n:]
+    from incrowd.measures.linkability.kernels import count_holders  # Numba takes long to load
+
+    width = max(sources.shape[1], targets.shape[1])  # weeks end with a community's last post
+    of_source, of_target = np.zeros((2, width), np.int32)
+    count_holders(sources.indices, of_source)
+    count_holders(targets.indices, of_target)
+    holders, people = of_source + of_target, sources.shape[0] + targets.shape[0]
+    rarity = np.zeros(0, np.float32)
+    if weighed:
+        rarity = np.where(holders > 1, np.log((1 + people) / (1 + holders)) + 1, 0).astype(np.float32)
+    meet = (of_source > 0) & (of_target > 0)
+    common = np.flatnonzero(meet & (holders >= COMMON_FROM * people))
+    common = common[np.argsort(-holders[common], kind="stable")][:MOST_COMMON]
+    meet[common] = False
+    rare = np.flatnonzero(meet)
+    slot = np.full(width, -1, np.int32)
+    slot[common] = np.arange(len(common), dtype=np.int32)
+    slot[rare] = np.arange(len(common), len(common) + len(rare), dtype=np.int32)
+    return (
+        _Sources(*_filled(sources, slot, rarity, len(common))),
+        _as_targets(*_filled(targets, slot, rarity, len(common)), rare=len(rare)),
+    )
+
+
+def _filled(rows: sp.csr_matrix, slot: NDArray[np.int32], rarity: Scores, common: int) -> Any:
+    """Return one side: the dense block of common habits, and starts, columns and values of the rare ones."""
+    from incrowd.measures.linkability.kernels import fill_rows, rare_sizes  # Numba takes long to load
+
+    indptr, indices = rows.indptr.astype(np.int64, copy=False), rows.indices
+    counts = rows.data.astype(np.float32, copy=False)
+    sizes = np.zeros(rows.shape[0], np.int64)
+    rare_sizes(indptr, indices, slot, common, sizes)
+    starts = np.append(0, np.cumsum(sizes))
+    dense = np.zeros((rows.shape[0], common), np.float32)
+    columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+    fill_rows(indptr, indices, counts, _DAMPED, slot, rarity, dense, starts, columns, values)
+    return dense, starts, columns, values
+
+
+def _as_targets(common: Scores, starts: Any, columns: Any, values: Any, *, rare: int) -> _Targets:
+    from incrowd.measures.linkability.kernels import posting_lists  # Numba takes long to load
+
+    list_starts = np.append(0, np.cumsum(np.bincount(columns, minlength=rare)))
+    holders, weights = np.empty(len(columns), np.int32), np.empty(len(columns), np.float32)
+    posting_lists(starts, columns, values, list_starts[:-1].copy(), holders, weights)
+    cuts = np.searchsorted(list_starts, np.arange(LIST_ENTRIES, len(columns), LIST_ENTRIES), side="left")
+    return _Targets(common, np.append(np.unique(cuts), rare), list_starts, holders, weights)
 
 
 @dataclass(frozen=True)
