@@ -105,7 +105,15 @@ def policy(**changes: Mapping[str, Any]) -> Policy:
             "attributes": {"movies": {"table": "movies", "user": "user_id", "value": "value"}},
         },
         "organisations": {"acme": {}, "uni": {}},
-        "release": {"q": 5, "min_class": 10, "noise": 0, "known_users": 0, "allow_not": True},
+        "budget": {"scope": "organisation"},
+        "release": {
+            "mechanism": "q",
+            "q": 5,
+            "min_class": 10,
+            "noise": 0,
+            "known_users": 0,
+            "allow_not": True,
+        },
         "limits": {"solver_seconds": 5.0},  # a busy machine must not change what is tested
     }
     for section, settings in changes.items():

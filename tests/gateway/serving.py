@@ -27,7 +27,10 @@ age = "integer"
 table = "likes"
 user = "person"
 value = "movie"
+[budget]
+scope = "organisation"
 [release]
+mechanism = "q"
 q = 5
 min_class = 10
 noise = 3

@@ -15,7 +15,10 @@ from incrowd.gateway.core import Answer, Client, Gateway
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query
 from incrowd.gateway.rules import (
+    AnsweredOnce,
+    Case,
     Difference,
+    Draft,
     JointQ,
     KeyedOrder,
     Noise,
@@ -63,13 +66,23 @@ class Defences:
             Unchanged: not self.batching,
             KeyedOrder: not self.order,
             JointQ: not (self.joint and self.q),
+            AnsweredOnce: not self.joint,
             OwnQ: not self.q,
         }
         rules = [one for one in standard_rules(policy, secret, solver) if not away.get(type(one), False)]
         if self.q and not self.joint and policy.release.joint != "once":
             thresholds = Thresholds(policy, Noise(secret.key("noise"), policy.release.noise))
             rules.insert(4, OwnQ(thresholds, solver, secret.key("ties")))
-        return rules
+        return rules if self.order else [*rules, CommonestFirst()]
+
+
+class CommonestFirst(Rule):
+    """Values leave with the commonest first."""
+
+    looks_back = True
+
+    def apply(self, case: Case, draft: Draft) -> Draft:
+        return replace(draft, codes=tuple(sorted(draft.codes, key=lambda code: -draft.supports[code])))
 
 
 class AskedAnew:

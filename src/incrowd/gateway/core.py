@@ -13,6 +13,7 @@ from pathlib import Path
 from secrets import token_bytes
 from threading import Lock, RLock
 from time import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +23,26 @@ from incrowd.gateway.alternatives import compile_alternatives, compile_sole_hold
 from incrowd.gateway.cache import Cache
 from incrowd.gateway.databases import Database
 from incrowd.gateway.history import History
-from incrowd.gateway.ledger import Answer, Client, Entry, Explanation, Ledger, ValueDecision
+from incrowd.gateway.ledger import EVERYONE, Answer, Client, Entry, Explanation, Ledger, ValueDecision
 from incrowd.gateway.people import Group, compile_listing
 from incrowd.gateway.policy import Policy
+from incrowd.gateway.private import (
+    PersonBudgets,
+    PrivateMechanism,
+    compile_windows,
+    read_candidates,
+    spending_of,
+)
 from incrowd.gateway.query import Query, checked_query
 from incrowd.gateway.rules import (
+    BELOW_NOISE,
+    NOT_TESTED,
     OVER_TIME,
     Case,
     Draft,
     InThisProcess,
     MakeRules,
+    Noise,
     Suppressor,
     class_draft,
     explanation,
@@ -42,14 +53,13 @@ from incrowd.gateway.rules import (
     stored_entry,
 )
 from incrowd.gateway.snapshot import Snapshot, Snapshots
-from incrowd.gateway.state import lock_state, open_secret
+from incrowd.gateway.state import Secret, lock_state, open_secret
 from incrowd.measures.release import measure_q
 
 __all__ = ["Answer", "Client", "Explanation", "Gateway", "Outcome", "Suppressor", "ValueDecision"]
 
 OVER_BUDGET = "over-budget"
 UNKNOWN_CLIENT = "unknown-client"
-EVERYONE = "*"
 NO_ANSWER = Answer()
 
 
@@ -107,12 +117,17 @@ class Gateway:
         self._groups: Cache[Group] = Cache(budget // 4, lambda group: group.nbytes)
         self._drafts: Cache[Draft] = Cache(budget // 8, lambda draft: draft.nbytes)
         self._histories: Cache[History] = Cache(budget // 2, lambda history: history.nbytes)
+        self._private_answers: Cache[tuple[bytes, float]] = Cache(budget // 8, lambda one: len(one[0]))
+        self._budgets: dict[str, PersonBudgets] = {}
         self._locks: dict[str, RLock] = {}
         self._lock, self._refreshing = Lock(), Lock()
         with ExitStack() as opened:
             opened.callback(lock_state(state).release)
             secret = open_secret(state)
             self._rules = tuple(rules(policy, secret, solver or InThisProcess()))
+            self._private = policy.release.mechanism == "private"
+            self._mechanisms = _mechanisms(policy, secret) if self._private else {}
+            self._order = Noise(secret.key("order"), 0)
             self.ledger = Ledger(state)
             opened.callback(self.ledger.close)
             opened.callback(database.close)
@@ -140,23 +155,28 @@ class Gateway:
         if client.organisation not in self.policy.organisations:
             return Outcome(NO_ANSWER, UNKNOWN_CLIENT)
         scope = self._scope(client)
-        stored = self._stored(scope, self.snapshot.number, query)
+        stored = self._stored(client, self.snapshot.number, query)
         if stored is not None:
             return stored
         with self._lock_of(scope):
             snapshot = self.snapshot  # looked up under the lock: a ledger only ever moves on to newer ones
-            stored = self._stored(scope, snapshot.number, query)
+            stored = self._stored(client, snapshot.number, query)
             if stored is not None:
                 return stored
-            if self._spent(client):
+            if self.queries_left(client.organisation) <= 0:
                 return Outcome(NO_ANSWER, OVER_BUDGET)
-            return self._decide_anew(client, scope, snapshot, query)
+            try:
+                if self._private:
+                    return self._decide_privately(client, scope, snapshot, query)
+                return self._decide_anew(client, scope, snapshot, query)
+            except BudgetExceeded:
+                return self._out_of_time(client, scope, snapshot, query)
 
     def repeated(self, client: Client, query: Query) -> Outcome | None:
         """Return what this question was answered before, without waiting for others; None if it is new."""
         if client.organisation not in self.policy.organisations:
             return Outcome(NO_ANSWER, UNKNOWN_CLIENT)
-        return self._stored(self._scope(client), self.snapshot.number, query)
+        return self._stored(client, self.snapshot.number, query)
 
     def explain(self, query: Query, client: Client | None = None) -> Explanation:
         """Tell the provider how a question would be answered, and why; nothing is recorded.
@@ -164,6 +184,8 @@ class Gateway:
         Without a client it is answered as to somebody who never asked before.
         """
         query = checked_query(query, self.policy.asking)
+        if self._private:
+            return self._explain_privately(query, client)
         scope = None if client is None else self._scope(client)
         with self._lock_of(scope or EVERYONE):
             case = self._case(scope, self.snapshot, query)
@@ -177,6 +199,27 @@ class Gateway:
             codes = tuple(code_of[value] for value in before.values if value in code_of)
         measured = measure_q(restricted(case.index, case.group, codes), budget=solver_budget(self.policy))
         return explanation(case, found, rule, codes, measured, repeated=before is not None)
+
+    def _explain_privately(self, query: Query, client: Client | None) -> Explanation:
+        """Say what noise would leave as it is; the answer itself is drawn when somebody asks."""
+        snapshot = self.snapshot
+        case = self._case_of(self._group(snapshot, query), self._nothing_before(snapshot), snapshot, query)
+        before = None if client is None else self._stored(client, snapshot.number, query)
+        group, scope = case.group, EVERYONE if client is None else self._scope(client)
+        with self._lock_of(scope):
+            counted = self._budget_of(scope).with_budget(group, snapshot.size, self._clock())
+        found = self._mechanisms[query.attribute].release(case.index, counted, noise=False)
+        values = found.values if before is None else before.answer.values
+        codes = tuple(case.index.code_of[value] for value in values if value in case.index.code_of)
+        supports = case.index.supports(group.members)
+        untested = {
+            code: NOT_TESTED for code, name in enumerate(case.index.values) if name not in found.tested
+        }
+        rule = "" if codes else BELOW_NOISE
+        draft = Draft(codes=codes, supports=supports, threshold=found.threshold, rule=rule, withheld=untested)
+        measured = measure_q(restricted(case.index, group, codes), budget=solver_budget(self.policy))
+        why = rule or BELOW_NOISE
+        return explanation(case, draft, rule, codes, measured, repeated=before is not None, why=why)
 
     def sizes(self, filter: str) -> NDArray[np.int64]:
         """Tell the provider how many people share each value of a filter."""
@@ -201,21 +244,32 @@ class Gateway:
     # Deciding
 
     def _decide_anew(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
-        try:
-            case = self._case(scope, snapshot, query)
-            before = stored_entry(self._rules, case)
-            if before is not None:
-                entry = self._entry(client, scope, case, query, before.rule, before.body)
-                entry = replace(entry, origin=before.origin, people=before.people)
-                return self._tell(entry, case.history, repeated=True)
-            draft = self._class_draft(case)
-        except BudgetExceeded:
-            return self._out_of_time(client, scope, snapshot, query)
+        case = self._case(scope, snapshot, query)
+        before = stored_entry(self._rules, case)
+        if before is not None:
+            entry = self._entry(client, scope, case, query, before.rule, before.body)
+            entry = replace(entry, origin=before.origin, people=before.people)
+            return self._tell(entry, case.history, repeated=True)
+        draft = self._class_draft(case)
         if draft.rule == OVER_TIME:
             return self._out_of_time(client, scope, snapshot, query)
         draft = judged(self._rules, case, draft)
         answer = Answer(tuple(case.index.values[code] for code in draft.codes))
         return self._tell(self._entry(client, scope, case, query, draft.rule, answer.body), case.history)
+
+    def _decide_privately(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
+        """Count those who have budget left, with noise; whatever comes of it, their budgets are charged."""
+        group = self._group(snapshot, query)
+        counted = self._budget_of(scope).with_budget(group, snapshot.size, self._clock())
+        mechanism = self._mechanisms[query.attribute]
+        found = mechanism.release(snapshot.attributes[query.attribute], counted)
+        answer = Answer(tuple(self._order.order(query.attribute, found.values)))
+        rule = "" if answer.values else BELOW_NOISE
+        case = self._case_of(group, self._nothing_before(snapshot), snapshot, query)
+        entry = self._entry(client, scope, case, query, rule, answer.body)
+        self.ledger.record(entry, (mechanism.spending.settings, counted.words(snapshot.size)))
+        self._private_answers.put((scope, query.key), (entry.body, entry.asked))
+        return Outcome(answer, rule, snapshot=snapshot.number)
 
     def _out_of_time(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
         """Count the question, so that nobody can keep the service busy for free; it may be asked again."""
@@ -265,7 +319,10 @@ class Gateway:
 
     # Looking up
 
-    def _stored(self, scope: str, number: int, query: Query) -> Outcome | None:
+    def _stored(self, client: Client, number: int, query: Query) -> Outcome | None:
+        scope = self._scope(client)
+        if self._private:
+            return self._stored_privately(client, scope, number, query)
         key = (scope, number, query.key)
         body = self._bodies.get(key)
         if body is None:
@@ -274,9 +331,42 @@ class Gateway:
                 self._bodies.put(key, body)
         return None if body is None else Outcome(Answer.from_body(body), repeated=True, snapshot=number)
 
-    def _spent(self, client: Client) -> bool:
+    def _stored_privately(self, client: Client, scope: str, number: int, query: Query) -> Outcome | None:
+        """Return what this question was answered within the window: to tell it again costs nobody anything."""
+        since = self._clock() - self.policy.privacy.window_days * 86400
+        found = self._private_answers.get((scope, query.key))
+        if found is None or found[1] < since:
+            found = self.ledger.private_answer(scope, client.organisation, query.key, since)
+        return None if found is None else Outcome(Answer.from_body(found[0]), repeated=True, snapshot=number)
+
+    def budget(self, client: Client) -> dict[str, Any]:
+        """Tell a client what it may still ask, and what one question costs; nothing here is about the data."""
+        found: dict[str, Any] = {
+            "mechanism": self.policy.release.mechanism,
+            "queries": self.policy.queries_of(client.organisation),
+            "queries_left": self.queries_left(client.organisation),
+            "window_hours": self.policy.budget.window_hours,
+        }
+        if self._private:
+            privacy = self.policy.privacy
+            found["privacy"] = {
+                "epsilon": privacy.epsilon,
+                "delta": privacy.delta,
+                "window_days": privacy.window_days,
+                "questions_per_person": privacy.questions,
+            }
+        return found
+
+    def queries_left(self, organisation: str) -> int:
+        """How many new questions an organisation may still ask in the window of its budget."""
         since = self._clock() - self.policy.budget.window_hours * 3600
-        return self.ledger.spent(client.organisation, since) >= self.policy.queries_of(client.organisation)
+        return max(0, self.policy.queries_of(organisation) - self.ledger.spent(organisation, since))
+
+    def _budget_of(self, scope: str) -> PersonBudgets:
+        if scope not in self._budgets:
+            settings = next(iter(self._mechanisms.values())).spending.settings
+            self._budgets[scope] = PersonBudgets(self.ledger, scope, self.policy.privacy, settings)
+        return self._budgets[scope]
 
     def _case(self, scope: str | None, snapshot: Snapshot, query: Query) -> Case:
         """Put together what a decision depends on; without a scope, as if nothing had been told."""
@@ -322,8 +412,24 @@ class Gateway:
             return self._locks.setdefault(scope, RLock())
 
 
+def _mechanisms(policy: Policy, secret: Secret) -> dict[str, PrivateMechanism]:
+    """Return the private mechanism of each attribute."""
+    made = {}
+    for name, source in policy.database.attributes.items():
+        candidates = None if source.candidates is None else read_candidates(source.candidates)
+        made[name] = PrivateMechanism(
+            spending=spending_of(policy.privacy, public=candidates is not None),
+            base=policy.least,
+            most=policy.release.max_values,
+            key=secret.key("picks"),
+            candidates=candidates,
+        )
+    return made
+
+
 def compile_kernels() -> None:
     """Compile what decisions are made of beforehand, so that none is late because of it."""
     compile_alternatives()
     compile_listing()
     compile_sole_holders()
+    compile_windows()

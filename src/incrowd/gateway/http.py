@@ -54,6 +54,14 @@ def gateway_app(service: Service) -> Asgi:
             return _response(error_reply(401, "a key is needed: Authorization: Bearer incrowd_..."))
         return _json(what_may_be_asked(service.policy))
 
+    @app.get("/v1/budget", summary="What may still be asked", dependencies=[key], responses=BUDGET_RESPONSES)
+    async def budget(request: Request) -> Response:
+        client = service.client(_authorization(request))
+        if client is None:
+            service.metrics.count("unauthorised")
+            return _response(error_reply(401, "a key is needed: Authorization: Bearer incrowd_..."))
+        return _json(await asyncio.wrap_future(service.decisions.budget(client)))
+
     return _hide_errors(app)
 
 
@@ -273,5 +281,29 @@ SCHEMA = _object(
 )
 SCHEMA_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: _as("Attributes, filters with their kinds, and limits.", SCHEMA),
+    401: UNAUTHORISED,
+}
+BUDGET = _object(
+    {
+        "mechanism": {"enum": ["private", "q"], "description": "How it is decided which values leave."},
+        "queries": {"type": "integer", "description": "New questions of your organisation in a window."},
+        "queries_left": {"type": "integer", "description": "How many of them are left now."},
+        "window_hours": {"type": "number", "description": "Length of that window."},
+        "privacy": _object(
+            {
+                "epsilon": {"type": "number", "description": "What all questions may tell about one person."},
+                "delta": {"type": "number", "description": "Probability with which that may fail."},
+                "window_days": {"type": "number", "description": "Over so many days."},
+                "questions_per_person": {
+                    "type": "integer",
+                    "description": "In how many new questions of all clients each person is counted in that time.",
+                },
+            }
+        ),
+    },
+    required=["mechanism", "queries", "queries_left", "window_hours"],
+)
+BUDGET_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: _as("What is left, and what a question costs; nothing about the data.", BUDGET),
     401: UNAUTHORISED,
 }

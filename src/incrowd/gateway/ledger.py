@@ -104,12 +104,36 @@ CREATE TABLE IF NOT EXISTS entries (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS spent ON entries (organisation, asked);
 CREATE INDEX IF NOT EXISTS told ON entries (scope, snapshot);
+CREATE INDEX IF NOT EXISTS asked_before ON entries (key, asked);
+CREATE TABLE IF NOT EXISTS charges (
+    id INTEGER PRIMARY KEY,
+    entry INTEGER NOT NULL UNIQUE,
+    asked REAL NOT NULL,
+    scope TEXT NOT NULL,
+    settings TEXT NOT NULL,
+    people BLOB NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS charged ON charges (scope, id);
 CREATE TABLE IF NOT EXISTS snapshots (number INTEGER PRIMARY KEY, taken REAL NOT NULL, source BLOB NOT NULL) STRICT;
 """
 COLUMNS = (
     "asked, client, organisation, scope, snapshot, origin, attribute, key, question, digest, people, class_size, "
     "withheld, rule, body"
 )
+
+
+EVERYONE = "*"
+_IN_SCOPE = f"(scope = ? OR ? = '{EVERYONE}')"
+"""A ledger that everyone shares holds what single organisations were told before, too."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One question that was counted against people's budgets."""
+
+    id: int
+    asked: float
+    settings: str
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -166,9 +190,12 @@ class Ledger:
                 "the gateway must not answer, since it would not know what was said before"
             ) from None
 
-    def record(self, entry: Entry) -> None:
-        """Write an entry so that it survives anything; only then may the answer leave."""
-        people = None if entry.people is None else zlib.compress(entry.people.astype("<u8").tobytes(), 1)
+    def record(self, entry: Entry, charge: tuple[str, Words] | None = None) -> None:
+        """Write an entry so that it survives anything; only then may the answer leave.
+
+        A charge says under which settings whose budgets were spent; both are written, or neither.
+        """
+        people = None if entry.people is None else _packed(entry.people)
         row = (
             entry.asked,
             entry.client,
@@ -188,14 +215,55 @@ class Ledger:
         )
         marks = ", ".join("?" * len(row))
         with self._lock:
-            self._connection.execute(f"INSERT INTO entries ({COLUMNS}) VALUES ({marks})", row)
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                made = self._connection.execute(f"INSERT INTO entries ({COLUMNS}) VALUES ({marks})", row)
+                if charge is not None:
+                    self._connection.execute(
+                        "INSERT INTO charges (entry, asked, scope, settings, people) VALUES (?, ?, ?, ?, ?)",
+                        (made.lastrowid, entry.asked, entry.scope, charge[0], _packed(charge[1])),
+                    )
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
 
     def body(self, scope: str, snapshot: int, key: bytes) -> bytes | None:
         """Return what was answered to this question before, byte for byte."""
-        sql = "SELECT body FROM entries WHERE scope = ? AND snapshot = ? AND key = ?"
+        sql = f"SELECT body FROM entries WHERE {_IN_SCOPE} AND snapshot = ? AND key = ? ORDER BY id LIMIT 1"
         with self._lock:
-            row = self._connection.execute(sql, (scope, snapshot, key)).fetchone()
+            row = self._connection.execute(sql, (scope, scope, snapshot, key)).fetchone()
         return None if row is None else bytes(row[0])
+
+    def private_answer(
+        self, scope: str, organisation: str, key: bytes, since: float
+    ) -> tuple[bytes, float] | None:
+        """Return the newest answer to this question since a moment, and when it was given.
+
+        It was decided privately, or this organisation has it anyway: telling it again tells nothing new.
+        """
+        sql = (
+            f"SELECT body, asked FROM entries WHERE key = ? AND asked >= ? AND {_IN_SCOPE} "
+            "AND (organisation = ? OR id IN (SELECT entry FROM charges)) ORDER BY id DESC LIMIT 1"
+        )
+        with self._lock:
+            row = self._connection.execute(sql, (key, since, scope, scope, organisation)).fetchone()
+        return None if row is None else (bytes(row[0]), float(row[1]))
+
+    def charges(self, scope: str, since: float, after: int) -> list[Charge]:
+        """Return the charges since a moment with numbers above `after`, oldest first."""
+        sql = (
+            f"SELECT id, asked, settings FROM charges WHERE {_IN_SCOPE} AND asked >= ? AND id > ? ORDER BY id"
+        )
+        with self._lock:
+            rows = self._connection.execute(sql, (scope, scope, since, after)).fetchall()
+        return [Charge(*row) for row in rows]
+
+    def charged(self, id: int) -> Words:
+        """Return who was charged, as bits."""
+        with self._lock:
+            row = self._connection.execute("SELECT people FROM charges WHERE id = ?", (id,)).fetchone()
+        return _unpacked(row[0])
 
     def spent(self, organisation: str, since: float) -> int:
         """Count the questions of an organisation that were decided since a moment; repeats are not."""
@@ -205,9 +273,9 @@ class Ledger:
 
     def told(self, scope: str, since_snapshot: int) -> list[Entry]:
         """Return a scope's entries of this snapshot and later ones, oldest first."""
-        sql = f"SELECT {COLUMNS} FROM entries WHERE scope = ? AND snapshot >= ? ORDER BY id"
+        sql = f"SELECT {COLUMNS} FROM entries WHERE {_IN_SCOPE} AND snapshot >= ? ORDER BY id"
         with self._lock:
-            return [_entry(row) for row in self._connection.execute(sql, (scope, since_snapshot))]
+            return [_entry(row) for row in self._connection.execute(sql, (scope, scope, since_snapshot))]
 
     def replay(self) -> Iterator[Entry]:
         """Yield every entry ever written, oldest first."""
@@ -250,7 +318,15 @@ class Ledger:
 
 
 def _entry(row: tuple) -> Entry:  # type: ignore[type-arg]  # as SQLite gives it
-    people = None if row[10] is None else np.frombuffer(zlib.decompress(row[10]), "<u8").astype(np.uint64)
+    people = None if row[10] is None else _unpacked(row[10])
     names = [name.strip() for name in COLUMNS.split(",")]
     fields = dict(zip(names, row[: len(names)], strict=True))
     return Entry(**{**fields, "people": people})
+
+
+def _packed(people: Words) -> bytes:
+    return zlib.compress(people.astype("<u8").tobytes(), 1)
+
+
+def _unpacked(packed: bytes) -> Words:
+    return np.frombuffer(zlib.decompress(packed), "<u8").astype(np.uint64)

@@ -33,6 +33,9 @@ class AttributeSource:
     """Column with the user's id."""
     value: str
     """Column with the value."""
+    candidates: Path | None = None
+    """JSON file ["value", ...]: all values that may be asked about, public and made without a look at the data.
+    With it, `mechanism = "private"` releases more; without it, values have to be found, too."""
     aliases: Path | None = None
     """JSON file {"alias": "name"}: spellings that mean the same. With it, case, punctuation and a leading article
     are ignored as well; without it values are taken as they are spelt."""
@@ -56,6 +59,9 @@ class DatabasePolicy:
 class ReleasePolicy:
     """How sure an answer may make anybody."""
 
+    mechanism: str = "private"
+    """"private": which values leave is decided by noisy counts, within every person's budget (`privacy`). "q": by
+    the rule of paper 001 alone; somebody who chooses each question after the last answer wins against it."""
     q: int = 10
     """Nobody may be tied to an answer, or to all answers together, with a probability above 1/q."""
     min_class: int = 20
@@ -73,6 +79,20 @@ class ReleasePolicy:
     """
     max_values: int = 200
     """Most values in one answer; common ones stay, secret amounts decide between about equally common ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyPolicy:
+    """What may be learnt about one person with `mechanism = "private"`, over all questions of a window."""
+
+    epsilon: float = 1.0
+    """Nothing an answer says becomes more than exp(epsilon) times as likely because of what one person lists."""
+    delta: float = 1e-8
+    """Probability with which that may fail."""
+    window_days: float = 30.0
+    """Length of the window."""
+    questions: int = 1
+    """In how many questions of a window each person is counted; the more, the noisier each is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +121,9 @@ class BudgetPolicy:
     """New questions of an organisation in a window; repeats are free."""
     window_hours: float = 24.0
     """Length of the window."""
-    scope: str = "organisation"
-    """Who shares a ledger: each "organisation", or "everyone" if organisations may pool their answers."""
+    scope: str = "everyone"
+    """Who shares a ledger and people's budgets: "everyone", or each "organisation" if they never pool their
+    answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +171,7 @@ class Policy:
     database: DatabasePolicy
     organisations: Mapping[str, Organisation]
     release: ReleasePolicy = field(default_factory=ReleasePolicy)
+    privacy: PrivacyPolicy = field(default_factory=PrivacyPolicy)
     accounts: AccountPolicy = field(default_factory=AccountPolicy)
     snapshots: SnapshotPolicy = field(default_factory=SnapshotPolicy)
     budget: BudgetPolicy = field(default_factory=BudgetPolicy)
@@ -251,20 +273,38 @@ def weaknesses(policy: Policy) -> list[str]:
         "database.created is not given, so planted accounts cannot be told": not policy.database.created,
         "snapshots.period_hours below 1": policy.snapshots.period_hours < 1,
         "snapshots.history below 2": policy.snapshots.history < 2,
+        f"privacy.epsilon = {policy.privacy.epsilon:g} (expected 3 or less)": policy.privacy.epsilon > 3,
+        f"privacy.delta = {policy.privacy.delta:g} (expected 1e-6 or less)": policy.privacy.delta > 1e-6,
+        "privacy.window_days below 1": policy.privacy.window_days < 1,
         "more than 1000 queries in a window": max(map(policy.queries_of, policy.organisations)) > 1000,
     }
     return [sentence for sentence, holds in found.items() if holds]
 
 
+ADAPTIVE = (
+    'release.mechanism = "q": somebody who chooses each question after the last answer finds out what one person '
+    "lists. With 18 accounts of their own, or with others' lists known, they are certain after about 7 questions; "
+    "noise of 8 or 16 makes that 10 or 20, and limits on queries only slow it down. "
+    'mechanism = "private" is the one with a guarantee'
+)
+
+
 def cautions(policy: Policy) -> list[str]:
     """Say which settings are allowed and may still tell strangers something, a sentence each."""
-    limits = policy.limits
-    if limits.solver_seconds <= SOLVER_SHARE * limits.reply_seconds:
-        return []
-    return [
-        f"limits.solver_seconds = {limits.solver_seconds:g} is more than three quarters of limits.reply_seconds = "
-        f"{limits.reply_seconds:g}: replies to hard questions can leave later, which tells that they were hard"
-    ]
+    limits, found = policy.limits, []
+    if policy.release.mechanism == "q":
+        found.append(ADAPTIVE)
+    if policy.release.mechanism == "private" and policy.budget.scope == "organisation":
+        found.append(
+            'budget.scope = "organisation": every organisation has a budget of its own for each person, so those that '
+            "pool their answers learn as much as their budgets together"
+        )
+    if limits.solver_seconds > SOLVER_SHARE * limits.reply_seconds:
+        found.append(
+            f"limits.solver_seconds = {limits.solver_seconds:g} is more than three quarters of limits.reply_seconds = "
+            f"{limits.reply_seconds:g}: replies to hard questions can leave later, which tells that they were hard"
+        )
+    return found
 
 
 def _check_names(database: DatabasePolicy) -> None:
@@ -302,6 +342,12 @@ def _check_ranges(policy: Policy) -> None:
             "known_users": (0, 100),
             "max_values": (1, 10**4),
         },
+        "privacy": {
+            "epsilon": (0.001, 100),
+            "delta": (1e-15, 0.01),
+            "window_days": (0.01, 36500),
+            "questions": (1, 10**4),
+        },
         "accounts": {"min_age_days": (0, 36500)},
         "snapshots": {"period_hours": (0.001, 8760), "history": (1, 1000)},
         "budget": {"queries": (0, 10**6), "window_hours": (0.01, 8760)},
@@ -327,6 +373,8 @@ def _check_ranges(policy: Policy) -> None:
                 raise InputError(f"policy, {section}.{name}: expected {low} to {high}, got {value}")
     if policy.release.min_class < policy.release.q:
         raise InputError("policy, release.min_class: expected at least release.q")
+    if policy.release.mechanism not in ("private", "q"):
+        raise InputError('policy, release.mechanism: expected "private" or "q"')
     if policy.release.joint not in ("all", "attribute", "once"):
         raise InputError('policy, release.joint: expected "all", "attribute" or "once"')
     if policy.budget.scope not in ("organisation", "everyone"):
@@ -339,6 +387,7 @@ def _check_ranges(policy: Policy) -> None:
 
 SECTIONS: dict[str, type[Any]] = {
     "release": ReleasePolicy,
+    "privacy": PrivacyPolicy,
     "accounts": AccountPolicy,
     "snapshots": SnapshotPolicy,
     "budget": BudgetPolicy,

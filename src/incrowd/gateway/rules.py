@@ -53,6 +53,8 @@ JOINT = "joint"
 TAKEN = "taken"
 BEFORE = "told-before"
 TOO_MANY = "too-many"
+BELOW_NOISE = "below-noise"
+NOT_TESTED = "not-tested"
 RULES = {
     TOO_SMALL: "the query selects too few people",
     TOO_CLOSE: "the class differs from an earlier answered one by a few people",
@@ -64,6 +66,8 @@ RULES = {
     TAKEN: "people of the class are in an earlier answer, and the policy answers about each of them once",
     BEFORE: "the question was answered before, without it",
     TOO_MANY: "the answer has as many values as allowed",
+    BELOW_NOISE: "too few people who have budget left list it alone to pass a noisy threshold",
+    NOT_TESTED: "it was not among the values worth testing",
 }
 
 
@@ -485,12 +489,19 @@ def restricted(index: AttributeIndex, group: Group, codes: tuple[int, ...]) -> H
 
 
 def explanation(
-    case: Case, draft: Draft, rule: str, codes: tuple[int, ...], measured: QMeasurement, *, repeated: bool
+    case: Case,
+    draft: Draft,
+    rule: str,
+    codes: tuple[int, ...],
+    measured: QMeasurement,
+    *,
+    repeated: bool,
+    why: str = "",
 ) -> Explanation:
     """Put together what the provider may see of a decision."""
     least, supports = measured.at_least, draft.supports
     listed = [code for code in np.argsort(-supports, kind="stable").tolist() if supports[code]]
-    why = rule or (BEFORE if repeated else JOINT)
+    why = why or rule or (BEFORE if repeated else JOINT)
     values = [
         ValueDecision(
             value=case.index.values[code],

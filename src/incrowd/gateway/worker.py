@@ -53,6 +53,9 @@ class DecisionService(Protocol):
     def support(self, key: bytes) -> Future[Support]:
         """Say what the current snapshot can give; the key breaks ties."""
 
+    def budget(self, client: Client) -> Future[dict[str, Any]]:
+        """Say what a client may still ask."""
+
     def refresh(self) -> Future[int]:
         """Take a new snapshot if one is due; return the number of the one in use."""
 
@@ -94,6 +97,10 @@ class DecisionThreads:
 
         return self._aside.submit(_hide_errors, support_of, self.gateway, self.gateway.policy, key)
 
+    def budget(self, client: Client) -> Future[dict[str, Any]]:
+        """Say what a client may still ask."""
+        return self._pool.submit(_hide_errors, self.gateway.budget, client)
+
     def refresh(self) -> Future[int]:
         """Take a new snapshot if one is due; return the number of the one in use."""
         return self._aside.submit(_hide_errors, self._refresh)
@@ -126,7 +133,7 @@ def plain(error: IncrowdError) -> IncrowdError:
     return (InputError if isinstance(error, InputError) else IncrowdError)(str(error))
 
 
-MAY_BE_ASKED = ("decide", "explain", "support", "refresh")
+MAY_BE_ASKED = ("decide", "explain", "support", "budget", "refresh")
 
 
 def open_decisions(url: str, policy: Policy, state: Path) -> DecisionThreads:
@@ -236,6 +243,10 @@ class DecisionProcess:
     def support(self, key: bytes) -> Future[Support]:
         """Say what the current snapshot can give; the key breaks ties."""
         return self._ask("support", key)
+
+    def budget(self, client: Client) -> Future[dict[str, Any]]:
+        """Say what a client may still ask."""
+        return self._ask("budget", client)
 
     def refresh(self) -> Future[int]:
         """Take a new snapshot if one is due; return the number of the one in use."""

@@ -126,7 +126,7 @@ def _holds(where: Predicate, columns: Mapping[str, NDArray[Any]], size: int) -> 
 
 
 def policy(**changes: Mapping[str, Any]) -> Policy:
-    """The policy as it is if a provider sets nothing, for the tables of a world; a section can be changed."""
+    """A policy with the q-only rule for the tables of a world, all else as if a provider sets nothing."""
     content: dict[str, Any] = {
         "database": {
             "users": "users",
@@ -136,6 +136,8 @@ def policy(**changes: Mapping[str, Any]) -> Policy:
             "attributes": {"states": {"table": "states", "user": "person", "value": "value"}},
         },
         "organisations": {"acme": {}, "uni": {}},
+        "release": {"mechanism": "q"},
+        "budget": {"scope": "organisation"},
         "limits": {"solver_seconds": 5.0},  # a busy machine must not change what is measured
     }
     for section, settings in changes.items():
