@@ -204,17 +204,20 @@ def test_without_an_audit_log_nothing_leaves(place: Place) -> None:
 
 
 def test_health_readiness_schema_and_document(place: Place) -> None:
-    health, ready, schema, document = ask(
+    health, ready, schema, budget, document = ask(
         place.app,
         ("GET", "/health"),
         ("GET", "/ready"),
         ("GET", "/v1/schema", b"", place.keys["lab"]),
+        ("GET", "/v1/budget", b"", place.keys["lab"]),
         ("GET", "/openapi.json"),
     )
     assert (health.json, ready.json) == ({"status": "alive"}, {"status": "ready"})
     assert schema.json["attributes"] == ["movies"]
     assert schema.json["filters"] == {"city": "text", "age": "integer"}
-    assert set(document.json["paths"]) == {"/v1/query", "/v1/schema", "/health", "/ready"}
+    assert budget.json["queries_left"] == budget.json["queries"] == 100
+    assert ask(place.app, ("GET", "/v1/budget"))[0].status == 401
+    assert set(document.json["paths"]) == {"/v1/query", "/v1/schema", "/v1/budget", "/health", "/ready"}
     assert {"200", "400", "401", "413", "503"} <= set(
         document.json["paths"]["/v1/query"]["post"]["responses"]
     )
