@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent / "src" / "incrowd"
 # From the ground up: a layer may import those before it, never those after it.
 LAYERS = {
     "errors": "the exceptions",
+    "lazy": "names that load on first use",
     "policy_file": "policies in TOML, read and checked",
     "result": "assessment, evidence, advice: what every measure returns",
     "statistics": "small statistics that several measures need",

@@ -1,22 +1,24 @@
 """One person, one answer: every measure that applies, why, and what to do about it.
 
-:func:`assess` answers for a person as they are, :func:`what_if` as they would be after some :class:`Changes`. The
-names below load on first use.
+:func:`assess` answers for a person as they are, :func:`what_if` as they would be after some :class:`Changes`.
 """
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from incrowd.advisor.answer import PersonReport
-    from incrowd.advisor.assess import assess, what_if
-    from incrowd.advisor.draft import draft
-    from incrowd.measures.person import own_posts
-    from incrowd.measures.protocol import AdvisorOptions, Changes, Level, Targets
+    from incrowd.advisor.answer import PersonReport as PersonReport
+    from incrowd.advisor.assess import assess as assess
+    from incrowd.advisor.assess import what_if as what_if
+    from incrowd.advisor.draft import draft as draft
+    from incrowd.measures.person import own_posts as own_posts
+    from incrowd.measures.protocol import AdvisorOptions as AdvisorOptions
+    from incrowd.measures.protocol import Changes as Changes
+    from incrowd.measures.protocol import Level as Level
+    from incrowd.measures.protocol import Targets as Targets
 
 __all__ = [
     "AdvisorOptions",
@@ -30,31 +32,17 @@ __all__ = [
     "what_if",
 ]
 
-_WHERE = {
-    "AdvisorOptions": "incrowd.measures.protocol",
-    "Changes": "incrowd.measures.protocol",
-    "Level": "incrowd.measures.protocol",
-    "PersonReport": "incrowd.advisor.answer",
-    "Targets": "incrowd.measures.protocol",
-    "assess": "incrowd.advisor.assess",
-    "draft": "incrowd.advisor.draft",
-    "own_posts": "incrowd.measures.person",
-    "what_if": "incrowd.advisor.assess",
-}
-
-
-class _Package(ModuleType):
-    """Keeps `assess` the function, although importing the module of that name would put it in its place."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        is_module = _WHERE.get(name) == f"incrowd.advisor.{name}" and isinstance(value, ModuleType)
-        super().__setattr__(name, getattr(value, name) if is_module else value)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'incrowd.advisor' has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
-
-
-sys.modules[__name__].__class__ = _Package
+lazy_names(
+    __name__,
+    {
+        "AdvisorOptions": "incrowd.measures.protocol:AdvisorOptions",
+        "Changes": "incrowd.measures.protocol:Changes",
+        "Level": "incrowd.measures.protocol:Level",
+        "PersonReport": "incrowd.advisor.answer:PersonReport",
+        "Targets": "incrowd.measures.protocol:Targets",
+        "assess": "incrowd.advisor.assess:assess",
+        "draft": "incrowd.advisor.draft:draft",
+        "own_posts": "incrowd.measures.person:own_posts",
+        "what_if": "incrowd.advisor.assess:what_if",
+    },
+)

@@ -190,17 +190,9 @@ class PersonReport:
             "actions": actions,
             "advice": actions,  # the name of version 0.1
             "plan": to_plain(self.plan),
-            "assessments": [_finding(one) for one in self.findings],
+            "assessments": [one.to_dict() for one in self.findings],
             "not_assessed": to_plain(self.not_assessed),
             "posts": to_plain(self.posts),
             "changes": self.changes.to_dict(),
             "fine_print": to_plain(self.fine_print),
         }
-
-
-def _finding(one: Finding) -> dict[str, Any]:
-    return one.assessment.to_dict() | {
-        "theme": str(one.theme),
-        "level": str(one.level),
-        "risk": to_plain(one.risk),
-    }

@@ -48,12 +48,15 @@ def assess(
     min_posts: Annotated[
         int, typer.Option("--min-posts", help="Profiles with fewer posts are not linked.")
     ] = 10,
-    communities: Annotated[
-        int, typer.Option("--communities", help="Look at so many of your communities, the largest first.")
+    most_communities: Annotated[
+        int,
+        typer.Option("--most-communities", help="Look at so many of your communities, the largest first."),
     ] = 4,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Leave out the determined adversary, who takes longest.")
-    ] = False,
+    thorough: Annotated[
+        bool, typer.Option("--thorough/--no-thorough", help="Also ask the adversary who takes longest.")
+    ] = True,
+    communities: Annotated[int | None, typer.Option("--communities", hidden=True)] = None,
+    quick: Annotated[bool, typer.Option("--quick", hidden=True)] = False,
     quote: Annotated[
         bool, typer.Option("--quote", help="Quote your own posts where the advice names them.")
     ] = False,
@@ -79,8 +82,8 @@ def assess(
         targets=Targets(people=people, loss=most_loss),
         radius=radius,
         min_posts=min_posts,
-        most_communities=communities,
-        thorough=not quick,
+        most_communities=most_communities if communities is None else communities,
+        thorough=thorough and not quick,
         quote_posts=quote,
         text=text_options(tokens, keep_stopwords),
         seed=seed,

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from incrowd.cli.console import complain
+from incrowd.measures import REGISTERED
 
 COMMANDS = (
     "demo",
@@ -42,7 +43,12 @@ FILES = dict.fromkeys(("demo", "ingest", "info", "count"), "crowds")
 SETTINGS: dict[str, dict[str, Any]] = {"plan": {"allow_extra_args": True, "ignore_unknown_options": True}}
 
 
-def build(names: Sequence[str] = COMMANDS) -> typer.Typer:
+def all_commands() -> tuple[str, ...]:
+    """Return the names of all commands: ours, and one for each registered measure without a file of its own."""
+    return (*COMMANDS, *(name for name in REGISTERED if name not in COMMANDS))
+
+
+def build(names: Sequence[str] | None = None) -> typer.Typer:
     """Put some of the commands together; reading the options of all of them takes longer than most answers."""
     app = typer.Typer(
         name="incrowd",
@@ -53,7 +59,12 @@ def build(names: Sequence[str] = COMMANDS) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for name in names:
+    for name in all_commands() if names is None else names:
+        if name not in COMMANDS:
+            from incrowd.cli.registered import command_for
+
+            app.command(name)(command_for(name))
+            continue
         function = name.replace("-", "_")
         module = import_module(f"incrowd.cli.{FILES.get(name, function)}")
         if hasattr(module, "app"):
@@ -84,7 +95,7 @@ def main() -> None:
     asked = sys.argv[1:2]
     _speak_utf8()
     try:
-        build(asked if asked and asked[0] in COMMANDS else COMMANDS)()
+        build(asked if asked and asked[0] in all_commands() else None)()
     except KeyboardInterrupt:
         complain("interrupted; nothing half-written was kept")
         sys.exit(130)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         update_ball_sizes,
         within_both,
     )
+    from incrowd.distances.choice import choice_probabilities, raw_score
     from incrowd.distances.kernels import KERNELS
     from incrowd.distances.reductions import DistanceSummary, LocalMatching, Neighbours, TrueRanks
     from incrowd.distances.reference import METRICS, Metric, RowKind, register
@@ -48,12 +49,14 @@ __all__ = [
     "RowKind",
     "TrueRanks",
     "ball_sizes",
+    "choice_probabilities",
     "histogram",
     "mean_distance",
     "nearest",
     "pair_distances",
     "pairwise",
     "ranks",
+    "raw_score",
     "register",
     "replace_row",
     "update_ball_sizes",
@@ -61,6 +64,7 @@ __all__ = [
 ]
 
 _WHERE = {
+    "choice": ("choice_probabilities", "raw_score"),
     "kernels": ("KERNELS",),
     "reductions": ("DistanceSummary", "LocalMatching", "Neighbours", "TrueRanks"),
     "reference": ("METRICS", "Metric", "RowKind", "register"),

@@ -6,10 +6,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from incrowd.engine.local import Engine, Local
 from incrowd.errors import InputError
+from incrowd.lazy import lazy_names
 
-__all__ = ["Engine", "Local", "connect"]
+if TYPE_CHECKING:
+    from incrowd.engine.checkpoints import Resumable, read_rows, write_rows, write_table
+    from incrowd.engine.count_files import count_files, read_counts
+
+__all__ = [
+    "Engine",
+    "Local",
+    "Resumable",
+    "connect",
+    "count_files",
+    "read_counts",
+    "read_rows",
+    "write_rows",
+    "write_table",
+]
+
+lazy_names(
+    __name__,
+    {
+        "Resumable": "incrowd.engine.checkpoints:Resumable",
+        "count_files": "incrowd.engine.count_files:count_files",
+        "read_counts": "incrowd.engine.count_files:read_counts",
+        "read_rows": "incrowd.engine.checkpoints:read_rows",
+        "write_rows": "incrowd.engine.checkpoints:write_rows",
+        "write_table": "incrowd.engine.checkpoints:write_table",
+    },
+)
 
 
 def connect(spec: str = "local") -> Engine:

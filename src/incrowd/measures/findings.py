@@ -16,7 +16,7 @@ from typing import Any
 
 from incrowd.errors import InputError
 from incrowd.measures.person import Changes
-from incrowd.result import Assessment, Direction, Evidence, fields_to_plain, say_amount, say_number
+from incrowd.result import Assessment, Direction, Evidence, fields_to_plain, say_amount, say_number, to_plain
 
 AT_RISK_ABOVE = 1 / 5
 WATCH_ABOVE = 1 / 10
@@ -117,6 +117,11 @@ class Finding:
     level: Level
     risk: float
     """0 to 1, comparable between measures: how much an adversary gains; NaN if undefined."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types: the assessment's, with what it means."""
+        told = {"theme": str(self.theme), "level": str(self.level), "risk": to_plain(self.risk)}
+        return self.assessment.to_dict() | told
 
     @property
     def key(self) -> tuple[str, str, str, str]:

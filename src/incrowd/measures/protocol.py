@@ -370,7 +370,9 @@ def measure_named(name: str) -> Measure:
 
 
 @cache
-def _load(where: str) -> Measure:
+def _load(where: str | type[Measure]) -> Measure:
+    if not isinstance(where, str):
+        return where()
     module, _, name = where.partition(":")
     found: Measure = getattr(import_module(module), name)()
     return found

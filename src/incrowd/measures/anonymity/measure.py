@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,10 @@ from incrowd.measures.protocol import (
 )
 from incrowd.result import Assessment, Evidence, Standing, Threat
 from incrowd.text.reference import tokenise
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+    from incrowd.measures.anonymity.assess import CommunityAnonymity
 
 
 class Anonymity(Measure):
@@ -264,3 +268,21 @@ def _at(keys: NDArray[np.uint64], values: NDArray[Any], wanted: NDArray[np.uint6
         return np.zeros(len(wanted))
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[place] == wanted, values[place], 0.0)
+
+
+# For Python: the same two names in every measure. What compares everybody is imported when it is asked for.
+
+
+def measure(crowd: Crowd, options: AnonymityOptions) -> CommunityAnonymity:
+    """Measure everybody's crowd in one community."""
+    from incrowd.measures.anonymity.assess import community_anonymity
+
+    return community_anonymity(crowd, options)
+
+
+def assess(crowd: Crowd, user: str, options: AnonymityOptions) -> Assessment:
+    """Say one member's crowd (by name) in words, with what makes them stand out."""
+    from incrowd.measures.anonymity.assess import member_anonymity
+
+    person = crowd.user(user)
+    return member_anonymity(measure(crowd, options), person)

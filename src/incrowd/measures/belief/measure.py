@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incrowd.measures.belief.spec import ADVERSARIES
+from incrowd.measures.belief.spec import ADVERSARIES, BeliefOptions
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates
 from incrowd.measures.protocol import (
     AT_RISK_ABOVE,
@@ -15,12 +16,18 @@ from incrowd.measures.protocol import (
     WATCH_ABOVE,
     AdvisorOptions,
     Measure,
+    Person,
     PreparedCrowd,
     Ready,
     Targets,
     ThemeName,
 )
 from incrowd.result import Assessment
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+    from incrowd.measures.belief.everyone import EveryoneChecked
+    from incrowd.measures.belief.policy import Policy
 
 GAIN_SCALE = ((0.0, 0.2, 0.5, 1.0), (0.0, WATCH_ABOVE, AT_RISK_ABOVE, 1.0))
 """Share of the doubt that is gone -> risk."""
@@ -69,3 +76,32 @@ def gain(assessment: Assessment) -> float:
     if prior >= 1 or math.isnan(prior):
         return 0.0
     return (assessment.value - prior) / (1 - prior)
+
+
+# For Python: the same two names in every measure. The mathematics is imported when it is asked for.
+
+
+def measure(crowd: Crowd, options: BeliefOptions | None = None, *, policy: Policy) -> EveryoneChecked:
+    """Hold everybody's profile against one policy; each person's own row is unknown to a stranger."""
+    from incrowd.measures.belief.everyone import check_everyone
+    from incrowd.profiles.attributes import attribute_table
+
+    return check_everyone(attribute_table(crowd), policy, options)
+
+
+def assess(
+    crowd: Crowd, user: str, options: BeliefOptions | None = None, *, policy: Policy | None = None
+) -> list[Assessment]:
+    """Say how sure somebody can be of what a person (by name) hides.
+
+    With a policy: of what it protects. Without: of each attribute in turn, if it is hidden and the others are shown.
+    """
+    person = crowd.user(user)
+    if policy is not None:
+        from incrowd.measures.belief.assess import check_policy
+
+        return list(check_policy(crowd, person, policy, options=options).assessments())
+    seed = (options or BeliefOptions()).seed
+    prepared = PreparedCrowd.of(crowd)
+    ready = Belief().prepare(prepared, AdvisorOptions(seed=seed))
+    return list(ready.assess(Person(person, prepared)).assessments)

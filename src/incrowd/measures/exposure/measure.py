@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from incrowd.measures.exposure.assess import (
     UNDATED_INTEREST,
     OwnPosts,
     assess_posts,
+    assess_topics,
     most_exposed_first,
 )
 from incrowd.measures.exposure.definition import UNDATED, Floats, alert_ranks, periods
@@ -59,6 +60,9 @@ from incrowd.measures.protocol import (
 )
 from incrowd.result import Assessment, say_count
 from incrowd.text.reference import tokenise
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
 
 SHARE_SCALE = ((0.0, 0.01, 0.1, 1.0), (1.0, AT_RISK_ABOVE, WATCH_ABOVE, 0.0))
 """Share of people who are more exposed -> risk: none is risk 1, 1 % is 1/5, 10 % is 1/10."""
@@ -561,3 +565,25 @@ class _TopicFollower(Follower):
 
     def reading(self, line: Line) -> Reading:
         return self._scores[line.community].reading(self._user, str(line.topic))
+
+
+# For Python: the same two names in every measure.
+
+
+def measure(crowd: Crowd, options: ExposureOptions | None = None, *, space: Space | None = None) -> Scored:
+    """Return how similar everybody's posts are to each topic, at their peaks; `space`: None for words."""
+    return score(crowd, space or BagOfWords(starter_topics()), options or ExposureOptions())
+
+
+def assess(
+    crowd: Crowd,
+    user: str,
+    options: ExposureOptions | None = None,
+    *,
+    topics: Sequence[str] = (),
+    space: Space | None = None,
+) -> list[Assessment]:
+    """Return where a person (by name) ranks for some topics, most exposed first; no topics: all sensitive ones."""
+    person = crowd.user(user)
+    scored = measure(crowd, options, space=space)
+    return assess_topics(crowd, scored, person, topics or scored.space.topics.sensitive)

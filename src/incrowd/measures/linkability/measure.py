@@ -36,7 +36,9 @@ from incrowd.result import Assessment, Evidence, Standing, Threat, say_count
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
     from incrowd.measures.linkability.determined_person import DeterminedPerson
+    from incrowd.measures.linkability.rates import LinkRates
 
 BY_WORDS, DETERMINED = ADVERSARIES
 
@@ -346,7 +348,7 @@ class ReadyLinkability(Ready):
         if not self.options.thorough:
             why = "the determined adversary takes long and was left out"
             return Findings(
-                (), (self.measure.not_assessed(why, "incrowd assess without --quick", which=DETERMINED),)
+                (), (self.measure.not_assessed(why, "incrowd assess --thorough", which=DETERMINED),)
             )
         riskiest = min(pairs, key=lambda pair: self._ask(person.before, pair, explain=False).value)
         tried: list[NotAssessed] = []
@@ -493,3 +495,20 @@ def _most_people_in_both(crowd: PreparedCrowd, least: int) -> list[tuple[str, st
     ]
     found = [one for one in found if one[0]]
     return [(one, two) for _, one, two in sorted(found, key=lambda pair: (-pair[0], pair[1], pair[2]))]
+
+
+# For Python: the same two names in every measure. What compares everybody is imported when it is asked for.
+
+
+def measure(crowd: Crowd, options: LinkabilityOptions) -> LinkRates:
+    """Measure how well the adversary links everybody who is in both communities."""
+    from incrowd.measures.linkability.assess import link_rates
+
+    return link_rates(crowd, options)
+
+
+def assess(crowd: Crowd, user: str, options: LinkabilityOptions) -> Assessment:
+    """Say how well one person's two profiles (by name) hide from the adversary."""
+    from incrowd.measures.linkability.assess import assess_person
+
+    return assess_person(crowd, options, crowd.user(user))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, spread
-from incrowd.measures.microdata.spec import ADVERSARIES
+from incrowd.measures.microdata.spec import ADVERSARIES, Knowledge
 from incrowd.measures.protocol import AdvisorOptions, Measure, PreparedCrowd, Ready, ThemeName
-from incrowd.result import Standing, Threat
+from incrowd.result import Assessment, Standing, Threat
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+    from incrowd.measures.microdata.evaluation import Evaluation
 
 
 class Microdata(Measure):
@@ -43,3 +50,34 @@ class Microdata(Measure):
             who="people with items",
         )
         return CrowdRates(spreads=(everybody,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MicrodataOptions:
+    """Who looks, and how much they know."""
+
+    adversaries: tuple[str, ...] = ()
+    """For one person: only these, by name; empty: all for whom the crowd holds what they need."""
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    """For everybody: how much of a list the adversary knows."""
+    memory: int = 2**30
+
+
+# For Python: the same two names in every measure. What compares everybody is imported when it is asked for.
+
+
+def measure(crowd: Crowd, options: MicrodataOptions | None = None) -> Evaluation:
+    """Compute everybody's exact crowd, and compare every score with it."""
+    from incrowd.measures.microdata.evaluation import evaluate
+    from incrowd.measures.microdata.table import item_table
+
+    options = options or MicrodataOptions()
+    return evaluate(item_table(crowd), knowledge=options.knowledge, memory=options.memory)
+
+
+def assess(crowd: Crowd, user: str, options: MicrodataOptions | None = None) -> tuple[Assessment, ...]:
+    """Assess one person (by name): their crowd under each adversary, their score, how often they would be found."""
+    from incrowd.measures.microdata.assess import assess_person
+
+    options = options or MicrodataOptions()
+    return assess_person(crowd, user, adversaries=options.adversaries or None, memory=options.memory)
