@@ -18,7 +18,7 @@ import incrowd as front
 from incrowd.cli.commands import build
 from incrowd.crowd import Crowd
 from incrowd.measures import REGISTERED
-from incrowd.report.advice import person_report_page
+from incrowd.report.person import person_report_page
 
 TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
 
