@@ -54,7 +54,7 @@ def check_everyone(
     options = options or BeliefOptions()
     if policy.links or policy.profiles or not policy.requirements:
         raise InputError(
-            "a whole crowd is checked against requirements of attributes, not of single or linked profiles"
+            "a whole crowd is checked against requirements of attributes, not of linked profiles or of single ones"
         )
     policy.publication.check(table.space.attributes)
     belief = belief_for(table, options, policy.targets(table.space))

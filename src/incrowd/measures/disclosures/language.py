@@ -1,0 +1,234 @@
+"""What the finder knows of a language: words, occupations, and rules for how people speak of themselves.
+
+All of it lies in files (``data/LANGUAGE``), so that another language is a folder, not code.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+from incrowd.errors import InputError
+from incrowd.measures.disclosures.places import Gazetteer
+
+DATA = files("incrowd.measures.disclosures").joinpath("data")
+Pair = tuple[str, str]
+"""An attribute and a value."""
+_SLOT = re.compile(r"\{(\w+)\}")
+_NAMED = re.compile(r"\(\?P<\w+>")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rule:
+    """One way to say something about oneself."""
+
+    start: str
+    match: re.Pattern[str]
+    attribute: str
+    value: str
+    kind: str
+    sign: bool
+    also: tuple[Pair, ...]
+    needs: tuple[str, ...]
+    slots: frozenset[str] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True, eq=False)
+class Language:
+    """One language, ready to read with."""
+
+    code: str
+    words: Mapping[str, Any]
+    patterns: Mapping[str, Any]
+    occupations: Mapping[str, tuple[str, float]]
+    """What a job is called: its name in the table, and thousands of people."""
+
+    @cached_property
+    def gazetteer(self) -> Gazetteer:
+        """Places by the names this language has for them."""
+        return Gazetteer(self.words["places"], frozenset(self.words["places"]["not_places"]))
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Number words up to 99."""
+        small, tens = self.words["number_words"]["names"], self.words["number_words"]["tens"]
+        found = {word: number for number, word in enumerate(small)}
+        for ten, word in enumerate(tens):
+            if word:
+                found[word] = 10 * ten
+                for one in range(1, 10):
+                    found[f"{word}-{small[one]}"] = found[f"{word} {small[one]}"] = 10 * ten + one
+        return found
+
+    @cached_property
+    def nouns(self) -> dict[str, tuple[Pair, ...]]:
+        """What a person can call themselves, and what each noun says."""
+        found: dict[str, list[Pair]] = {}
+        for name, (job, _) in self.occupations.items():
+            found.setdefault(name, []).append(("occupation", job))
+        for gender, some in self.words["gender"].items():
+            for noun in some:
+                found.setdefault(noun, []).append(("gender", gender))
+        for gender, some in self.words["parent"].items():
+            for noun in some:
+                found.setdefault(noun, []).append(("children", "yes"))
+                if gender:
+                    found[noun].append(("gender", gender))
+                if noun.startswith("single "):
+                    found[noun].append(("relationship", "single"))
+        for gender, some in self.words["kin"].items():
+            for noun in some:
+                found.setdefault(noun, []).append(("gender", gender))
+        for noun in ("wife", "husband"):
+            found[noun].append(("relationship", "married"))
+        for noun in ("widow", "widower"):
+            found[noun].append(("relationship", "widowed"))
+        for attribute in ("religion", "politics", "sexuality", "health", "origin", "relationship"):
+            for value, some in self.words[attribute].items():
+                for phrase in some:
+                    if phrase.startswith(("a ", "an ")):
+                        found.setdefault(phrase.split(" ", 1)[1], []).append((attribute, value))
+        return {noun: tuple(dict.fromkeys(pairs)) for noun, pairs in found.items()}
+
+    @cached_property
+    def traits(self) -> dict[str, Pair]:
+        """What a person can be without being a noun: "gay", "divorced", "german"."""
+        found: dict[str, Pair] = {}
+        for attribute in ("relationship", "religion", "politics", "sexuality", "origin", "health"):
+            for value, some in self.words[attribute].items():
+                for phrase in some:
+                    if not phrase.startswith(("a ", "an ")):
+                        found.setdefault(phrase, (attribute, value))
+        return found
+
+    @cached_property
+    def health(self) -> dict[str, str]:
+        """Names of conditions, and the value each stands for."""
+        found = {}
+        for value, some in self.words["health"].items():
+            for name in some:
+                found[name.removeprefix("an ").removeprefix("a ")] = value
+        return found
+
+    @cached_property
+    def rules(self) -> dict[str, tuple[Rule, ...]]:
+        """All rules by their start."""
+        found: dict[str, list[Rule]] = {name: [] for name in self.patterns["starts"]}
+        for entry in self.patterns["rule"]:
+            found[entry["start"]].append(self._rule(entry))
+        return {start: tuple(rules) for start, rules in found.items()}
+
+    @cached_property
+    def any_of(self) -> dict[str, re.Pattern[str]]:
+        """For each start, whether any of its rules can match: one test in place of many."""
+        return {
+            start: re.compile("|".join(f"(?:{_NAMED.sub('(?:', rule.match.pattern)})" for rule in rules))
+            for start, rules in self.rules.items()
+            if rules
+        }
+
+    @cached_property
+    def trigger(self) -> re.Pattern[str]:
+        """Finds where somebody may begin to speak of themselves; the group says which start it is."""
+        starts = self.patterns["starts"]
+        order = [name for name in starts if starts[name]]
+        return re.compile(r"\b(?:" + "|".join(f"(?P<{name}>{starts[name]})" for name in order) + r")(?![\w'])")
+
+    @cached_property
+    def guards(self) -> dict[str, re.Pattern[str]]:
+        """What takes a statement back."""
+        return {name: re.compile(text) for name, text in self.patterns["guards"].items()}
+
+    @cached_property
+    def _slots(self) -> dict[str, str]:
+        words = self.words
+        number = "|".join(sorted(self.numbers, key=len, reverse=True))
+        months = "|".join(month if month == "may" else f"{month[:3]}(?:{month[3:]})?\\.?" for month in words["months"]["names"])
+        lists = {
+            "health": self.health,
+            "language": words["languages"]["names"],
+            "pet": words["pets"]["names"],
+            "car": words["cars"]["names"],
+            "field": words["education_fields"]["names"],
+        }
+        slots = {name: f"(?:(?P<{name}>{_alternatives(some)})\\b)" for name, some in lists.items()}
+        slots |= {f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in ("field", "language")}
+        return slots | {
+            "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"])|{number})",
+            "n": f"(?P<n>\\d{{1,2}}|an?|{number})",
+            "year": r"(?P<year>(?:19[2-9]\d|20[0-2]\d)|'\d\d)",
+            "day": r"(?P<day>[0-3]?\d)",
+            "month": f"(?P<month>{months})",
+            "place": r"(?P<place>\S[^\n!?;:\"]{1,60})",
+            "org": r"(?P<org>\S[^\n!?;:\"]{1,50})",
+            "school": r"(?P<school>\S[^\n!?;:\"]{1,60})",
+            "name": r"(?P<name>[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,2})",
+            "person": r"(?P<person>[a-z0-9][\w'’/&+-]*(?: [\w'’/&+-]+){0,7})",
+            "money": r"(?P<money>[$£€]? ?\d[\d,.]* ?(?:k|grand|thousand|million)?(?: ?(?:dollars|bucks|euros?|pounds|usd|eur|gbp))?"
+            r"(?: ?(?:an?|per|/) ?(?:year|yr|month|week|hour|hr)| annually| before taxes?)?)",
+            "adv": "(?:(?:just|only|now|still|currently|actually|already|also|really|officially|finally|very|so|happily|"
+            "proudly|originally|recently|newly|almost|nearly|about to be|about|soon to be|both|like|pretty|quite|totally|"
+            "openly|gonna be|going to be|turning|half|part|partly|even|all|obviously|probably) )*",
+            "end": r"(?=\s*(?:$|[,!?;:)(\n]|\.(?!\d)|-[ -]|(?:and|but|so|now|years|with|who|from|in|at|or|today|because|lol|"
+            r"haha|here|this|since|as|til|till|until|btw|tho|though|after|for|by|on|i|too|again|right|if|when|living|working)\b))"
+            r"(?!,? ?\d)(?!\s*(?:in|at|on|for|by|with|from|or|and|after) (?:a row|the (?:line|queue|list)|\d+ (?:years|minutes|days)|minutes|hours|a half|half|\d+/\d))",
+            "healthend": r"(?!\s*(?:s\b|awareness|research|scare|test|patients?|charity|walk|day|month|issues? with|people|about|to (?:my|the)|in my (?:team|class)|-\w))",
+        }
+
+    def _rule(self, entry: Mapping[str, Any]) -> Rule:
+        seen: set[str] = set()
+
+        def fill(found: re.Match[str]) -> str:
+            name = found.group(1)
+            if name not in self._slots:
+                raise InputError(f"data/{self.code}/patterns.toml: unknown slot '{{{name}}}' in {entry['kind']!r}")
+            text = self._slots[name]
+            if name in seen:  # a pattern may name a group only once
+                return text.replace(f"(?P<{name}>", f"(?P<{name}_>")
+            seen.add(name)
+            return text
+
+        pattern = re.compile(re.sub(r"\{([a-z]\w*)\}", fill, entry["match"]))
+        return Rule(
+            start=entry["start"],
+            match=pattern,
+            attribute=entry["attribute"],
+            value=entry.get("value", ""),
+            kind=entry["kind"],
+            sign=entry.get("sign", False),
+            also=tuple((str(name), str(value)) for name, value in entry.get("also", ())),
+            needs=tuple(entry.get("needs", ())),
+            slots=frozenset(pattern.groupindex),
+        )
+
+
+def _alternatives(names: Any) -> str:
+    return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+
+
+@cache
+def load_language(code: str = "en") -> Language:
+    """Read a language's files."""
+    folder = DATA.joinpath(code)
+    if not folder.is_dir():
+        known = ", ".join(sorted(one.name for one in DATA.iterdir() if one.joinpath("patterns.toml").is_file()))
+        raise InputError(
+            f"language: '{code}' cannot be read yet; there is: {known}. How to add one: docs/how-to/disclosures-language.md"
+        )
+    jobs: dict[str, tuple[str, float]] = {}
+    for line in folder.joinpath("occupations.tsv").read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            name, thousands, *also = line.split("\t")
+            for called in (name, *(one for one in "".join(also).split("|") if one)):
+                jobs.setdefault(called, (name, float(thousands)))
+    return Language(
+        code,
+        tomllib.loads(folder.joinpath("words.toml").read_text("utf-8")),
+        tomllib.loads(folder.joinpath("patterns.toml").read_text("utf-8")),
+        jobs,
+    )
