@@ -24,7 +24,7 @@ _QUOTED = re.compile(
     re.M | re.S,
 )
 _SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)|\n|$")
-_MORE = re.compile(r"\s*(?:,|;|&|\+|/|\band\b|\bbut\b|\bwho(?:'s| is)\b|\bwith\b|(?=\bfrom\b)|(?=\bin\b)|(?=\bworking\b)|(?=\bliving\b)|(?=\bstudying\b))+\s*(?:i'm |i am |im |am )?")
+_MORE = re.compile(r"\s*(?:,|;|&|\+|/|\band\b|\bbut\b|\bwho(?:'s| is)\b|(?=\bfrom\b)|(?=\bin\b)|(?=\bworking\b)|(?=\bliving\b)|(?=\bstudying\b))+\s*(?:i'm |i am |im |am )?")
 _SUBJECT = re.compile(r"(?:he|she|they|it|you|we|his|her|their|your|this|that|there|my|our|the|i)\b")
 _WORD = re.compile(r"[\w'’/&+-]+")
 _AFTER_NOUN = frozenset(
@@ -97,13 +97,20 @@ def read_text(text: str, language: Language | None = None) -> Reading:
     return _Text(text[:LONGEST], language or load_language()).read()
 
 
+def clean(text: str) -> str:
+    """Return a text with straight quotation marks, apostrophes that were broken on the way mended; finds point into it."""
+    if "\u00e2\x80" in text:
+        text = text.replace("\u00e2\x80\x99", "'").replace("\u00e2\x80\x9c", '"').replace("\u00e2\x80\x9d", '"')
+    return text if text.isascii() else text.translate(_STRAIGHT)
+
+
 class _Text:
     """One text while it is read."""
 
     __slots__ = ("finds", "language", "low", "others", "text")
 
     def __init__(self, text: str, language: Language) -> None:
-        self.text = text.translate(_STRAIGHT)
+        self.text = clean(text)
         low = self.text.lower()
         if len(low) != len(self.text):  # a few letters grow when they are made small
             low = "".join(small if len(small := letter.lower()) == 1 else letter for letter in self.text)
@@ -113,7 +120,8 @@ class _Text:
 
     def read(self) -> Reading:
         named = identifiers(self.text)
-        if '"' in self.low or ">" in self.low or "\u00ab" in self.low or "'" in self.low or "`" in self.low:
+        low = self.low
+        if '"' in low or ">" in low or "\u00ab" in low or " '" in low or "`" in low or low.startswith("'"):
             self.low = _QUOTED.sub(_blank, self.low)
         for found in self.language.trigger.finditer(self.low):
             self._at(found)
@@ -154,6 +162,7 @@ class _Text:
         stop = _SENTENCE_END.search(low, end)
         last = min(stop.start() if stop else len(low), end + 200)
         place, guarded = end, False
+        first = end + 1
         for _ in range(8):
             while place < last and low[place] in " \t,":
                 place += 1
@@ -162,7 +171,7 @@ class _Text:
             reached = place
             for rule in self.language.rules["am"]:
                 match = rule.match.match(low, place)
-                if match is None:
+                if match is None or (place > first and rule.attribute == "age" and not low[place].isdigit()):
                     continue
                 if not guarded:
                     if self._taken_back(found.start()):
@@ -184,22 +193,16 @@ class _Text:
             place = more.end() if more.end() > place else place + 1
 
     def _anywhere(self) -> None:
-        low, digits = self.low, None
-        for rule in self.language.rules["any"]:
-            needed = False
-            for word in rule.needs:
-                if word == "#":
-                    if digits is None:
-                        digits = any(digit in low for digit in "123456789")
-                    needed = digits
-                else:
-                    needed = word in low
-                if needed:
-                    break
-            if not needed:
-                continue
+        low = self.low
+        words, by_word, by_mark = self.language.needed
+        numbers = {number for word in set(words.findall(low)) for number in by_word[word]}
+        for mark, some in by_mark.items():
+            if mark in low:
+                numbers.update(some)
+        for number in sorted(numbers):
+            rule = self.language.rules["any"][number]
             for match in rule.match.finditer(low):
-                if not self._taken_back(match.start()) and self._mine(match):
+                if not match.group()[:1].isascii() or (not self._taken_back(match.start()) and self._mine(match)):
                     self._apply(rule, match)
 
     # What takes a find back
@@ -251,9 +254,10 @@ class _Text:
                 if named is None:
                     return begin
                 values[slot], end = named
-        for attribute, template in ((rule.attribute, rule.value), *rule.also):
+        for place, (attribute, template) in enumerate(((rule.attribute, rule.value), *rule.also)):
+            sign = rule.also_signs if place else rule.sign
             for name, value in self._values(attribute, template, values):
-                self.finds.append(Find(name, value, rule.kind, rule.sign, begin, end))
+                self.finds.append(Find(name, value, rule.kind, sign, begin, end))
         return end
 
     def _values(self, attribute: str, template: str, values: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -319,23 +323,31 @@ class _Text:
         """Read a noun phrase for a person: "a divorced nurse from Duluth", or a bare trait: "divorced"."""
         low, first = self.low, match.start("person")
         words = [(found.group(), found.start(), found.end()) for found in _WORD.finditer(low, first, match.end("person"))]
-        limit = rule.match.pattern.endswith(self.language._slots["end"]) or rule.kind == "here"
+        limit = rule.kind == "here"
         if rule.kind == "here":
+            if _SUBJECT.match(low, first):
+                return match.start()
             words = words[: next((n for n, word in enumerate(words) if word[0] == "here"), len(words))]
-        bare = rule.start == "am" and not re.search(r"\b(?:an?|the|one|your|only)\s$", low[max(0, first - 6) : first])
+        bare = rule.start == "am" and not _ARTICLE.search(low[max(0, first - 6) : first])
         if self.language.guards["inside"].search(low[match.start() : first]):
             return match.start()
-        for begin in range(min(len(words), 5)):
+        for begin in range(min(len(words), 6)):
             if words[begin][0] in ("not", "never", "no", "than", "nor", "wannabe", "fake", "former", "ex", "aspiring", "future", "bad", "big" if bare else "-"):
                 if words[begin][0] not in ("big", "bad"):
                     return match.start()
+            if words[begin][0] not in self.language.first_words:
+                if not bare and begin and words[begin][0] in _AFTER_NOUN:
+                    return match.start()
+                continue
             for size in range(min(4, len(words) - begin), 0, -1):
                 phrase = " ".join(word for word, _, _ in words[begin : begin + size])
                 after = words[begin + size][0] if begin + size < len(words) else self._next(words[-1][2])
                 end = words[begin + size - 1][2]
                 pairs = self.language.nouns.get(phrase)
+                if rule.kind == "here" and begin + size != len(words):
+                    continue
                 if pairs is not None and not bare and (after == "" or after in _AFTER_NOUN or limit):
-                    if begin > 3 or self.language.guards["after"].match(low, end) or low[end : end + 1] == "?":
+                    if begin > (5 if "old" in [word for word, _, _ in words[:begin]] else 3) or self.language.guards["after"].match(low, end) or low[end : end + 1] == "?":
                         return match.start()
                     self._add(rule, pairs, words[begin][1], end)
                     self._modifiers(rule, words[:begin], phrase)
@@ -374,7 +386,7 @@ class _Text:
                 self.finds.append(Find("gender", "female", "female body", False, begin, end))
 
     def _next(self, place: int) -> str:
-        found = re.compile(r" ([\w'’-]+)").match(self.low, place)
+        found = _NEXT.match(self.low, place)
         return found.group(1) if found else ""
 
     # Names of places and organisations, as they are written
@@ -397,7 +409,7 @@ class _Text:
         return found
 
     def _name(self, start: int) -> tuple[str, int] | None:
-        found = re.compile(r"[A-Z][a-z'-]+(?: (?:[A-Z]\.|[A-Z][a-zA-Z'-]+)){0,2}").match(self.text, start)
+        found = _PERSON_NAME.match(self.text, start)
         if found is None or found.group().lower() in _NO_NAMES or found.group().split()[0].lower() in _NO_NAMES:
             return None
         return found.group(), found.end()
@@ -409,8 +421,11 @@ class _Text:
         return found.group().rstrip("."), found.end()
 
 
+_NEXT = re.compile(r" ([\w'-]+)")
+_PERSON_NAME = re.compile(r"[A-Z][a-z'-]+(?: (?:[A-Z]\.|[A-Z][a-zA-Z'-]+)){0,2}")
+_ARTICLE = re.compile(r"\b(?:an?|the|one|your|only)\s$")
 _OTHERS = re.compile(
-    r"\b(?:he|she|they|his|her|their|him|them|you|your|someone|somebody|people|everyone|my (?:\w+ )?(?:brother|sister|friend|friends|mom|mum|mother|"
+    r"\b(?:he|she|they|his|her|their|him|them|someone|somebody|people|everyone|my (?:\w+ )?(?:brother|sister|friend|friends|mom|mum|mother|"
     r"dad|father|cousin|son|daughter|boss|uncle|aunt|parents|grandma|grandpa|roommate|neighbor|coworker|colleague|buddy))(?:'s|'re|'ll)?\b"
 )
 _CAPITALS = re.compile(r"[A-Z][\w&'.-]*(?: (?:(?:of|the|and|&|at|for|in) )?[A-Z][\w&'.-]*){0,4}")

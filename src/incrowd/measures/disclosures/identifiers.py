@@ -38,6 +38,13 @@ _DOCUMENT = re.compile(
     r"\b(?:my|the) (?:passport|driver'?s licen[sc]e|licen[sc]e|id|ssn|social security|national insurance|tax id|account|bank account|membership|policy|insurance|student id) (?:card )?(?:number|no\.?|#|id)?(?: is|:)? ?#?(?P<number>(?=[A-Z0-9-]*\d[A-Z0-9-]*\d[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{5,24})\b",
     re.I,
 )
+_DIGIT = re.compile(r"\d")
+_SEVEN_DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")
+_SERVICES = re.compile(
+    r"\b(?=[acdfghikmprstuvwx])(?:insta|twitter|snap|tiktok|discord|telegram|kik\b|reddit|steam|psn|xbox|gamer|skype|aim\b|msn|"
+    r"facebook|mastodon|github|twitch|screen|user ?name|handle|venmo|cash|follow|https?:|www\.|ig\b|add me|find me|dm me|"
+    r"message me|hit me)|\.(?:com|blogspot)"
+)
 _NOT_HANDLES = frozenset("is are was the and for just not here there work home least all that this like with name you your once any it's account private public full dead gone broken hacked banned deleted".split())
 
 
@@ -56,30 +63,21 @@ def identifiers(text: str) -> tuple[Identifier, ...]:
     >>> [one.kind for one in identifiers("Mail me: jo.doe (at) example (dot) org")]
     ['e-mail address']
     """
-    digits = _digits(text)
     found: list[Identifier] = []
-    if "@" in text or "at" in text:
+    low = text.lower()
+    if "@" in low or " dot " in low or "dot)" in low or "dot]" in low or "(at)" in low or "[at]" in low:
         found += _emails(text)
-    if digits >= 7:
-        found += _numbers(text)
-        found += _phones(text, found)
-    if digits:
+    if _DIGIT.search(text):
+        if _SEVEN_DIGITS.search(text):
+            found += _numbers(text)
+            found += _phones(text, found)
         found += _streets(text)
-    if "my" in text or "My" in text or " me " in text:
-        found += _accounts(text)
-    return tuple(sorted(_apart(found), key=lambda one: one.start))
-
-
-def _digits(text: str) -> int:
-    count = 0
-    for digit in "0123456789":
-        count += text.count(digit)
-    return count
+    if ("my" in low or " me " in low) and _SERVICES.search(low):
+        found += _accounts(text, low)
+    return tuple(sorted(_apart(found), key=lambda one: one.start)) if found else ()
 
 
 def _emails(text: str) -> Iterator[Identifier]:
-    if not ("@" in text or " at " in text or "(at)" in text or "[at]" in text or "{at}" in text or "AT" in text):
-        return
     for match in _EMAIL.finditer(text):
         said = match.group()
         plain = "@" in said or "(at)" in said.lower() or "[at]" in said.lower() or "{at}" in said.lower()
@@ -122,9 +120,8 @@ def _streets(text: str) -> Iterator[Identifier]:
         yield Identifier("street address", match.start("street"), match.end("street"))
 
 
-def _accounts(text: str) -> Iterator[Identifier]:
-    low = text.lower()
-    for match in _HANDLE.finditer(text if text == low else text):
+def _accounts(text: str, low: str) -> Iterator[Identifier]:
+    for match in _HANDLE.finditer(text):
         said = match.group("handle").lower().lstrip("@")
         marked = match.group("handle").startswith("@") or re.search(r"[\d_.]", said) or re.search(r"(?: is|:) ?$", text[match.start() : match.start("handle")])
         if said not in _NOT_HANDLES and marked:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -33,6 +34,7 @@ class Rule:
     value: str
     kind: str
     sign: bool
+    also_signs: bool
     also: tuple[Pair, ...]
     needs: tuple[str, ...]
     slots: frozenset[str] = field(default_factory=frozenset)
@@ -107,6 +109,11 @@ class Language:
         return found
 
     @cached_property
+    def first_words(self) -> frozenset[str]:
+        """The words with which a noun or a trait can begin: most phrases are passed over by them."""
+        return frozenset(phrase.split(" ", 1)[0] for phrase in (*self.nouns, *self.traits))
+
+    @cached_property
     def health(self) -> dict[str, str]:
         """Names of conditions, and the value each stands for."""
         found = {}
@@ -137,7 +144,28 @@ class Language:
         """Finds where somebody may begin to speak of themselves; the group says which start it is."""
         starts = self.patterns["starts"]
         order = [name for name in starts if starts[name]]
-        return re.compile(r"\b(?:" + "|".join(f"(?P<{name}>{starts[name]})" for name in order) + r")(?![\w'])")
+        letters = "".join(sorted({letter for name in order for letter in _first_letters(starts[name])}))
+        groups = "|".join(f"(?P<{name}>{starts[name]})" for name in order)
+        return re.compile(rf"\b(?=[{letters}])(?:{groups})(?![\w'])")
+
+    @cached_property
+    def needed(self) -> tuple[re.Pattern[str], dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+        """One search for the words without which no rule of the start "any" can match, and the rules for each.
+
+        Words begin where words begin; marks ("(", an emoji) come apart, for they need no boundary.
+        """
+        words: dict[str, list[int]] = {}
+        marks: dict[str, list[int]] = {}
+        for number, rule in enumerate(self.rules["any"]):
+            for need in rule.needs:
+                (words if need[0].isalpha() else marks).setdefault(need, []).append(number)
+        # A longer word that was found stands for all shorter ones that it begins with.
+        all_rules = {
+            word: tuple(sorted({n for other, some in words.items() if word.startswith(other) for n in some}))
+            for word in words
+        }
+        tree = _tree_pattern(list(words))
+        return re.compile(rf"\b(?=({tree}))"), all_rules, {mark: tuple(some) for mark, some in marks.items()}
 
     @cached_property
     def guards(self) -> dict[str, re.Pattern[str]]:
@@ -176,22 +204,19 @@ class Language:
             "openly|gonna be|going to be|turning|half|part|partly|even|all|obviously|probably) )*",
             "end": r"(?=\s*(?:$|[,!?;:)(\n]|\.(?!\d)|-[ -]|(?:and|but|so|now|years|with|who|from|in|at|or|today|because|lol|"
             r"haha|here|this|since|as|til|till|until|btw|tho|though|after|for|by|on|i|too|again|right|if|when|living|working)\b))"
-            r"(?!,? ?\d)(?!\s*(?:in|at|on|for|by|with|from|or|and|after) (?:a row|the (?:line|queue|list)|\d+ (?:years|minutes|days)|minutes|hours|a half|half|\d+/\d))",
+            r"(?!,? ?\d)(?!:\d)(?!\s*(?:in|at|on|for|by|with|from|or|and|after) (?:a row|the (?:line|queue|list)|\d+ (?:years|minutes|days)|minutes|hours|a half|half|\d+/\d))",
             "healthend": r"(?!\s*(?:s\b|awareness|research|scare|test|patients?|charity|walk|day|month|issues? with|people|about|to (?:my|the)|in my (?:team|class)|-\w))",
         }
 
     def _rule(self, entry: Mapping[str, Any]) -> Rule:
-        seen: set[str] = set()
+        seen: Counter[str] = Counter()
 
         def fill(found: re.Match[str]) -> str:
             name = found.group(1)
             if name not in self._slots:
                 raise InputError(f"data/{self.code}/patterns.toml: unknown slot '{{{name}}}' in {entry['kind']!r}")
-            text = self._slots[name]
-            if name in seen:  # a pattern may name a group only once
-                return text.replace(f"(?P<{name}>", f"(?P<{name}_>")
-            seen.add(name)
-            return text
+            seen[name] += 1  # a pattern may name a group only once
+            return self._slots[name].replace(f"(?P<{name}>", f"(?P<{name}{'_' * (seen[name] - 1)}>")
 
         pattern = re.compile(re.sub(r"\{([a-z]\w*)\}", fill, entry["match"]))
         return Rule(
@@ -201,10 +226,34 @@ class Language:
             value=entry.get("value", ""),
             kind=entry["kind"],
             sign=entry.get("sign", False),
+            also_signs=entry.get("also_signs", entry.get("sign", False)),
             also=tuple((str(name), str(value)) for name, value in entry.get("also", ())),
             needs=tuple(entry.get("needs", ())),
             slots=frozenset(pattern.groupindex),
         )
+
+
+def _first_letters(pattern: str) -> set[str]:
+    return set(re.findall(r"(?:^|\||\(\?:)([a-z])", pattern))
+
+
+def _tree_pattern(words: list[str]) -> str:
+    """Return a pattern that finds the longest of many words by walking down their letters, not trying one by one."""
+    tree: dict[str, Any] = {}
+    for word in words:
+        node = tree
+        for letter in word:
+            node = node.setdefault(letter, {})
+        node[""] = {}
+
+    def pattern(node: dict[str, Any]) -> str:
+        ways = [re.escape(letter) + pattern(below) for letter, below in sorted(node.items()) if letter]
+        if not ways:
+            return ""
+        together = ways[0] if len(ways) == 1 and "" not in node else f"(?:{'|'.join(ways)})"
+        return f"{together}?" if "" in node else together
+
+    return pattern(tree)
 
 
 def _alternatives(names: Any) -> str:
