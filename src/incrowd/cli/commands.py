@@ -31,6 +31,7 @@ COMMANDS = (
     "crowd-report",
     "microdata",
     "belief",
+    "disclosures",
     "release",
     "gateway",
     "exposure",

@@ -242,6 +242,32 @@ def belief(
 
 
 @app.command()
+def disclosures(
+    crowd: CrowdFolder,
+    out: Out = None,
+    language: Annotated[str, typer.Option("--language", help="The language of the posts.")] = "en",
+    as_json: AsJson = False,
+) -> None:
+    """How often do people's posts tell what an attributes table says of them, and how often rightly?"""
+    from incrowd.crowd import Crowd
+    from incrowd.measures.disclosures.spec import DisclosureOptions
+    from incrowd.study.disclosures import disclosure_rates, disclosures_study
+
+    options, opened = DisclosureOptions(language=language), Crowd(crowd)
+    with progress_bar("reading posts") as progress:
+        rates = disclosure_rates(opened, options, progress)
+        study = disclosures_study(opened, rates, options)
+    if not as_json:
+        finish(study, out, as_json=False)
+        return
+    if out is not None:
+        from incrowd.report.page import study_page, write
+
+        write(out, study_page(study))
+    show_json(study.to_dict() | {"attributes": {name: one.to_dict() for name, one in rates.items()}})
+
+
+@app.command()
 def release(
     crowd: CrowdFolder,
     out: Out = None,

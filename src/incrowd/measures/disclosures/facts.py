@@ -20,9 +20,13 @@ from typing import Any
 from incrowd.measures.disclosures.find import Find, Reading
 from incrowd.measures.disclosures.language import DATA
 
-EXCLUSIVE = frozenset(("age", "gender", "relationship", "location", "birthplace", "education", "occupation", "children", "name"))
+EXCLUSIVE = frozenset(
+    ("age", "gender", "relationship", "location", "birthplace", "education", "occupation", "children", "name")
+)
 """Attributes of which a person has one value at a time."""
-CHANGING = frozenset(("relationship", "location", "education", "occupation", "children", "employer", "car", "pet", "income"))
+CHANGING = frozenset(
+    ("relationship", "location", "education", "occupation", "children", "employer", "car", "pet", "income")
+)
 HALVING = 3.0
 """Years."""
 TOLD = 0.8
@@ -218,7 +222,9 @@ def _decide(attribute: str, votes: Sequence[_Vote], last: int | None) -> list[To
     if attribute == "age":
         return _decide_age(by_value, last)
     if attribute not in EXCLUSIVE:
-        return [_told(attribute, value, by_value, {value}, _certainty(scores[value], 0.0)) for value in by_value]
+        return [
+            _told(attribute, value, by_value, {value}, _certainty(scores[value], 0.0)) for value in by_value
+        ]
     scores = _refined(attribute, scores)
     best = max(scores, key=lambda value: (scores[value], _latest(by_value[value]), value))
     agreeing = {value for value in by_value if _agree(attribute, value, best)}
@@ -230,7 +236,9 @@ def _refined(attribute: str, scores: Mapping[str, float]) -> dict[str, float]:
     """Let what is coarser speak for what is finer: "degree" for "master", "has children" for "two children"."""
     refined = {}
     for value, score in scores.items():
-        coarser = [other for other in scores if other != value and _agree(attribute, other, value, finer_only=True)]
+        coarser = [
+            other for other in scores if other != value and _agree(attribute, other, value, finer_only=True)
+        ]
         refined[value] = score + sum(scores[other] for other in coarser) * 0.5
     return refined
 
@@ -242,7 +250,7 @@ def _agree(attribute: str, one: str, other: str, *, finer_only: bool = False) ->
     if attribute in ("location", "birthplace"):
         return other.endswith(f", {one}") or (not finer_only and one.endswith(f", {other}"))
     if attribute == "children":
-        return one == "yes" and other != "0" or (not finer_only and other == "yes" and one != "0")
+        return (one == "yes" and other != "0") or (not finer_only and other == "yes" and one != "0")
     if other in COARSER.get(one, ()):
         return True
     return not finer_only and one in COARSER.get(other, ())
@@ -251,11 +259,14 @@ def _agree(attribute: str, one: str, other: str, *, finer_only: bool = False) ->
 def _decide_age(by_value: Mapping[str, list[_Vote]], last: int | None) -> list[Told]:
     """Birth years a year apart agree: a birthday lies between them."""
     years = sorted(int(year) for year in by_value)
-    groups = {
-        year: [other for other in (year - 1, year, year + 1) if other in years] for year in years
+    groups = {year: [other for other in (year - 1, year, year + 1) if other in years] for year in years}
+    scores = {
+        year: _score([vote for other in some for vote in by_value[str(other)]])
+        for year, some in groups.items()
     }
-    scores = {year: _score([vote for other in some for vote in by_value[str(other)]]) for year, some in groups.items()}
-    best = max(years, key=lambda year: (scores[year], len(by_value[str(year)]), _latest(by_value[str(year)]), year))
+    best = max(
+        years, key=lambda year: (scores[year], len(by_value[str(year)]), _latest(by_value[str(year)]), year)
+    )
     agreeing = {str(year) for year in groups[best]}
     against = max((scores[year] for year in years if abs(year - best) > 2), default=0.0)
     told = _told("age", str(best), by_value, agreeing, _certainty(scores[best], against))
@@ -269,7 +280,15 @@ def _decide_age(by_value: Mapping[str, list[_Vote]], last: int | None) -> list[T
     ]
     if reached:  # what was said within the last year is the age itself
         age = max(reached)
-    return [Told(**{**vars(told), "value": str(age), "against": {f"born {value}": posts for value, posts in told.against.items()}})]
+    return [
+        Told(
+            **{
+                **vars(told),
+                "value": str(age),
+                "against": {f"born {value}": posts for value, posts in told.against.items()},
+            }
+        )
+    ]
 
 
 def _score(votes: Sequence[_Vote]) -> float:
@@ -312,6 +331,8 @@ def _told(
             if other not in agreeing and attribute in EXCLUSIVE
         },
         calibrated=any(
-            (vote.find.kind, vote.find.attribute, key) in known for vote in mine for key in (vote.find.value, "*")
+            (vote.find.kind, vote.find.attribute, key) in known
+            for vote in mine
+            for key in (vote.find.value, "*")
         ),
     )

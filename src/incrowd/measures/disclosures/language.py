@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from incrowd.errors import InputError
+from incrowd.measures.disclosures.identifiers import IdentifierPatterns
 from incrowd.measures.disclosures.places import Gazetteer
 
 DATA = files("incrowd.measures.disclosures").joinpath("data")
@@ -40,6 +41,32 @@ class Rule:
     slots: frozenset[str] = field(default_factory=frozenset)
 
 
+class Grammar:
+    """The small words of a language, as the finder asks for them."""
+
+    def __init__(self, words: Mapping[str, Any]) -> None:
+        self.after_noun = frozenset(words["after_noun"])
+        self.after_trait = self.after_noun - frozenset(words["not_after_trait"])
+        self.intensifiers = frozenset(words["intensifiers"])
+        self.no_names = frozenset(words["no_names"])
+        self.refused = frozenset(words["refused"])
+        self.origin_heads = frozenset(words["origin_heads"])
+        self.genders: dict[str, str] = words["genders"]
+        self.levels: dict[str, str] = words["levels"]
+        self.finished: dict[str, str] = words["finished"]
+        self.schools = frozenset(words["schools"])
+        self.demonyms: dict[str, str] = words["demonyms"]
+        self._dogs, self._other_pets = frozenset(words["dogs"]), words["other_pets"]
+        self.more, self.subject = re.compile(words["more"]), re.compile(words["subject"])
+        self.first_person, self.others = re.compile(words["first_person"]), re.compile(words["others"])
+        self.school, self.article = re.compile(words["school"]), re.compile(words["article"])
+        self.no_organisation = re.compile(words["no_organisation"], re.I)
+
+    def pet(self, said: str) -> str:
+        """Return the animal: a puppy is a dog."""
+        return "dog" if said in self._dogs else str(self._other_pets.get(said, said.removesuffix("s")))
+
+
 @dataclass(frozen=True, eq=False)
 class Language:
     """One language, ready to read with."""
@@ -47,13 +74,25 @@ class Language:
     code: str
     words: Mapping[str, Any]
     patterns: Mapping[str, Any]
+    names: Mapping[str, Any]
     occupations: Mapping[str, tuple[str, float]]
     """What a job is called: its name in the table, and thousands of people."""
 
     @cached_property
     def gazetteer(self) -> Gazetteer:
         """Places by the names this language has for them."""
-        return Gazetteer(self.words["places"], frozenset(self.words["places"]["not_places"]))
+        return Gazetteer(self.words["places"])
+
+    @cached_property
+    def identifiers(self) -> IdentifierPatterns:
+        """What direct identifiers look like."""
+        compiled = {name: re.compile(text) for name, text in self.names["patterns"].items()}
+        return IdentifierPatterns(**compiled, no_handles=frozenset(self.names["words"]["no_handles"]))
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        """Its small words."""
+        return Grammar(self.words["grammar"])
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -176,7 +215,10 @@ class Language:
     def _slots(self) -> dict[str, str]:
         words = self.words
         number = "|".join(sorted(self.numbers, key=len, reverse=True))
-        months = "|".join(month if month == "may" else f"{month[:3]}(?:{month[3:]})?\\.?" for month in words["months"]["names"])
+        months = "|".join(
+            month if month == "may" else f"{month[:3]}(?:{month[3:]})?\\.?"
+            for month in words["months"]["names"]
+        )
         lists = {
             "health": self.health,
             "language": words["languages"]["names"],
@@ -185,7 +227,9 @@ class Language:
             "field": words["education_fields"]["names"],
         }
         slots = {name: f"(?:(?P<{name}>{_alternatives(some)})\\b)" for name, some in lists.items()}
-        slots |= {f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in ("field", "language")}
+        slots |= {
+            f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in ("field", "language")
+        }
         return slots | {
             "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"])|{number})",
             "n": f"(?P<n>\\d{{1,2}}|an?|{number})",
@@ -197,15 +241,7 @@ class Language:
             "school": r"(?P<school>\S[^\n!?;:\"]{1,60})",
             "name": r"(?P<name>[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,2})",
             "person": r"(?P<person>[a-z0-9][\w'’/&+-]*(?: [\w'’/&+-]+){0,7})",
-            "money": r"(?P<money>[$£€]? ?\d[\d,.]* ?(?:k|grand|thousand|million)?(?: ?(?:dollars|bucks|euros?|pounds|usd|eur|gbp))?"
-            r"(?: ?(?:an?|per|/) ?(?:year|yr|month|week|hour|hr)| annually| before taxes?)?)",
-            "adv": "(?:(?:just|only|now|still|currently|actually|already|also|really|officially|finally|very|so|happily|"
-            "proudly|originally|recently|newly|almost|nearly|about to be|about|soon to be|both|like|pretty|quite|totally|"
-            "openly|gonna be|going to be|turning|half|part|partly|even|all|obviously|probably) )*",
-            "end": r"(?=\s*(?:$|[,!?;:)(\n]|\.(?!\d)|-[ -]|(?:and|but|so|now|years|with|who|from|in|at|or|today|because|lol|"
-            r"haha|here|this|since|as|til|till|until|btw|tho|though|after|for|by|on|i|too|again|right|if|when|living|working)\b))"
-            r"(?!,? ?\d)(?!:\d)(?!\s*(?:in|at|on|for|by|with|from|or|and|after) (?:a row|the (?:line|queue|list)|\d+ (?:years|minutes|days)|minutes|hours|a half|half|\d+/\d))",
-            "healthend": r"(?!\s*(?:s\b|awareness|research|scare|test|patients?|charity|walk|day|month|issues? with|people|about|to (?:my|the)|in my (?:team|class)|-\w))",
+            **self.patterns["slots"],
         }
 
     def _rule(self, entry: Mapping[str, Any]) -> Rule:
@@ -214,7 +250,9 @@ class Language:
         def fill(found: re.Match[str]) -> str:
             name = found.group(1)
             if name not in self._slots:
-                raise InputError(f"data/{self.code}/patterns.toml: unknown slot '{{{name}}}' in {entry['kind']!r}")
+                raise InputError(
+                    f"data/{self.code}/patterns.toml: unknown slot '{{{name}}}' in {entry['kind']!r}"
+                )
             seen[name] += 1  # a pattern may name a group only once
             return self._slots[name].replace(f"(?P<{name}>", f"(?P<{name}{'_' * (seen[name] - 1)}>")
 
@@ -265,9 +303,12 @@ def load_language(code: str = "en") -> Language:
     """Read a language's files."""
     folder = DATA.joinpath(code)
     if not folder.is_dir():
-        known = ", ".join(sorted(one.name for one in DATA.iterdir() if one.joinpath("patterns.toml").is_file()))
+        known = ", ".join(
+            sorted(one.name for one in DATA.iterdir() if one.joinpath("patterns.toml").is_file())
+        )
         raise InputError(
-            f"language: '{code}' cannot be read yet; there is: {known}. How to add one: docs/how-to/disclosures-language.md"
+            f"language: '{code}' cannot be read yet; there is: {known}. "
+            "How to add one: docs/how-to/disclosures-language.md"
         )
     jobs: dict[str, tuple[str, float]] = {}
     for line in folder.joinpath("occupations.tsv").read_text("utf-8").splitlines():
@@ -279,5 +320,6 @@ def load_language(code: str = "en") -> Language:
         code,
         tomllib.loads(folder.joinpath("words.toml").read_text("utf-8")),
         tomllib.loads(folder.joinpath("patterns.toml").read_text("utf-8")),
+        tomllib.loads(folder.joinpath("identifiers.toml").read_text("utf-8")),
         jobs,
     )

@@ -13,21 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
+from typing import Any
 
 TABLES = files("incrowd.measures.disclosures").joinpath("data", "tables")
 SMALL = 50_000
 """A city of fewer people is only taken for one if it is written with a capital letter."""
 _TOKEN = re.compile(r"[^\W\d_](?:[\w'’.-]*[\w'’])?\.?|,|\(|\S")
-_LEADING = frozenset(
-    "the downtown beautiful sunny central north south east west northern southern eastern western rural good old "
-    "lovely rainy cold hot small big great greater upstate inner outer metro my your our little suburban "
-    "northeast northwest southeast southwest mid".split()
-)
-_OF = re.compile(
-    r"(?:an? |the )?(?:\w+ )?(?:suburbs?|outskirts|middle|heart|centre|center|city|state|town|village|part|area|edge|"
-    r"small town|country|province|tiny town|little town|neighborhood|north|south|east|west) (?:of|in|near|outside|outside of) ",
-    re.I,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +43,15 @@ class Place:
 class Gazetteer:
     """Every place of the tables by name."""
 
-    def __init__(self, aliases: Mapping[str, Mapping[str, str]], not_places: frozenset[str]) -> None:
-        self._aliases, self._not_places = aliases, not_places
+    def __init__(self, words: Mapping[str, Any]) -> None:
+        self._aliases, self._not_places = words, frozenset(words["not_places"])
+        self._leading, self._of = frozenset(words["leading"]), re.compile(words["of"])
 
     @cached_property
     def countries(self) -> dict[str, tuple[str, int, tuple[float, ...]]]:
         """Code: name, people, and the shares of five age groups; ``*`` is the world."""
         found = {}
-        for code, name, people, *ages in _rows("countries.tsv"):
+        for code, name, people, *ages in table_rows("countries.tsv"):
             shares = tuple(float(age) / 100 for age in ages if age)
             found[code] = (name, int(people), shares)
         return found
@@ -67,7 +59,9 @@ class Gazetteer:
     @cached_property
     def regions(self) -> dict[tuple[str, str], tuple[str, int]]:
         """(Country, code): name and people."""
-        return {(country, code): (name, int(people)) for country, code, name, people in _rows("regions.tsv")}
+        return {
+            (country, code): (name, int(people)) for country, code, name, people in table_rows("regions.tsv")
+        }
 
     @cached_property
     def _by_name(self) -> dict[str, Place]:
@@ -88,7 +82,7 @@ class Gazetteer:
     @cached_property
     def _cities(self) -> dict[str, list[Place]]:
         found: dict[str, list[Place]] = {}
-        for name, country, region, people in _rows("cities.tsv.gz"):
+        for name, country, region, people in table_rows("cities.tsv.gz"):
             found.setdefault(folded(name), []).append(Place(country, region, name, int(people)))
         for alias, name in self._aliases["aliases"].items():
             if folded(name) in found:
@@ -114,10 +108,14 @@ class Gazetteer:
 
     def find(self, text: str) -> tuple[Place, int] | None:
         """Return the place a text begins with, and how many characters name it."""
-        skipped = _OF.match(text)
+        skipped = self._of.match(text)
         offset = skipped.end() if skipped else 0
         tokens = list(_TOKEN.finditer(text, offset, offset + 80))
-        while tokens and tokens[0].group().lower() in _LEADING and not self._longest(text, tokens, ("the",)):
+        while (
+            tokens
+            and tokens[0].group().lower() in self._leading
+            and not self._longest(text, tokens, ("the",))
+        ):
             del tokens[0]
         found = self._longest(text, tokens, ())
         if found is None:
@@ -159,7 +157,11 @@ class Gazetteer:
             return []
         known = self._by_name.get(key)
         cities = self._cities.get(key, [])
-        if said.isupper() and ("US", said) in self.regions and said not in ("OR", "IN", "OK", "ME", "HI", "PA", "LA"):
+        if (
+            said.isupper()
+            and ("US", said) in self.regions
+            and said not in ("OR", "IN", "OK", "ME", "HI", "PA", "LA")
+        ):
             return [Place("US", said, people=self.regions["US", said][1])]
         if known is not None and not (cities and key in self._aliases["aliases"]):
             return [known, *cities]
@@ -202,10 +204,16 @@ def folded(name: str) -> str:
     'bailen'
     """
     plain = unicodedata.normalize("NFKD", name.replace("ł", "l").replace("Ł", "L").replace("ø", "o"))
-    return "".join(letter for letter in plain if not unicodedata.combining(letter)).lower().replace("’", "'").strip()
+    return (
+        "".join(letter for letter in plain if not unicodedata.combining(letter))
+        .lower()
+        .replace("’", "'")
+        .strip()
+    )
 
 
-def _rows(name: str) -> list[list[str]]:
+def table_rows(name: str) -> list[list[str]]:
+    """Read one of the tables, without its comments."""
     packed = TABLES.joinpath(name).read_bytes()
     text = (gzip.decompress(packed) if name.endswith(".gz") else packed).decode("utf-8")
     return [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]

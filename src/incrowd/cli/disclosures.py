@@ -1,0 +1,112 @@
+"""incrowd disclosures: what have you told about yourself, and how many people does it fit?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incrowd.cli.console import AsJson, FailAbove, exit_for_risk, progress_bar, show, show_json, writable
+
+if TYPE_CHECKING:
+    from incrowd.measures.disclosures.assess import Disclosed
+
+FACTS_SHOWN = 30
+
+
+def disclosures(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="EXPORT...|DIR", help="Files of your own export, or a crowd's folder.", show_default=False
+        ),
+    ],
+    user: Annotated[
+        str | None,
+        typer.Option("--user", help="Your account, by name; left out: the export's only one."),
+    ] = None,
+    quote: Annotated[bool, typer.Option("--quote", help="Show your own words beside each find.")] = False,
+    language: Annotated[str, typer.Option("--language", help="The language of the posts.")] = "en",
+    format: Annotated[str, typer.Option("--format", help="The export's format; auto: recognised.")] = "auto",
+    out: Annotated[
+        Path | None,
+        typer.Option("--html", callback=writable, help="Where to write the page (one offline HTML file)."),
+    ] = None,
+    fail_above: FailAbove = None,
+    as_json: AsJson = False,
+) -> None:
+    """What have you told about yourself in your posts, and how many people does it fit together?
+
+    Works on one account at a time; in a crowd, only for whoever holds its key. The risk for --fail-above is one in as
+    many people as it fits, 1 if a post names you directly.
+    """
+    from incrowd.crowd import Crowd
+    from incrowd.errors import InputError
+    from incrowd.measures.disclosures.assess import disclosed
+    from incrowd.measures.disclosures.posts import posts_in_crowd, posts_of_export
+    from incrowd.measures.disclosures.spec import DisclosureOptions
+
+    options = DisclosureOptions(language=language, quote=quote)
+    with progress_bar("reading posts"):
+        if len(sources) == 1 and sources[0].is_dir():
+            if user is None:
+                raise InputError(
+                    "disclosures: name the person in this crowd with --user; one is answered at a time."
+                )
+            posts = posts_in_crowd(Crowd(sources[0]), user)
+        else:
+            posts = posts_of_export(sources, user, format=format)
+        found = disclosed(posts, options)
+    if out is not None:
+        out.write_text(_page(found), encoding="utf-8")
+    show_json(found.to_dict()) if as_json else _show(found)
+    if out is not None and not as_json:
+        show(f"Page: {out}")
+    exit_for_risk(1.0 if found.identifiers else 1 / max(found.together.people, 1.0), fail_above)
+
+
+def _show(found: Disclosed) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    for named in found.identifiers:
+        posts = ", ".join(map(str, named.posts[:8]))
+        show(
+            Text(f"Your posts give away a direct identifier: {named.kind} (post {posts}).", style="bold red")
+        )
+        for words in found.quotes.get(named.kind, ()):
+            show(Text(f"   {words}"))
+    show(Text(found.sentence()))
+    if found.facts:
+        table = Table("what", "value", "certainty", "posts", "when", "")
+        for fact in found.facts[:FACTS_SHOWN]:
+            when = f"{fact.years[0]}–{fact.years[-1]}" if fact.years else ""
+            other = "; ".join(f"also: {value}" for value in list(fact.against)[:3])
+            how = "" if fact.said else "suggested"
+            told = "" if fact.certainty >= found.options.told else "not certain"
+            notes = ", ".join(note for note in (how, told, other) if note)
+            numbers = ", ".join(map(str, fact.posts[:6])) + (" …" if len(fact.posts) > 6 else "")
+            table.add_row(
+                Text(fact.attribute), Text(fact.value), f"{fact.certainty:.0%}", numbers, when, Text(notes)
+            )
+            for words in found.quotes.get(f"{fact.attribute}: {fact.value}", ())[:3]:
+                table.add_row("", Text(f"“{words}”", style="italic"), "", "", "", "")
+        show(table)
+    for one in found.wordings[:4]:
+        show(Text(f"“{one.instead}” in place of “{one.said}” would fit {one.people.words}."))
+    for edit in found.edits[:3]:
+        show(Text(edit.sentence()))
+    if found.others:
+        show(f"{found.others:,} statements about other people were left out.")
+    show("The number of people is an estimate from population tables (heuristic).")
+
+
+def _page(found: Disclosed) -> str:
+    body = found.to_html()
+    years = "".join(f"<li>{year}: {len(facts)} new</li>" for year, facts in found.timeline.items())
+    edits = "".join(f"<li>{edit.sentence()}</li>" for edit in found.edits)
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>What you have told</title>"
+        f"<h1>What you have told</h1>{body}<h2>By year</h2><ul>{years}</ul><h2>What to do</h2><ul>{edits}</ul></html>"
+    )

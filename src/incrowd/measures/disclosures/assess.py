@@ -1,0 +1,332 @@
+"""A person's own posts in; what they have told, how many people it fits, and what to edit, out.
+
+It answers about one person at a time. Nothing but numbers and dates of posts leaves it, unless the person asks to see
+their own words (`quote`).
+"""
+
+from __future__ import annotations
+
+import html
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from incrowd.measures.disclosures.facts import SENSITIVE, DatedReading, Named, Told, gather
+from incrowd.measures.disclosures.find import Reading, clean, read_text
+from incrowd.measures.disclosures.language import Language, load_language
+from incrowd.measures.disclosures.population import Together, coarser_wordings, together
+from incrowd.measures.disclosures.spec import ADVERSARIES, READER, DisclosureOptions
+from incrowd.result import (
+    Advice,
+    Assessment,
+    Assumptions,
+    Direction,
+    Evidence,
+    Standing,
+    Threat,
+    say_count,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ADVISED = 5
+MANY_POSTS = 6
+Post = tuple[int, int | None, str]
+"""A post's number, its time in UTC seconds or None, and its text."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A coarser way to say one fact, and how many people it would leave."""
+
+    attribute: str
+    said: str
+    instead: str
+    people: Together
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types."""
+        return {
+            "attribute": self.attribute,
+            "value": self.said,
+            "instead": self.instead,
+            "people": self.people.to_dict()["people"],
+        }
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Posts to edit so that one fact is gone, and how many people it then fits."""
+
+    attribute: str
+    value: str
+    posts: tuple[int, ...]
+    after: Together
+
+    def sentence(self) -> str:
+        """Say it in words."""
+        which = ", ".join(str(number) for number in self.posts[:MANY_POSTS])
+        more = f" and {len(self.posts) - MANY_POSTS} more" if len(self.posts) > MANY_POSTS else ""
+        this = "this post" if len(self.posts) == 1 else f"these {len(self.posts)} posts"
+        return (
+            f"Edit {this} ({which}{more}) and your {self.attribute} is gone: it then fits {self.after.words}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types."""
+        return {
+            "attribute": self.attribute,
+            "value": self.value,
+            "posts": list(self.posts),
+            "people": self.after.to_dict()["people"],
+            "sentence": self.sentence(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disclosed:
+    """What one person has told."""
+
+    facts: tuple[Told, ...]
+    """All that was found, told or not certain enough."""
+    identifiers: tuple[Named, ...]
+    others: int
+    """Statements about other people; they are counted and not listed."""
+    posts: int
+    options: DisclosureOptions = field(default_factory=DisclosureOptions)
+    readings: tuple[DatedReading, ...] = field(default=(), repr=False)
+    quotes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """The person's own words by fact ("age: 31"), only where they asked for them."""
+
+    def __repr__(self) -> str:
+        return (
+            f"Disclosed({len(self.told)} facts, {len(self.identifiers)} identifiers in {self.posts:,} posts)"
+        )
+
+    @property
+    def _language(self) -> Language:
+        return load_language(self.options.language)
+
+    @property
+    def told(self) -> tuple[Told, ...]:
+        """The facts that are certain enough."""
+        return tuple(fact for fact in self.facts if fact.certainty >= self.options.told)
+
+    @cached_property
+    def together(self) -> Together:
+        """How many people fit all that was told."""
+        return together(self.told, self._language)
+
+    @cached_property
+    def costs(self) -> dict[str, Together]:
+        """By attribute, how many people it would fit without; what costs most comes first."""
+        found = {fact.attribute: self.together.without(fact.attribute) for fact in self.told}
+        return dict(sorted(found.items(), key=lambda part: -part[1].product))
+
+    @cached_property
+    def wordings(self) -> tuple[Wording, ...]:
+        """Coarser ways to say what was told, each with the people it leaves."""
+        found = []
+        for fact in self.told:
+            for words, value in coarser_wordings(fact, self._language):
+                changed = [_replaced(one, fact, value) for one in self.told]
+                found.append(Wording(fact.attribute, fact.value, words, together(changed, self._language)))
+        return tuple(found)
+
+    @cached_property
+    def edits(self) -> tuple[Edit, ...]:
+        """What to edit, the most telling fact first; measured by reading the posts again without those."""
+        found = []
+        for attribute in list(self.costs)[:ADVISED]:
+            fact = next(one for one in self.told if one.attribute == attribute)
+            posts = {number for one in self.facts if one.attribute == attribute for number in one.posts}
+            kept = [one for one in self.readings if one.number not in posts]
+            left = tuple(one for one in gather(kept)[0] if one.certainty >= self.options.told)
+            found.append(Edit(attribute, fact.value, tuple(sorted(posts)), together(left, self._language)))
+        return tuple(found)
+
+    @property
+    def contradictions(self) -> tuple[Told, ...]:
+        """Facts that other posts deny."""
+        return tuple(fact for fact in self.facts if fact.against)
+
+    @property
+    def timeline(self) -> dict[int, list[str]]:
+        """By year, what was told in it for the first time."""
+        found: dict[int, list[str]] = defaultdict(list)
+        for fact in self.told:
+            if fact.years:
+                found[fact.years[0]].append(f"{fact.attribute}: {fact.value}")
+        return dict(sorted(found.items()))
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        if not self.told and not self.identifiers:
+            return f"In {say_count(self.posts, 'post')} nothing was found that tells who you are."
+        named = (
+            f"Your posts name you directly ({', '.join(one.kind for one in self.identifiers)}). "
+            if self.identifiers
+            else ""
+        )
+        if not self.told:
+            return named.strip()
+        said = ", ".join(fact.value for fact in self.told[:8]) + (", …" if len(self.told) > 8 else "")
+        return f"{named}Together, what you have told fits {self.together.words}: {said}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what other programs rely on; text of posts only where it was asked for."""
+        facts = [
+            one.to_dict() | ({"quotes": list(self.quotes[key])} if (key := _key(one)) in self.quotes else {})
+            for one in self.facts
+        ]
+        return {
+            "posts": self.posts,
+            "identifiers": [
+                one.to_dict() | ({"quotes": list(self.quotes[one.kind])} if one.kind in self.quotes else {})
+                for one in self.identifiers
+            ],
+            "facts": facts,
+            "told": len(self.told),
+            "together": self.together.to_dict(),
+            "costs": {name: part.to_dict()["people"] for name, part in self.costs.items()},
+            "wordings": [one.to_dict() for one in self.wordings],
+            "advice": [one.to_dict() for one in self.edits],
+            "timeline": {str(year): facts for year, facts in self.timeline.items()},
+            "about_others": self.others,
+            "language": self.options.language,
+            "sentence": self.sentence(),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row a fact."""
+        import polars as pl
+
+        return pl.DataFrame(
+            [[one.attribute, one.value, one.certainty, one.said, list(one.posts)] for one in self.facts],
+            schema={
+                "attribute": pl.String,
+                "value": pl.String,
+                "certainty": pl.Float64,
+                "said": pl.Boolean,
+                "posts": pl.List(pl.Int64),
+            },
+            orient="row",
+        )
+
+    def to_html(self) -> str:
+        """Return a table of the facts."""
+        rows = "".join(
+            f"<tr><td>{html.escape(one.attribute)}</td><td>{html.escape(one.value)}</td><td>{one.certainty:.0%}</td>"
+            f"<td>{len(one.posts)}</td></tr>"
+            for one in self.facts
+        )
+        head = "<tr><th>what</th><th>value</th><th>certainty</th><th>posts</th></tr>"
+        return f"<p>{html.escape(self.sentence())}</p><table>{head}{rows}</table>"
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def assessment(self, data_hash: str | None = None) -> Assessment:
+        """Return how many people fit as an assessment among others."""
+        fits, named = self.together, bool(self.identifiers)
+        costs = self.costs
+        total = sum(part.product for part in costs.values()) or 1.0
+        return Assessment(
+            measure="disclosures",
+            subject="what you have told",
+            value=1.0 if named else fits.people,
+            unit="people",
+            direction=Direction.HIGHER_IS_SAFER,
+            meaning=self.sentence(),
+            standing=Standing.HEURISTIC,
+            assumptions=Assumptions(
+                adversary=ADVERSARIES[READER], parameters=self.options.parameters(), data_hash=data_hash
+            ),
+            interval=(1.0, 1.0) if named else (fits.low, fits.high),
+            threats=(Threat.SINGLING_OUT,),
+            evidence=tuple(
+                Evidence(
+                    what=f"your {name}",
+                    contribution=part.product / total,
+                    detail=f"without it: {part.words}",
+                )
+                for name, part in costs.items()
+            ),
+            explained=1.0 if costs else None,
+            advice=() if named else tuple(
+                Advice(
+                    action=f"edit {say_count(len(one.posts), 'post')} that tell your {one.attribute}",
+                    before=fits.people,
+                    after=one.after.people,
+                    loss=say_count(len(one.posts), "post"),
+                )
+                for one in self.edits[:3]
+            ),
+        )  # fmt: skip
+
+
+def disclosed(posts: Iterable[Post], options: DisclosureOptions | None = None) -> Disclosed:
+    """Read a person's posts and put together what they tell.
+
+    >>> found = disclosed([(0, None, "I'm 31 and I live in Duluth."), (1, None, "My brother is 25.")])
+    >>> [(fact.attribute, fact.value) for fact in found.told], found.others
+    ([('age', '31'), ('location', 'Duluth, Minnesota')], 1)
+    """
+    options = options or DisclosureOptions()
+    posts = list(posts)
+    readings = tuple(
+        DatedReading(number, time, reading_of(text, options.language)) for number, time, text in posts
+    )
+    facts, named, others = gather(readings)
+    quotes = _quotes(posts, facts, named) if options.quote else {}
+    return Disclosed(
+        facts=facts,
+        identifiers=named,
+        others=others,
+        posts=len(posts),
+        options=options,
+        readings=readings,
+        quotes=quotes,
+    )
+
+
+@lru_cache(maxsize=100_000)
+def reading_of(text: str, language: str = "en") -> Reading:
+    """Read one text; the same text is read once in a session."""
+    return read_text(text, load_language(language))
+
+
+def _quotes(
+    posts: Sequence[Post], facts: Sequence[Told], named: Sequence[Named]
+) -> dict[str, tuple[str, ...]]:
+    texts = {number: clean(text) for number, _, text in posts}
+    spans = {_key(fact): fact.spans for fact in facts} | {one.kind: one.spans for one in named}
+    return {
+        key: tuple(_around(texts[number], start, end) for number, start, end in some)
+        for key, some in spans.items()
+    }
+
+
+def _around(text: str, start: int, end: int) -> str:
+    before, after = text[max(0, start - 30) : start], text[end : end + 20]
+    return " ".join(f"{before}{text[start:end]}{after}".split())
+
+
+def _key(fact: Told) -> str:
+    return f"{fact.attribute}: {fact.value}"
+
+
+def _replaced(one: Told, fact: Told, value: str) -> Told:
+    if one is not fact:
+        return one
+    return Told(
+        attribute=fact.attribute, value=value, certainty=fact.certainty, said=fact.said, posts=fact.posts
+    )
+
+
+def is_sensitive(attribute: str) -> bool:
+    """Say whether an attribute is one of those that laws protect, or that burglars like."""
+    return attribute in SENSITIVE

@@ -1,0 +1,136 @@
+"""When is what somebody told the same as what a table says of them? The normal forms of both, by attribute.
+
+=============  =====================================================================================================
+age            right within two years; a table may say a band ("25-34"): right if the age lies in it
+gender         male, female, non-binary; tables may say m, f, man, woman, …
+place          read by the gazetteer; right if the finest level that both give agrees: "Germany" is right of somebody
+               in Berlin, as "Berlin" is of somebody in Germany
+relationship   single, in a relationship, engaged, married, divorced (separated), widowed; "in a relationship" is
+               right, not exact, of somebody engaged or married, who is in one
+education      school, college student, degree, bachelor, master, doctorate, professional degree; "degree" is right,
+               not exact, of somebody with a higher one
+occupation     the occupation's name in the table of occupations; right if both are the same, or share a word of it
+other values   the same words, whatever their case
+=============  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+
+from incrowd.measures.disclosures.facts import COARSER
+from incrowd.measures.disclosures.language import Language, load_language
+
+NAMES = {
+    "sex": "gender",
+    "city": "location",
+    "city_country": "location",
+    "lives in": "location",
+    "residence": "location",
+    "place": "location",
+    "hometown": "birthplace",
+    "birth_city_country": "birthplace",
+    "birth place": "birthplace",
+    "relationship_status": "relationship",
+    "marital status": "relationship",
+    "marital_status": "relationship",
+    "job": "occupation",
+    "profession": "occupation",
+    "education_category": "education",
+    "degree": "education",
+}
+"""What tables call an attribute, and its name here."""
+WITHIN = 2
+"""Years."""
+_RELATIONSHIPS = {
+    "in relationship": "in a relationship",
+    "relationship": "in a relationship",
+    "partnered": "in a relationship",
+    "separated": "divorced",
+    "never married": "single",
+    "unmarried": "single",
+    "widow": "widowed",
+    "widower": "widowed",
+}
+_WORD = re.compile(r"[a-z]+")
+
+
+def attribute_name(name: str) -> str:
+    """Return how an attribute of a table is called here.
+
+    >>> attribute_name("sex"), attribute_name("age")
+    ('gender', 'age')
+    """
+    plain = name.strip().lower()
+    return NAMES.get(plain, plain)
+
+
+def agrees(attribute: str, told: str, truth: str, language: Language | None = None) -> tuple[bool, bool]:
+    """Say whether something told is right of somebody, and whether it is exactly what the table says.
+
+    >>> agrees("age", "31", "33"), agrees("gender", "female", "F"), agrees("location", "Germany", "Berlin, Germany")
+    ((True, False), (True, True), (True, False))
+    """
+    language = language or load_language()
+    truth = truth.strip()
+    if attribute == "age":
+        return _age(told, truth)
+    if attribute in ("location", "birthplace"):
+        said, true = language.gazetteer.read(told), language.gazetteer.read(truth)
+        if said is None or true is None:
+            return (told.lower() == truth.lower(),) * 2
+        return said.contains(true) or true.contains(said), said == true
+    true_value = normal_form(attribute, truth, language)
+    if attribute == "occupation" and told != true_value:
+        shared = set(_WORD.findall(told)) & set(_WORD.findall(truth.lower()))
+        return bool(shared - {"manager", "worker", "officer"}), False
+    return told == true_value or true_value in COARSER.get(told, ()), told == true_value
+
+
+def normal_form(attribute: str, value: str, language: Language | None = None) -> str:
+    """Return a table's value as the finder would write it."""
+    language = language or load_language()
+    plain = value.strip().lower()
+    if attribute == "gender":
+        return language.grammar.genders.get(plain, plain)
+    if attribute == "relationship":
+        return _RELATIONSHIPS.get(plain, plain)
+    if attribute == "occupation":
+        return _occupation(plain, language)
+    if attribute == "education":
+        return _education(plain, language)
+    return plain
+
+
+def _age(told: str, truth: str) -> tuple[bool, bool]:
+    numbers = [int(number) for number in re.findall(r"\d+", truth)]
+    if not numbers:
+        return False, False
+    low, high = min(numbers), max(numbers)
+    if low != high:
+        return low <= int(told) <= high, low <= int(told) <= high
+    return abs(int(told) - low) <= WITHIN, int(told) == low
+
+
+def _occupation(plain: str, language: Language) -> str:
+    words = plain.split()
+    for size in range(len(words), 0, -1):
+        for first in range(len(words) - size + 1):
+            known = language.occupations.get(" ".join(words[first : first + size]))
+            if known is not None:
+                return known[0]
+    return plain
+
+
+def _education(plain: str, language: Language) -> str:
+    if re.search(r"\b(?:in college|studying|student)\b", plain):
+        return "college student"
+    if re.search(r"\b(?:law degree|jd|md)\b", plain):
+        return "professional degree"
+    for word in re.findall(r"[a-z.]+", plain.replace("'s", "").replace("'", "")):
+        level = language.grammar.levels.get(word.replace(".", ""))
+        if level is not None and level != "degree":
+            return level
+    if "degree" in plain or "diploma" in plain:
+        return "school" if "high school" in plain else "degree"
+    return "school" if "school" in plain or "diploma" in plain else plain
