@@ -1,21 +1,35 @@
 """How many people each adversary links, on real communities beside the project if they are there.
 
+    python -m benchmarks linkability
+    python -m benchmarks.linkability --pair AskAcademia GradSchool     only this pair, for the table of NOTES.md
+
 Reads ../shared/data/reddit_college; prints rates only. Without that folder a synthetic crowd takes its place.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from incrowd.crowd import Crowd
 from incrowd.measures.linkability.assess import link_rates
+from incrowd.measures.linkability.definition import hits_at
+from incrowd.measures.linkability.link_model import Resemblance
 from incrowd.measures.linkability.spec import LinkabilityOptions
+from incrowd.measures.linkability.two_communities import true_pairs
+from incrowd.profiles.habits import habits
 from incrowd.synthetic import posts
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "reddit_college" / "posts.jsonl.zst"
+SHARED = Path(os.environ.get("INCROWD_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+DATA = SHARED / "reddit_college" / "posts.jsonl.zst"
 LEAST_PAIRS = 50
 
 
@@ -29,8 +43,6 @@ def crowd(folder: Path) -> tuple[Crowd, str]:
 
 
 def shared_pairs(crowd: Crowd, min_posts: int) -> list[tuple[str, str]]:
-    import polars as pl
-
     ids = crowd.posts().group_by("user", "community").len().filter(pl.col("len") >= min_posts).collect()
     both = ids.join(ids, on="user").filter(pl.col("community") != pl.col("community_right"))
     counted = both.group_by("community", "community_right").len().filter(pl.col("len") >= LEAST_PAIRS)
@@ -53,7 +65,34 @@ def attack(crowd: Crowd, source: str, target: str, **changes: Any) -> dict[str, 
     return found
 
 
+def words_alone(crowd: Crowd, source: str, target: str) -> dict[str, dict[str, float]]:
+    """Two steps on the way to `determined`: sublinear TF-IDF of words as written, without and with hubs taken out."""
+    posts = crowd.posts().filter(pl.col("community").is_in([source, target])).collect()
+    everybody = habits(posts, min_posts=10, families=("words",))
+    community = everybody.identities["community"].to_numpy()
+    places = [np.flatnonzero(community == name) for name in (source, target)]
+    sources, targets = (everybody.only(community == name) for name in (source, target))
+    pairs, _ = true_pairs(everybody.identities, *places)
+    view = Resemblance(sources, targets, ("words",))._views[0]
+    plain = view.sources.only(slice(None)).cosines(view.targets)
+    corrected = view.scores(np.arange(len(sources)))
+    return {
+        name: {f"{k}": found(scores, pairs, k) for k in (1, 10)}
+        for name, scores in (("word TF-IDF, sublinear, cosine", plain), ("the same with CSLS", corrected))
+    }
+
+
+def found(scores: Any, pairs: Any, k: int) -> float:
+    own = scores[pairs[:, 0], pairs[:, 1]]
+    others = scores[pairs[:, 0]]
+    nearer, tied = (others > own[:, None]).sum(axis=1), (others == own[:, None]).sum(axis=1) - 1
+    return float(hits_at(nearer, k, tied).mean())
+
+
 def main() -> dict[str, Any]:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pair", nargs=2, metavar=("SOURCE", "TARGET"))
+    only = parser.parse_args().pair
     ways: dict[str, dict[str, Any]] = {
         "unigram JS": {},
         "indicator JS": {"model": "indicator"},
@@ -63,8 +102,12 @@ def main() -> dict[str, Any]:
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         made, name = crowd(Path(folder) / "crowd")
-        for source, target in shared_pairs(made, 10):
+        for source, target in [only] if only else shared_pairs(made, 10):
             row = {way: attack(made, source, target, **changes) for way, changes in ways.items()}
+            row |= {
+                name: {"first": at["1"], "ten": at["10"]}
+                for name, at in words_alone(made, source, target).items()
+            }
             results[f"{source} -> {target}"] = row
             shown = "  ".join(f"{way} {found['first']:.3f}/{found['ten']:.3f}" for way, found in row.items())
             print(f"{source} -> {target}: {shown}", flush=True)
@@ -72,4 +115,4 @@ def main() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(main())
+    print(json.dumps(main(), indent=1))

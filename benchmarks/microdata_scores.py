@@ -12,6 +12,7 @@ import argparse
 import gzip
 import json
 import lzma
+import os
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from incrowd.measures.microdata.spec import Knowledge, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.table import ItemTable, item_table, restrict
 
 ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("INCROWD_DATA", ROOT.parent / "shared" / "data"))
 CROWDS = ROOT / "build" / "bench" / "crowds"
 TABLES = {
     "films": "movielens_100k/ml-100k.inter.xz",
@@ -80,7 +82,7 @@ def split(table: ItemTable, seed: int) -> dict[str, float]:
 
 def main() -> dict[str, Any]:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=DATA)
     data = parser.parse_args().data
     report: dict[str, Any] = {}
     for name, path in TABLES.items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import os
 import re
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from benchmarks.exposure_reddit import MENTAL_HEALTH, PROXY
 from incrowd.crowd import Crowd
 
 ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("INCROWD_DATA", ROOT.parent / "shared" / "data"))
 PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
 CROWDS = ROOT / "build" / "bench" / "crowds"
 INGEST_POSTS = ("--kind", "posts", "--columns", "user=author,time=t")
@@ -212,7 +214,7 @@ def written(text: str) -> dict[str, str]:
 def main() -> dict[str, Any]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("studies", nargs="*", help="Only these studies.")
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=DATA)
     args = parser.parse_args()
     sections = written(PAGE.read_text("utf-8")) if PAGE.exists() else {}
     report: dict[str, Any] = {}

@@ -6,6 +6,7 @@ import re
 import runpy
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.running import incrowd
@@ -92,3 +93,28 @@ def test_examples_run(
             for line in example.splitlines():
                 told = incrowd(capsys, *shlex.split(line, comments=True)[1:])
                 assert told.code == 0, f"{line}: {told.err}"
+
+
+MEASURED = runpy.run_path(str(ROOT / "benchmarks" / "docs.py"), run_name="measured")
+
+
+@pytest.mark.parametrize(
+    "passage", MEASURED["passages"](), ids=lambda one: f"{Path(one.page).name}-{one.says[:20]}"
+)
+def test_measured_numbers_stand_where_the_list_says(passage: Any) -> None:
+    """`python -m benchmarks docs` compares them with what the commands print now."""
+    assert passage.stands_there, f"{passage.page} no longer says: {passage.says}"
+    for name in re.findall(r"benchmarks[. ]([a-z_]+)", passage.command):
+        assert (ROOT / "benchmarks" / f"{name}.py").exists(), passage.command
+
+
+def test_pages_that_name_a_benchmark_are_on_the_list() -> None:
+    listed = {one.page for one in MEASURED["passages"]()}
+    pages = [*DOCS.rglob("*.md"), *(ROOT / "src").rglob("NOTES.md")]
+    naming = {
+        page.relative_to(ROOT).as_posix()
+        for page in pages
+        if re.search(r"benchmarks[./ ]`?[a-z_]+", page.read_text("utf-8"))
+        and page.name not in {"commands.md"}
+    }
+    assert not naming - listed - {"docs/tutorials/reproduce-a-paper.md"}

@@ -80,7 +80,6 @@ def _headlines(work: Work, sections: list[Section]) -> tuple[Headline, ...]:
     small = next(one for one in sections if one.heading == "Small classes")
     answered = {row[0]: row[3] for part in small.parts if isinstance(part, Table) for row in part.rows}
     classes = [_class_row(work, name) for name in asked.classes]
-    reached = volume_reached(work, 10)
     return (
         Headline(
             result="values withheld at q = 10, as written, %",
@@ -97,22 +96,22 @@ def _headlines(work: Work, sections: list[Section]) -> tuple[Headline, ...]:
             else "every value here is spelt one way only",
         ),
         Headline(
-            result="q up to which the tidied answer reaches the raw volume at q = 10",
+            result="q up to which as many tidied values leave as raw ones at q = 10",
             paper="27",
-            here=reached if reached is not None else "no threshold tried",
+            here=_reached(work),
             why=f"thresholds tried: {', '.join(str(one.threshold) for one in work.curves['tidied'])}",
         ),
         Headline(
-            result="people in the five largest classes, %, by attribute",
+            result="people in the five largest classes, %",
             paper="nearly 50",
-            here=", ".join(f"{row[3]:.0f}" for row in classes),
-            why=crowd,
+            here=_over_attributes([row[3] for row in classes]),
+            why="the paper has two attributes, place and network; " + crowd,
         ),
         Headline(
-            result="classes of 1 % of the people or less, %, by attribute",
+            result="classes of 1 % of the people or less, %",
             paper="20 to 40",
-            here=", ".join(f"{row[4]:.0f}" for row in classes),
-            why=crowd,
+            here=_over_attributes([row[4] for row in classes]),
+            why="as above",
         ),
         Headline(
             result="classes of 5 to 10 people that get any answer at q = 4, %",
@@ -189,6 +188,18 @@ def _class_sizes(work: Work) -> Section:
             _ranks("Figure 5: people in each class", "class, by rank", "people", series),
         ),
     )
+
+
+def _over_attributes(shares: list[float]) -> str:
+    return f"{np.median(shares):.0f} (median of {len(shares)} attributes; {min(shares):.0f} to {max(shares):.0f})"
+
+
+def _reached(work: Work) -> Cell:
+    if not work.tidying_helps:
+        return "nothing to tidy"
+    raw = at_threshold(work.curves["as written"], 10).released
+    reached = [one.threshold for one in work.curves["tidied"] if one.released >= raw > 0]
+    return max(reached) if reached else "no threshold tried"
 
 
 def _class_row(work: Work, name: str) -> tuple[str, int, int, float, float, float]:

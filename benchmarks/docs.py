@@ -1,0 +1,140 @@
+"""Every measured number of the documentation with the command that prints it, and whether it still does.
+
+    python -m benchmarks docs                  run what is quick and whose data is there; show differences
+    python -m benchmarks.docs --all            also what takes long
+    python -m benchmarks.docs --list           only the list: page, number, command
+
+The list is benchmarks/measured.toml. A passage is a piece of text on a page, as it stands there. Where its numbers
+do not depend on the machine, each has the place in the command's JSON that holds it now. Data is looked for in
+INCROWD_DATA, or in ../shared/data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ROOT / "benchmarks" / "measured.toml"
+CROWDS = ROOT / "build" / "bench" / "crowds"
+DATA = Path(os.environ.get("INCROWD_DATA", ROOT.parent / "shared" / "data"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """Numbers on a page that one command prints."""
+
+    page: str
+    says: str
+    """The text as it stands there."""
+    command: str
+    """{NAME} is the crowd that `python -m benchmarks reproduction` or `microdata_scores` makes of that data."""
+    needs: str = ""
+    """A folder of the data, a module, or words for what else it takes; empty: nothing."""
+    long: bool = False
+    timing: bool = False
+    """About this or that machine: nothing to compare."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """Place in the JSON, parted by ' > ' -> number on the page."""
+    within: float = 0.006
+
+    @property
+    def stands_there(self) -> bool:
+        """Whether the page still says it; line breaks do not matter."""
+        return " ".join(self.says.split()) in " ".join((ROOT / self.page).read_text("utf-8").split())
+
+    @property
+    def possible(self) -> bool:
+        """Whether this machine has what it needs."""
+        return not self.needs or (DATA / self.needs).exists()
+
+
+def passages() -> list[Passage]:
+    """Read the list."""
+    return [Passage(**one) for one in tomllib.loads(LIST.read_text("utf-8"))["passage"]]
+
+
+def found(report: Any, place: str) -> Any:
+    """Look a number up: keys and places in lists, or the row of a table that starts with a name.
+
+    >>> found({"a": [{"rows": [["x", 1], ["y", 2]]}]}, "a > 0 > rows > y > 1")
+    2
+    """
+    for step in place.split(" > "):
+        if isinstance(report, dict):
+            report = report[step]
+        elif step.isdecimal():
+            report = report[int(step)]
+        else:
+            report = next(row for row in report if step in _names(row))
+    return report
+
+
+def _names(row: Any) -> Iterator[Any]:
+    if isinstance(row, dict):
+        yield from (row.get(key) for key in ("heading", "table", "chart", "result", "name"))
+    else:
+        yield row[0]
+
+
+def run(command: str) -> Any:
+    """Run a command and return the JSON it prints; a benchmark may print more before it."""
+    filled = command.format_map(
+        {path.name: str(path) for path in CROWDS.iterdir()} if CROWDS.exists() else {}
+    )
+    words = shlex.split(filled)
+    start = [sys.executable, "-m", "incrowd"] if words[0] == "incrowd" else [sys.executable]
+    done = subprocess.run([*start, *words[1:]], capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip()[-300:])
+    return json.loads(done.stdout[done.stdout.index("{") :])
+
+
+def compare(one: Passage, report: Any) -> list[str]:
+    """Return a line for every number that is another one now."""
+    lines = []
+    for place, written in one.values.items():
+        now = found(report, place)
+        if now is None or abs(float(now) - float(written)) > one.within:
+            lines.append(f"      {place}: the page says {written}, the command {now}")
+    return lines
+
+
+def main() -> dict[str, Any]:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--all", action="store_true", help="Also what takes long.")
+    parser.add_argument("--list", action="store_true", help="Only say which command prints what.")
+    args = parser.parse_args()
+    reports: dict[str, Any] = {}
+    tally = {"passages": 0, "gone": 0, "compared": 0, "different": 0, "not run": 0}
+    for one in passages():
+        tally["passages"] += 1
+        print(f"   {one.page}: {one.says.strip().splitlines()[0][:70]}\n      {one.command}", flush=True)
+        if not one.stands_there:
+            tally["gone"] += 1
+            print("      the page no longer says this")
+        if args.list or one.timing or not one.values or not one.possible or (one.long and not args.all):
+            tally["not run"] += 1
+            continue
+        try:
+            reports.setdefault(one.command, run(one.command) if one.command not in reports else None)
+            lines = compare(one, reports[one.command])
+        except (RuntimeError, KeyError, StopIteration, ValueError) as error:
+            lines = [f"      {type(error).__name__}: {error}"]
+        tally["compared"] += len(one.values)
+        tally["different"] += len(lines)
+        print("\n".join(lines) or "      as written")
+    return tally
+
+
+if __name__ == "__main__":
+    print(json.dumps(main()))
