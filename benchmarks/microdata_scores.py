@@ -61,7 +61,7 @@ def split(table: ItemTable, seed: int) -> dict[str, float]:
     order = np.random.default_rng(seed).permutation(people)
     held, rest = np.sort(order[: round(HELD_OUT * people)]), np.sort(order[round(HELD_OUT * people) :])
     knowledge, matrix = Knowledge(), table.matrix
-    truth = expected_others(matrix[held], matrix[rest], knowledge)
+    truth = expected_others(matrix[held], matrix[rest], knowledge, inside=False)
     popularity = np.bincount(matrix[rest].indices, minlength=matrix.shape[1])
     own = matrix[held]
     sizes = np.diff(own.indptr)
