@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 OLD := build/oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest coverage lint bench docs clean browser
+.PHONY: help demo test test-oldest coverage lint bench docs clean browser servers
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,11 +30,11 @@ help: ## list the targets
 demo: .venv/.ready ## build a synthetic crowd, assess one member, open the report
 	@$(BIN)/incrowd demo --out build/demo
 
-test: .venv/.ready-dev browser ## run every test on two cores
+test: .venv/.ready-dev browser servers ## run every test on two cores
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 # uv resolves to the lower bounds of pyproject.toml; pip cannot. The tests themselves use today's pytest.
-test-oldest: browser ## the same with the oldest versions that pyproject.toml allows
+test-oldest: browser servers ## the same with the oldest versions that pyproject.toml allows
 	@test -x $(OLD)/bin/python || $(PYTHON) -m venv $(OLD)
 	@$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@$(OLD)/bin/uv pip install --quiet --python $(OLD)/bin/python --only-binary :all: --no-binary incrowd \
@@ -43,7 +43,7 @@ test-oldest: browser ## the same with the oldest versions that pyproject.toml al
 	@$(OLD)/bin/uv pip install --quiet --python $(OLD)/bin/python --constraint $(OLD)/pins.txt --group test
 	$(OLD)/bin/python -m pytest --numprocesses 2 --dist worksteal $(TESTS)
 
-coverage: .venv/.ready-dev browser ## the same as test, slower, with the lines no test reaches
+coverage: .venv/.ready-dev browser servers ## the same as test, slower, with the lines no test reaches
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --cov --cov-report=term
 
 lint: .venv/.ready-dev ## ruff, mypy --strict, the arrows between layers
@@ -64,6 +64,28 @@ docs: .venv/.ready-docs ## build the documentation into build/docs
 browser:
 	@command -v chromium >/dev/null 2>&1 || { echo "installing chromium from Debian's packages"; \
 	  apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
+
+# The collector is tested against Bluesky's own server (npm) and a real news server (Debian's INN, unpacked, not
+# installed). Where one cannot be had its tests are skipped and say so.
+PDS := build/servers/pds
+INN := build/servers/inn
+servers: $(PDS)/.ready $(INN)/.ready
+$(PDS)/.ready: tests/collect/pds/package.json
+	@mkdir -p $(PDS) && cp $< $(PDS)/
+	@command -v npm >/dev/null 2>&1 || { echo "no npm: the tests with Bluesky's server will be skipped"; exit 0; }; \
+	  echo "installing Bluesky's server from npm (some minutes, once)"; \
+	  (cd $(PDS) && npm install --silent --no-audit --no-fund --ignore-scripts && npm rebuild --silent better-sqlite3) \
+	  > $(PDS)/install.log 2>&1 || echo "it could not be installed: its tests will be skipped (see $(PDS)/install.log)"
+	@touch $@
+$(INN)/.ready:
+	@mkdir -p $(INN)
+	@command -v apt-get >/dev/null 2>&1 || { echo "no apt-get: the tests with INN will be skipped"; exit 0; }; \
+	  echo "unpacking INN from Debian's packages"; \
+	  (cd $(INN) && { apt-get download inn2 inn2-inews libcanlock3 || \
+	  { apt-get update -qq && apt-get download inn2 inn2-inews libcanlock3; }; } && \
+	  for package in *.deb; do dpkg-deb -x $$package root; done) \
+	  > $(INN)/install.log 2>&1 || echo "it could not be unpacked: its tests will be skipped (see $(INN)/install.log)"
+	@touch $@
 
 clean: ## remove the environment and everything built
 	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -10,12 +10,15 @@ from incrowd.collect.client import Client
 from incrowd.crowd import Crowd
 
 CONTACT = "tests@example.org"
+OPENED: list[Client] = []
 
 
 def patient(**options: Any) -> tuple[Client, list[float]]:
     """Return a client that waits on paper only, and its list of waits."""
     waits: list[float] = []
-    return Client(contact=CONTACT, sleep=waits.append, **options), waits
+    client = Client(contact=CONTACT, sleep=waits.append, **options)
+    OPENED.append(client)
+    return client, waits
 
 
 def plan(service: str, server: str, *communities: str, **options: Any) -> Plan:

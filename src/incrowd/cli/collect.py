@@ -154,7 +154,7 @@ def _costs(estimate: Estimate, server: str) -> str:
         else ""
     )
     return (
-        f"{server}: at most {estimate.requests:,} requests, about {max(1, round(estimate.minutes)):,} minutes, "
+        f"{server}: up to {estimate.requests:,} requests, {max(1, round(estimate.minutes)):,} minutes, "
         f"{estimate.people:,} people, {estimate.posts:,} posts, {estimate.bytes / 2**20:,.0f} MiB.{done}\n"
         "These are other people's words: keep them private, and delete them when you are done (incrowd forget)."
     )

@@ -69,7 +69,7 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What a plan costs at most, told before the first request."""
+    """What a plan costs, told before the first request: the most, but for long posts and troubles that need more."""
 
     requests: int
     minutes: float
@@ -133,6 +133,7 @@ class Collector:
 
     def __exit__(self, *_: object) -> None:
         self.journal.close()
+        self.service.close()
         self.client.close()
 
     @property
@@ -143,16 +144,16 @@ class Collector:
     # Before
 
     def estimate(self) -> Estimate:
-        """Return what the plan costs at most."""
+        """Return what the plan costs if everybody has posted as much as is asked for."""
         plan, service = self.plan, self.service
-        newest = len(self.communities) * plan.rounds * math.ceil(plan.newest / service.page_posts)
-        authors = len(self.communities) * plan.rounds * plan.newest
         follows = service.follows_people and not plan.communities_only
+        authors = len(self.communities) * plan.rounds * plan.newest
         people = min(plan.people, authors) if follows else authors
+        # That a list has ended may take a page to find out.
+        newest = len(self.communities) * plan.rounds * (math.ceil(plan.newest / service.page_posts) + 1)
         profiles = authors if service.needs_profile("") else 0
-        requests = (
-            newest + profiles + (people * math.ceil(plan.per_author / service.page_posts) if follows else 0)
-        )
+        each = math.ceil(plan.per_author / service.page_posts) + 1 if follows else 0
+        requests = newest + profiles + people * each
         posts = authors + (people * plan.per_author if follows else 0)
         done = self.journal.requests
         left = max(0, requests - done)

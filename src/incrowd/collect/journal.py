@@ -87,6 +87,9 @@ class Journal:
         self._sql = sqlite3.connect(path, isolation_level=None, timeout=2.0)
         try:
             self._prepare(crowd)
+        except CrowdDamaged:
+            self._sql.close()
+            raise
         except sqlite3.OperationalError:
             self._sql.close()
             raise CrowdBusy(

@@ -94,6 +94,9 @@ class Service:
         """The server's name."""
         return urlsplit(self.server).hostname or ""
 
+    def close(self) -> None:
+        """Hang up, where a connection is kept."""
+
     def check(self, community: str) -> str:
         """Return a community's name in one spelling; refuse what can be none, before anything is asked."""
         name = community.strip()

@@ -14,7 +14,8 @@ from incrowd.crowd.readers.mbox import Mbox
 LARGEST_MAILBOX = 256 * 2**20
 """Bytes of one answer's mails, decompressed."""
 _SEPARATOR = b"From nobody Thu Jan  1 00:00:00 1970\n"
-_FROM = re.compile(rb"^(>*From )", re.MULTILINE)
+# Only lines that would look like the next mail are marked: readers take a marked line for a quotation.
+_FROM = re.compile(rb"^(From [^\n]*\d:\d\d[^\n]*)$", re.MULTILINE)
 
 
 def posts_in(mailbox: bytes, name: str, community: str | None = None) -> list[Post]:

@@ -55,6 +55,12 @@ class Nntp(Service):
             raise InputError("--server: expected an address such as nntps://news.example.org for nntp.")
         return full
 
+    def close(self) -> None:
+        """Hang up."""
+        if self._line is not None:
+            self._line.close()
+        self._line = None
+
     def check(self, community: str) -> str:
         """Return a newsgroup's name."""
         name = super().check(community)
@@ -68,7 +74,7 @@ class Nntp(Service):
             try:
                 return self._articles(community, cursor)
             except (OSError, EOFError):
-                self._hang_up()
+                self.close()
                 self.client.sleep(0.0 if is_loopback(self.host) else min(2.0**tried, 60.0))
         raise ServerError(f"{self.host}: the connection broke off {MOST_TRIES} times. {AGAIN}")
 
@@ -101,11 +107,6 @@ class Nntp(Service):
                 line.log_in(name.value, password.value)
         return self._line
 
-    def _hang_up(self) -> None:
-        if self._line is not None:
-            self._line.close()
-        self._line = None
-
 
 class _Connection:
     """One connection to a news server; it believes nothing about the length of what it is sent."""
@@ -124,8 +125,15 @@ class _Connection:
                 "incrowd does not go on without a valid certificate."
             ) from None
         self._file = self._socket.makefile("rb")
-        self._expect(self._answer(), "200", "201")
-        self._command("MODE READER")
+        try:
+            self._expect(self._answer(), "200", "201")
+            self._command("MODE READER")
+        except TimeoutError:
+            self.close()
+            raise self._strange() from None  # a news server speaks first
+        except (ServerError, OSError, EOFError):
+            self.close()
+            raise
 
     def close(self) -> None:
         self._file.close()
