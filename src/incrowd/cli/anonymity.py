@@ -41,9 +41,13 @@ def anonymity(
         str | None, typer.Option("--user", help="One member, by name: their crowd in words.")
     ] = None,
     radius: Annotated[
-        float,
-        typer.Option("--radius", help="How far apart two members may be and still count as alike, 0 to 1."),
-    ] = 0.8,
+        float | None,
+        typer.Option(
+            "--radius",
+            help="How far apart two members may be and still count as alike "
+            "[default: 0.8; 0.4 for angular-cosine, which ends at 0.5].",
+        ),
+    ] = None,
     wanted: Annotated[int, typer.Option("--wanted", help="The crowd a member would like to hide in.")] = 10,
     min_posts: Annotated[int, typer.Option("--min-posts", help="Leave out members with fewer posts.")] = 1,
     model: Annotated[str, typer.Option("--model", help="unigram, indicator or tfidf.")] = "unigram",
@@ -78,7 +82,7 @@ def anonymity(
 
     options = AnonymityOptions(
         community=community,
-        radius=radius,
+        **({} if radius is None else {"radius": radius}),
         wanted=wanted,
         min_posts=min_posts,
         model=model,  # type: ignore[arg-type]  # the value checks itself

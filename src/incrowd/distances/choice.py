@@ -56,6 +56,49 @@ def choice_probabilities(
     raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
 
 
+def linkage_bound(
+    c: ArrayLike, d: ArrayLike, k: ArrayLike, rule: Rule = "inverse", *, temperature: float = TEMPERATURE
+) -> Array:
+    """Bound how probably an adversary links e* to e', when e* is (k, d)-anonymous.
+
+    Parameters
+    ----------
+    c
+        The distance between e* and e', or any lower bound of it.
+    d, k
+        e* has a crowd of at least k members (itself included) within d.
+    rule
+        How the adversary chooses; see :func:`choice_probabilities`.
+
+    Returns
+    -------
+    The corrected bound of theorem 2 of paper 000, between 0 and 1; the proofs are in the NOTES.md of the
+    anonymity measure.
+
+    >>> round(float(linkage_bound(0.5, 0.2, 5)), 4)
+    0.2593
+    """
+    c, d, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (c, d, k)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if rule == "inverse":
+            bound = (c + d) / (k * c + d)
+        elif rule == "normalised":
+            bound = (c + d) / (k * c + (k - 1) * d)
+        elif rule == "softmax":
+            bound = 1.0 / (1.0 + (k - 1) * np.exp(-d / temperature))
+        else:
+            raise ValueError(f"rule must be inverse, normalised or softmax, got {rule!r}")
+    # c = d = 0: all k are at distance 0 and share the mass evenly.
+    return np.asarray(np.minimum(np.where((c == 0) & (d == 0), 1.0 / k, bound), 1.0))
+
+
+def printed_bound(c: ArrayLike, d: ArrayLike, k: ArrayLike) -> Array:
+    """Return theorem 2's bound as printed, ``1 - c/(c + (k-1)(c+d))``: wrong, kept for comparison."""
+    c, d, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (c, d, k)))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(1.0 - c / (c + (k - 1) * (c + d)))
+
+
 def _inverse(d: Array) -> Array:
     zero = d == 0
     if zero.any():

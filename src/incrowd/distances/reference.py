@@ -1,8 +1,8 @@
 """The distances, written so that anybody can check them by eye.
 
 Every metric compares two people by what the adversary sees of them: one row of non-negative numbers each.
-All of them run from 0 (indistinguishable) to 1 (nothing in common). Faster kernels answer the same
-questions and are tested against these functions.
+All of them run from 0 (indistinguishable) to `largest` (nothing in common): 1, or ½ for the angle. Faster
+kernels answer the same questions and are tested against these functions.
 
 A new metric is one function and one registration:
 
@@ -47,6 +47,8 @@ class Metric:
     distance: Callable[[Floats, Floats], Floats]
     """(..., words) and (..., words) -> (...): broadcasts like any NumPy function."""
     rows: RowKind
+    largest: float = 1.0
+    """What two rows with nothing in common are apart; radii and thresholds lie between 0 and this."""
 
 
 def jensen_shannon(p: Floats, q: Floats) -> Floats:
@@ -120,7 +122,7 @@ def metric_named(name: str) -> Metric:
 
 
 register(Metric(name="jensen-shannon", distance=jensen_shannon, rows=RowKind.PROBABILITIES))
-register(Metric(name="angular-cosine", distance=angular_cosine, rows=RowKind.NONZERO))
+register(Metric(name="angular-cosine", distance=angular_cosine, rows=RowKind.NONZERO, largest=0.5))
 register(Metric(name="total-variation", distance=total_variation, rows=RowKind.PROBABILITIES))
 register(Metric(name="hellinger", distance=hellinger, rows=RowKind.PROBABILITIES))
 

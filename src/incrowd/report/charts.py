@@ -13,7 +13,7 @@ from html import escape
 
 import numpy as np
 
-from incrowd.measures.anonymity.assess import CURVE, CommunityAnonymity
+from incrowd.measures.anonymity.assess import CommunityAnonymity
 from incrowd.study.figures import Chart, Series
 
 WIDTH, HEIGHT = 720, 400
@@ -248,9 +248,9 @@ def crowd_chart(result: CommunityAnonymity) -> Chart:
         x_label="distance (0 = same words, 1 = none in common)",
         y_label="members within it",
         series=(
-            Series.of("most exposed tenth", CURVE.tolist(), tenth.tolist()),
-            Series.of("median member", CURVE.tolist(), half.tolist()),
-            Series.of("least exposed tenth", CURVE.tolist(), most.tolist()),
+            Series.of("most exposed tenth", result.radii.tolist(), tenth.tolist()),
+            Series.of("median member", result.radii.tolist(), half.tolist()),
+            Series.of("least exposed tenth", result.radii.tolist(), most.tolist()),
         ),
         y_log=True,
         lines=(float(options.wanted),),

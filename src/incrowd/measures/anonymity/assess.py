@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from incrowd.crowd import Crowd
 from incrowd.distances import Compute, ball_sizes, nearest
+from incrowd.distances.reference import METRICS
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, printed_bound
 from incrowd.measures.anonymity.explain import stand_out
@@ -32,7 +33,7 @@ class CommunityAnonymity:
     sizes: NDArray[np.int64]
     """Members within the radius, oneself included."""
     curve: NDArray[np.int64]
-    """Sizes at 0, 0.01, ..., 1: one row a member."""
+    """Sizes at `radii`: one row a member."""
     needed: NDArray[np.float64]
     """The smallest radius at which each member hides among the wanted number; NaN if there are too few."""
     data_hash: str
@@ -41,6 +42,11 @@ class CommunityAnonymity:
     def members(self) -> int:
         """Return how many identities were measured."""
         return len(self.sizes)
+
+    @property
+    def radii(self) -> NDArray[np.float64]:
+        """Return where the curve was measured."""
+        return _curve(self.options)
 
     @property
     def ranks(self) -> NDArray[np.int64]:
@@ -60,6 +66,7 @@ class CommunityAnonymity:
             {
                 "rank": self.ranks,
                 "crowd": self.sizes,
+                "posts": self.profiles.ids["posts"],
                 "radius_needed": self.needed,
                 "bound": self.bounds,
                 "bound_as_printed": printed_bound(o.radius, o.radius, self.sizes),
@@ -83,7 +90,7 @@ class CommunityAnonymity:
             "alone": alone,
             "below_wanted": int((sizes < self.options.wanted).sum()),
             "curve": {
-                "radius": CURVE.tolist(),
+                "radius": self.radii.tolist(),
                 "median": np.median(self.curve, axis=0).tolist(),
                 "mean": self.curve.mean(axis=0).tolist(),
             },
@@ -109,7 +116,7 @@ def community_anonymity(
     """Measure everybody's crowd in one community."""
     profiles = _profiles(crowd, options)
     compute = compute or Compute(memory=options.memory)
-    radii = np.concatenate([CURVE, [options.radius]])
+    radii = np.concatenate([_curve(options), [options.radius]])
     sizes = ball_sizes(profiles.matrix, radii=radii, metric=options.distance, compute=compute)
     return CommunityAnonymity(
         options=options,
@@ -119,6 +126,11 @@ def community_anonymity(
         needed=_radius_needed(profiles, options, compute),
         data_hash=crowd.data_hash,
     )
+
+
+def _curve(options: AnonymityOptions) -> NDArray[np.float64]:
+    """Return the radii of the curve: a hundred steps up to the largest distance there is."""
+    return CURVE * METRICS[options.distance].largest
 
 
 def _radius_needed(profiles: Profiles, options: AnonymityOptions, compute: Compute) -> NDArray[np.float64]:

@@ -12,9 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incrowd.distances.choice import TEMPERATURE, Rule, choice_probabilities
+from incrowd.distances.choice import TEMPERATURE, Rule, choice_probabilities, linkage_bound, printed_bound
 
 Array = NDArray[np.floating[Any]]
+
+__all__ = [
+    "crowd_ranks",
+    "crowd_size",
+    "is_anonymous",
+    "is_convergent",
+    "linkage_bound",
+    "matches",
+    "printed_bound",
+    "smallest_radius",
+    "unlinkable",
+]
 
 
 def is_convergent(distances: ArrayLike, d: float) -> bool:
@@ -49,48 +61,6 @@ def smallest_radius(distances: ArrayLike, k: int) -> float:
 def matches(distance: float, c: float) -> bool:
     """Say whether two entities c-match (definition 20): their distance is at most c."""
     return distance <= c
-
-
-def linkage_bound(
-    c: ArrayLike, d: ArrayLike, k: ArrayLike, rule: Rule = "inverse", *, temperature: float = TEMPERATURE
-) -> Array:
-    """Bound how probably an adversary links e* to e', when e* is (k, d)-anonymous.
-
-    Parameters
-    ----------
-    c
-        The distance between e* and e', or any lower bound of it.
-    d, k
-        e* has a crowd of at least k members (itself included) within d.
-    rule
-        How the adversary chooses; see :mod:`incrowd.distances.choice`.
-
-    Returns
-    -------
-    The corrected bound of theorem 2, between 0 and 1; NOTES.md has the proofs.
-
-    >>> round(float(linkage_bound(0.5, 0.2, 5)), 4)
-    0.2593
-    """
-    c, d, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (c, d, k)))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if rule == "inverse":
-            bound = (c + d) / (k * c + d)
-        elif rule == "normalised":
-            bound = (c + d) / (k * c + (k - 1) * d)
-        elif rule == "softmax":
-            bound = 1.0 / (1.0 + (k - 1) * np.exp(-d / temperature))
-        else:
-            raise ValueError(f"rule must be inverse, normalised or softmax, got {rule!r}")
-    # c = d = 0: all k are at distance 0 and share the mass evenly.
-    return np.asarray(np.minimum(np.where((c == 0) & (d == 0), 1.0 / k, bound), 1.0))
-
-
-def printed_bound(c: ArrayLike, d: ArrayLike, k: ArrayLike) -> Array:
-    """Return theorem 2's bound as printed, ``1 - c/(c + (k-1)(c+d))``: wrong, kept for comparison."""
-    c, d, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (c, d, k)))
-    with np.errstate(invalid="ignore"):
-        return np.asarray(1.0 - c / (c + (k - 1) * (c + d)))
 
 
 def unlinkable(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from incrowd.distances.choice import RULES, Rule
+from incrowd.distances.reference import METRICS
 from incrowd.errors import InputError
 from incrowd.text.options import TextOptions
 
 Model = Literal["unigram", "indicator", "tfidf"]
 Distance = Literal["jensen-shannon", "angular-cosine", "total-variation", "hellinger"]
+
+BY_DISTANCE = math.nan
+DEFAULT_SHARE = 0.8
 
 ADVERSARY = "someone who has read the whole community and compares which words people use"
 ADVERSARIES = {"reader": ADVERSARY}
@@ -21,8 +26,9 @@ class AnonymityOptions:
     """In which community, and how like is like."""
 
     community: str
-    radius: float = 0.8
-    """d: two members this far apart still count as alike; 0 = identical, 1 = no word in common."""
+    radius: float = BY_DISTANCE
+    """d: two members this far apart still count as alike; 0 = identical. Not said: 0.8 of what two members
+    without a common word are apart, which is 1, or 0.5 for the distance `angular-cosine`."""
     wanted: int = 10
     """k: the crowd a member would like to hide in."""
     min_posts: int = 1
@@ -41,8 +47,14 @@ class AnonymityOptions:
         ):
             if value not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}; got '{value}'")
-        if not 0 <= self.radius <= 1:
-            raise InputError(f"radius must be between 0 and 1, got {self.radius}")
+        largest = METRICS[self.distance].largest
+        if math.isnan(self.radius):
+            object.__setattr__(self, "radius", DEFAULT_SHARE * largest)
+        if not 0 <= self.radius <= largest:
+            raise InputError(
+                f"radius must be between 0 and {largest:g}, the largest {self.distance} distance there is; "
+                f"got {self.radius:g}"
+            )
         if self.wanted < 1 or self.min_posts < 1:
             raise InputError("the wanted crowd and the minimum of posts must be at least 1")
 

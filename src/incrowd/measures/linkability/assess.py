@@ -11,6 +11,7 @@ from incrowd.crowd import Crowd
 from incrowd.distances import Compute, pairwise, within_both
 from incrowd.distances.choice import choice_probabilities
 from incrowd.measures.linkability import by_distance, determined
+from incrowd.measures.linkability.definition import best_bound
 from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, word_evidence, words_to_avoid
 from incrowd.measures.linkability.in_words import certainty_assessment, pair_assessment
 from incrowd.measures.linkability.link_model import LinkModel
@@ -56,6 +57,7 @@ def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str, compute: 
     sets = within_both(attack.x, attack.y, meeting.pairs, metric=attack.metric, compute=attack.compute)
     crowd_size, distance = int(sets.matching[place]), float(sets.distances[place])
     row = pairwise(attack.x[[source]], attack.y, metric=attack.metric, compute=attack.compute)[0]
+    around = pairwise(attack.y[[target]], attack.y, metric=attack.metric, compute=attack.compute)[0]
     chosen = float(choice_probabilities(row, options.rule)[target])
     ranking = by_distance.relative_ranking(attack)
     explainable = options.model == "unigram" and options.distance == "jensen-shannon"
@@ -74,6 +76,7 @@ def _by_distance(crowd: Crowd, options: LinkabilityOptions, user: str, compute: 
             "local_matching_set": int(sets.both[place]),
             "anonymity_set": int(sets.anonymity[place]),
             "chosen_with_probability": chosen,
+            "linkage_bound": best_bound(distance, around, options.rule),
             "relative_rank": int(ranking.ranks[target]),
             "relative_rank_of": int(attack.y.shape[0]),
             "relative_rank_method": ranking.method,

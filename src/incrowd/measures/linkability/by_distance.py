@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from incrowd.crowd import Crowd
 from incrowd.distances import Compute, ball_sizes, mean_distance, nearest, pair_distances, ranks, within_both
+from incrowd.distances.reference import METRICS
 from incrowd.measures.linkability.definition import (
     RADII,
     Ranking,
@@ -40,6 +41,11 @@ class Attack:
     y: sp.csr_matrix
     metric: str
     compute: Compute
+
+    @property
+    def largest(self) -> float:
+        """Return the largest distance there is: thresholds end there."""
+        return METRICS[self.metric].largest
 
     @property
     def pairs(self) -> Any:
@@ -123,32 +129,33 @@ def _sets(attack: Attack) -> dict[str, Any]:
 def _thresholds(attack: Attack, seed: int) -> dict[str, Any]:
     """Return precision and recall over thresholds, and what a rational adversary reaches."""
     known: dict[str, Any] = {"metric": attack.metric, "compute": attack.compute}
-    inside = ball_sizes(attack.x, attack.y, radii=CURVE, **known)
+    curve = CURVE * attack.largest
+    inside = ball_sizes(attack.x, attack.y, radii=curve, **known)
     match = pair_distances(attack.x, attack.y, attack.pairs, **known)
     source = attack.pairs[:, 0]
-    closed = precision_recall(match, inside[source].sum(axis=0), CURVE)
-    openly = precision_recall(match, inside.sum(axis=0), CURVE)
+    closed = precision_recall(match, inside[source].sum(axis=0), curve)
+    openly = precision_recall(match, inside.sum(axis=0), curve)
     return {
         "curve": {
-            "threshold": CURVE,
+            "threshold": curve,
             "recall": closed.recall,
             "precision_closed": closed.precision,
             "precision_open": openly.precision,
         },
         "matching_set_median": np.median(inside, axis=0),
-        "rational": _rational(match, inside[source], seed),
+        "rational": _rational(match, inside[source], curve, seed),
     }
 
 
-def _rational(match: Any, inside: Any, seed: int) -> dict[str, Any] | None:
+def _rational(match: Any, inside: Any, curve: Any, seed: int) -> dict[str, Any] | None:
     """Choose a threshold on a few labelled pairs, then judge it on all others."""
     if len(match) < 2 * SMALL_LABELLED_SET:
         return None
     order = np.random.default_rng(seed).permutation(len(match))
     labelled, rest = order[:SMALL_LABELLED_SET], order[SMALL_LABELLED_SET:]
-    threshold = best_threshold(precision_recall(match[labelled], inside[labelled].sum(axis=0), CURVE))
-    judged = precision_recall(match[rest], inside[rest].sum(axis=0), CURVE)
-    place = int(np.searchsorted(CURVE, threshold))
+    threshold = best_threshold(precision_recall(match[labelled], inside[labelled].sum(axis=0), curve))
+    judged = precision_recall(match[rest], inside[rest].sum(axis=0), curve)
+    place = int(np.searchsorted(curve, threshold))
     return {
         "labelled": SMALL_LABELLED_SET,
         "threshold": threshold,
@@ -183,7 +190,7 @@ def _relative(attack: Attack) -> dict[str, Any]:
 
 def relative_ranking(attack: Attack) -> Ranking:
     """Return the consistent ranking of the targets over the 1,001 radii of paper 003."""
-    sizes = ball_sizes(attack.y, radii=RADII, metric=attack.metric, compute=attack.compute)
+    sizes = ball_sizes(attack.y, radii=RADII * attack.largest, metric=attack.metric, compute=attack.compute)
     return consistent_ranking(sizes, _target_users(attack))
 
 

@@ -14,12 +14,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import rankdata, t
+from scipy.special import betaincinv
+
+from incrowd.distances.choice import Rule, linkage_bound, printed_bound
 
 Array = NDArray[np.floating[Any]]
 Counts = NDArray[np.integer[Any]]
 
 DEFAULT_KS = (1, 5, 10, 20)
+SEEN_ENOUGH = 10
+"""People who were hit that weigh as much as the assumption that a person's pairs share one fate."""
 RADII = np.arange(1_001) / 1_000
 """The thresholds of paper 003: 0, 0.001, ..., 1."""
 
@@ -51,10 +55,13 @@ class Interval:
 
 
 def clustered_mean(values: ArrayLike, people: ArrayLike, *, level: float = 0.95) -> Interval:
-    """Return the mean over pairs with a confidence interval clustered by person.
+    """Return the mean over pairs with a confidence interval that holds at small rates, too.
 
-    The standard error is the cluster-robust one, ``sqrt(sum_u (sum of u's residuals)^2 * g/(g-1)) / n`` over
-    g people; with one person it is unknown, and the interval is all of [0, 1].
+    The interval of Clopper and Pearson (1934) for as many independent pairs as the data are worth (Korn and
+    Graubard 1998): a person's pairs resemble each other, so n pairs of g people are worth ``n / deff``, where
+    `deff` is the cluster-robust variance of the mean over that of n independent pairs, at least 1, and more
+    where few were hit (`_worth`). With one pair a person it is exact: it covers the true rate at least as
+    often as it says, for every n and rate. With one person the interval is all of [0, 1].
     """
     x = np.asarray(values, dtype=np.float64)
     n = x.size
@@ -65,13 +72,30 @@ def clustered_mean(values: ArrayLike, people: ArrayLike, *, level: float = 0.95)
     g = int(cluster.max()) + 1
     if g == 1:
         return Interval(mean, 0.0, 1.0, n, 1)
-    residuals = np.bincount(cluster, weights=x - mean)
-    error = float(np.sqrt((residuals**2).sum() * g / (g - 1)) / n)
-    if error == 0.0:  # nobody, or everybody, was hit: the rule of three gives the far end
-        far = 1.0 - (1.0 - level) ** (1.0 / g)
-        return Interval(mean, max(mean - far, 0.0), min(mean + far, 1.0), n, g)
-    half = float(t.ppf((1 + level) / 2, g - 1)) * error
-    return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0), n, g)
+    worth = _worth(x, mean, cluster, g)
+    tail = (1 - level) / 2
+    hits, misses = worth * mean, worth * (1 - mean)
+    low = float(betaincinv(hits, misses + 1, tail)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, misses, 1 - tail)) if misses > 0 else 1.0
+    return Interval(mean, low, high, n, g)
+
+
+def _worth(x: Array, mean: float, cluster: Counts, g: int) -> float:
+    """Return as how many independent pairs those of g people count.
+
+    Whether a person's pairs share their fate is learned from people who were hit (or missed, if these are
+    fewer). As long as they are few, part of the answer is the worst case: one person, one fate.
+    """
+    n = x.size
+    if g == n:
+        return float(n)
+    sizes, sums = np.bincount(cluster), np.bincount(cluster, weights=x)
+    robust = float(((sums - mean * sizes) ** 2).sum()) * g / (g - 1) / n**2
+    independent = mean * (1 - mean) / (n - 1)
+    one_fate = float((sizes.astype(np.float64) ** 2).sum()) / n
+    estimate = min(max(1.0, robust / independent), one_fate) if independent else one_fate
+    seen = min(int((sums > 0).sum()), int((sums < sizes).sum()))
+    return n / float((SEEN_ENOUGH * one_fate + seen * estimate) / (SEEN_ENOUGH + seen))
 
 
 @dataclass(frozen=True)
@@ -114,6 +138,28 @@ def best_threshold(curve: PrecisionRecall) -> float:
     return float(curve.thresholds[int(np.nanargmax(f1))])
 
 
+def best_bound(c: float, around: ArrayLike, rule: Rule) -> dict[str, float]:
+    """Bound how probably an adversary who sees only distances links a true pair: theorem 2 of paper 000.
+
+    `c` is the distance of the pair, `around` holds the distances from its target to all targets (0 to itself).
+    The target is (k, d)-anonymous for every d with k targets within it; each gives a bound, the smallest is
+    returned with its k and d, and what the paper prints for them.
+
+    >>> round(best_bound(0.5, [0.0, 0.1, 0.1, 0.9], "inverse")["bound"], 3)
+    0.375
+    """
+    d = np.unique(np.round(np.asarray(around, np.float64), 12))
+    k = np.searchsorted(np.sort(np.asarray(around)), d + 1e-12, side="right")
+    bounds = linkage_bound(c, d, k, rule)
+    best = int(np.argmin(bounds))
+    return {
+        "bound": float(bounds[best]),
+        "crowd": int(k[best]),
+        "radius": float(d[best]),
+        "as_printed": float(printed_bound(c, d[best], k[best])),
+    }
+
+
 def conformity(local: ArrayLike, matching: ArrayLike) -> Array:
     """Return ``|mu| / |M(d)|``: how much of the matching set also looks like the target; at most 1."""
     return np.asarray(np.asarray(local, dtype=np.float64) / np.asarray(matching, dtype=np.float64))
@@ -121,10 +167,16 @@ def conformity(local: ArrayLike, matching: ArrayLike) -> Array:
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Return Spearman's rank correlation; NaN for fewer than three pairs or a constant side."""
-    a, b = (rankdata(np.asarray(v)) for v in (x, y))
+    a, b = (_average_ranks(np.asarray(v)) for v in (x, y))
     if a.size < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
     return float(np.corrcoef(a, b)[0, 1])
+
+
+def _average_ranks(values: Array) -> Array:
+    """Return ranks from 1, equals sharing the mean of theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
 
 
 def shuffled_pairs(targets: ArrayLike, seed: int) -> Counts:
