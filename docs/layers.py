@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent / "src" / "incrowd"
 LAYERS = {
     "errors": "the exceptions",
     "lazy": "names that load on first use",
+    "drawing": "a small picture or page of a result",
     "policy_file": "policies in TOML, read and checked",
     "result": "assessment, evidence, advice: what every measure returns",
     "statistics": "small statistics that several measures need",

@@ -8,15 +8,21 @@ The command line, the web pages, the HTML report and the JSON all read this one 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from incrowd.drawing import bar_chart, small_page
+from incrowd.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+MOST_SAID = 160
+"""Characters of the sentence in a `repr`, which is one line."""
 SURE = 1e-6
 """Nobody is certain beyond this, whatever the rounding."""
 
@@ -42,6 +48,64 @@ class Threat(StrEnum):
     SINGLING_OUT = "singling out"
     LINKABILITY = "linkability"
     INFERENCE = "inference"
+
+
+class Result:
+    """What every result can do: be looked at. Subclasses say more by overriding `rows`, `bars` or `chart`."""
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        return type(self).__name__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        raise NotImplementedError
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return the result as rows of a table; unless said otherwise, one row of its single values."""
+        plain = {name: value for name, value in self.to_dict().items() if not isinstance(value, dict | list)}
+        return [plain]
+
+    def to_frame(self, *, pandas: bool = False) -> Any:
+        """Return the result as a table: a Polars frame, or a pandas one."""
+        import polars as pl
+
+        frame = pl.DataFrame(self.rows(), infer_schema_length=None, strict=False)
+        return as_pandas(frame) if pandas else frame
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return what the chart shows: names and amounts, the most important first."""
+        numbers = [(name, value) for name, value in self.to_dict().items() if type(value) in (int, float)]
+        return [(name, float(value)) for name, value in numbers]
+
+    def chart(self) -> str:
+        """Draw the result as an SVG picture."""
+        return bar_chart(self._title, self.bars())
+
+    def to_html(self) -> str:
+        """Return the result as a piece of HTML: the sentence, the picture, the table."""
+        return small_page(self._title, self.sentence(), self.rows(), self.chart())
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __repr__(self) -> str:
+        said = " ".join(self.sentence().split())
+        return f"<{type(self).__name__}: {said[:MOST_SAID]}{'…' if len(said) > MOST_SAID else ''}>"
+
+    @property
+    def _title(self) -> str:
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__)
+
+
+def as_pandas(frame: pl.DataFrame) -> Any:
+    """Return a Polars frame as a pandas one, if pandas is there."""
+    try:
+        return frame.to_pandas()
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"a pandas frame needs the package {error.name}: pip install pandas pyarrow"
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +139,8 @@ class Advice:
     """What is given up, in plain words."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assessment:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Assessment(Result):
     """One measured risk of one person, with what it was measured against."""
 
     measure: str
@@ -139,9 +203,24 @@ class Assessment:
         """Return plain JSON-ready types; an undefined number becomes None."""
         return fields_to_plain(self) | {"exact": self.exact, "sentence": self.sentence()}
 
-    def to_frame(self) -> pl.DataFrame:
+    def rows(self) -> Sequence[Mapping[str, Any]]:
         """Return one row, parts of the evidence left out."""
-        return to_frame([self])
+        return [_row(self)]
+
+    def to_frame(self, *, pandas: bool = False) -> Any:
+        """Return one row, parts of the evidence left out."""
+        return to_frame([self], pandas=pandas)
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return the strongest evidence; without any, the value beside a guesser's."""
+        if not self.evidence:
+            return [(self.subject, self.value), ("a guesser", self.baseline)]
+        ordered = sorted(self.evidence, key=lambda part: -abs(part.contribution))
+        return [(part.what, part.contribution) for part in ordered]
+
+    @property
+    def _title(self) -> str:
+        return f"{self.measure}: {self.subject}"
 
     def __rich__(self) -> RenderableType:
         """Draw the assessment for a terminal."""
@@ -194,33 +273,34 @@ def say_count(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def to_frame(assessments: Iterable[Assessment]) -> pl.DataFrame:
-    """Return assessments as a long table, one row each."""
+def to_frame(assessments: Iterable[Assessment], *, pandas: bool = False) -> Any:
+    """Return assessments as a long table, one row each: a Polars frame, or a pandas one."""
     import polars as pl
 
-    rows = []
-    for assessment in assessments:
-        low, high = assessment.interval or (assessment.value, assessment.value)
-        rows.append(
-            {
-                "measure": assessment.measure,
-                "subject": assessment.subject,
-                "value": assessment.value,
-                "low": low,
-                "high": high,
-                "unit": assessment.unit,
-                "direction": str(assessment.direction),
-                "baseline": assessment.baseline,
-                "crowd_rank": assessment.crowd_rank,
-                "crowd_size": assessment.crowd_size,
-                "adversary": assessment.assumptions.adversary,
-                "standing": str(assessment.standing),
-                "reason": assessment.reason,
-                "sentence": assessment.sentence(),
-            }
-        )
+    rows = [_row(one) for one in assessments]
     schema = {"crowd_rank": pl.Int64, "crowd_size": pl.Int64}
-    return pl.DataFrame(rows, schema_overrides=schema if rows else None)
+    frame = pl.DataFrame(rows, schema_overrides=schema if rows else None)
+    return as_pandas(frame) if pandas else frame
+
+
+def _row(assessment: Assessment) -> dict[str, Any]:
+    low, high = assessment.interval or (assessment.value, assessment.value)
+    return {
+        "measure": assessment.measure,
+        "subject": assessment.subject,
+        "value": assessment.value,
+        "low": low,
+        "high": high,
+        "unit": assessment.unit,
+        "direction": str(assessment.direction),
+        "baseline": assessment.baseline,
+        "crowd_rank": assessment.crowd_rank,
+        "crowd_size": assessment.crowd_size,
+        "adversary": assessment.assumptions.adversary,
+        "standing": str(assessment.standing),
+        "reason": assessment.reason,
+        "sentence": assessment.sentence(),
+    }
 
 
 def fields_to_plain(value: Any) -> dict[str, Any]:

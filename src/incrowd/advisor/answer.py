@@ -6,12 +6,12 @@ Nobody but the person asked about is in it: set sizes, ranks, the person's own w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from incrowd.measures.protocol import Changes, Effect, Finding, Level, NotAssessed, ThemeName
-from incrowd.result import Assessment, Evidence, to_plain
+from incrowd.result import Assessment, Evidence, Result, to_plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +127,8 @@ class FinePrint:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PersonReport:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PersonReport(Result):
     """Everything the advisor says about one person, in the order in which to read it."""
 
     person: str
@@ -169,6 +169,31 @@ class PersonReport:
     def risk(self) -> float:
         """The largest comparable risk, 0 to 1; NaN if nothing could be assessed."""
         return max((one.risk for one in self.findings if not math.isnan(one.risk)), default=math.nan)
+
+    def sentence(self) -> str:
+        """Say the verdict."""
+        return self.verdict.sentence
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return one row for each assessment, with what it means."""
+        return [
+            {"theme": str(one.theme), "level": str(one.level), "risk": one.risk, **one.assessment.rows()[0]}
+            for one in self.findings
+        ]
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return the largest risk of each question, 0 to 1."""
+        return [
+            (
+                f"{theme.name}: {theme.level}",
+                max((one.risk for one in theme.findings if not math.isnan(one.risk)), default=math.nan),
+            )
+            for theme in self.themes
+        ]
+
+    @property
+    def _title(self) -> str:
+        return f"{self.person} among {self.people:,} people"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from incrowd.measures.crowd_rates import CommunityRisk, People, Spread, TopicRisk
-from incrowd.result import Threat, say_count
+from incrowd.result import Result, Threat, say_count
 
 
-@dataclass(frozen=True, kw_only=True)
-class CrowdReport:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CrowdReport(Result):
     """Everything about a crowd, in the order in which to read it."""
 
     people: int
@@ -85,6 +85,18 @@ class CrowdReport:
     def _at_risk(self) -> dict[str, People]:
         found = {one.name: one.under(self.wanted) for one in self.spreads}
         return found if self.exposed is None else {**found, "first for a sensitive topic": self.exposed}
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return one row for each spread and line: how many people have a smaller set."""
+        return [
+            {"name": one.name, "threat": str(one.threat), "smaller_than": size, **people.to_dict()}
+            for one in self.spreads
+            for size, people in one.below
+        ]
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return the share of people with fewer to hide among than wanted; hidden shares at their largest."""
+        return [(one.name, one.under(self.wanted).most) for one in self.spreads]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""

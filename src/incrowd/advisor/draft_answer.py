@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from incrowd.measures.protocol import AT_RISK_ABOVE, Effect, WordShare, same
-from incrowd.result import fields_to_plain, say_count, to_plain
+from incrowd.result import Result, fields_to_plain, say_count, to_plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +64,8 @@ class Suggestion:
     """How much less exposed you are than with the whole post: the sum of 1 in N over all numbers."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DraftCheck:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DraftCheck(Result):
     """The answer about one draft."""
 
     community: str
@@ -154,6 +154,15 @@ class DraftCheck:
         worst = max(bad, key=lambda one: one.exposure[1])
         verb = "is" if len(bad) == 1 else "are"
         return f", but {len(bad)} {verb} at risk already, most of all {worst.short_sentence()}"
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return one row for each number, before and after."""
+        return [one.to_dict() for one in self.changes]
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return what gets worse or better: one in how many, after minus before."""
+        moved = [(one.subject, one.exposure[1] - one.exposure[0]) for one in self.changes if one.moves]
+        return sorted(moved, key=lambda one: -abs(one[1]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""

@@ -78,6 +78,7 @@ def linkability(
     from incrowd.crowd import Crowd
     from incrowd.measures.linkability.assess import assess_person, link_rates
     from incrowd.measures.linkability.spec import LinkabilityOptions
+    from incrowd.measures.protocol import measure_named
 
     options = LinkabilityOptions(
         source=source,
@@ -101,8 +102,7 @@ def linkability(
             rates = link_rates(opened, options, compute)
     if user is not None:
         show_json(assessment.to_dict()) if as_json else show(assessment)
-        likely = assessment.value if adversary == "determined" else 1 / assessment.value
-        exit_for_risk(likely, fail_above)
+        exit_for_risk(measure_named("linkability").risk(assessment), fail_above)
         return
     show_json(rates.to_dict()) if as_json else _show(rates)
     exit_for_risk(rates.hit_rates[0].hit.mean, fail_above)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,20 +13,21 @@ from numpy.typing import NDArray
 from incrowd.crowd import Crowd
 from incrowd.distances import Compute, ball_sizes, nearest
 from incrowd.distances.reference import METRICS
+from incrowd.drawing import line_chart
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, printed_bound
 from incrowd.measures.anonymity.explain import stand_out
 from incrowd.measures.anonymity.in_words import crowd_assessment
 from incrowd.measures.anonymity.spec import ADVERSARY, AnonymityOptions
 from incrowd.profiles import Profiles, build
-from incrowd.result import Assessment
+from incrowd.result import Assessment, Result, as_pandas
 from incrowd.text.counting import counts
 
 CURVE = np.arange(0, 101) / 100
 
 
-@dataclass(frozen=True)
-class CommunityAnonymity:
+@dataclass(frozen=True, repr=False)
+class CommunityAnonymity(Result):
     """Everybody's crowd in one community. Rows follow `profiles`; nobody is named in any rendering."""
 
     options: AnonymityOptions
@@ -59,19 +61,30 @@ class CommunityAnonymity:
         o = self.options
         return linkage_bound(o.radius, o.radius, self.sizes, o.rule)
 
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row a member, most exposed first, without names."""
+    def to_frame(self, *, pandas: bool = False) -> Any:
+        """Return one row a member, most exposed first, without names: a Polars frame, or a pandas one."""
         o = self.options
-        return pl.DataFrame(
+        frame = pl.DataFrame(
             {
                 "rank": self.ranks,
                 "crowd": self.sizes,
-                "posts": self.profiles.ids["posts"],
+                "posts": self.profiles.ids["posts"].to_numpy(),
                 "radius_needed": self.needed,
                 "bound": self.bounds,
                 "bound_as_printed": printed_bound(o.radius, o.radius, self.sizes),
             }
         ).sort("rank", "radius_needed", descending=[False, True])
+        return as_pandas(frame) if pandas else frame
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return the table as rows."""
+        rows: list[dict[str, Any]] = self.to_frame().to_dicts()
+        return rows
+
+    def chart(self) -> str:
+        """Draw the median crowd over the radius."""
+        title = f"Half of the members of {self.options.community} have a crowd of at most"
+        return line_chart(title, CURVE.tolist(), np.median(self.curve, axis=0).tolist(), "radius", "people")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers other programs rely on."""

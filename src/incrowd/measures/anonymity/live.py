@@ -1,58 +1,52 @@
-"""Keep everybody's crowd up to date as posts arrive, one member's row at a time."""
+"""Keep everybody's crowd up to date as posts arrive, one member's profile at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.crowd.array_cache import identities
 from incrowd.distances import Compute, ball_sizes
-from incrowd.distances.all_pairs import replace_row, update_ball_sizes
+from incrowd.distances.profile_index import CommunityIndex, Profile, distance, word_keys
+from incrowd.distances.reductions import rounded
 from incrowd.errors import NotInCrowd
 from incrowd.text import tokenise
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-    from incrowd.text.counting import Counts
-    from incrowd.text.options import TextOptions
+from incrowd.text.counting import Counts
+from incrowd.text.options import TextOptions
 
 
 @dataclass
 class LiveCommunity:
-    """A community's crowd sizes that follow new posts at the cost of two rows of distances each.
+    """A community's crowd sizes that follow new posts at the cost of comparing two profiles with everybody.
 
-    After any number of updates, `sizes` equals a computation from scratch. Words nobody had used before get a
-    place of their own as they come.
+    After any number of updates, `sizes` equals a computation from scratch.
     """
 
-    counts: sp.csr_matrix
+    index: CommunityIndex
+    """Everybody's words at the start."""
     users: list[str]
-    places: dict[str, int]
     text: TextOptions
     radii: NDArray[np.float64]
     sizes: NDArray[np.int64]
-    compute: Compute
+    _moved: dict[int, Profile] = field(default_factory=dict, repr=False)
+    """The words of those who have posted since, by row."""
 
     @classmethod
     def of(
         cls, counted: Counts, text: TextOptions, radii: Any, compute: Compute | None = None
     ) -> LiveCommunity:
         """Start from the counts of one community."""
-        compute = compute or Compute()
         wanted = np.atleast_1d(np.asarray(radii, np.float64))
-        counts = counted.matrix.astype(np.float64)
-        return cls(
-            counts=counts,
-            users=counted.identities["user"].to_list(),
-            places={word: place for place, word in enumerate(counted.vocabulary)},
-            text=text,
-            radii=wanted,
-            sizes=ball_sizes(_shares(counts), radii=wanted, compute=compute),
-            compute=compute,
-        )
+        users = counted.identities["user"].to_list()
+        names, rows = identities(users)
+        posts = counted.identities["posts"].to_numpy().astype(np.int64)
+        laid_out = CommunityIndex.arrays(counted.matrix, word_keys(counted.vocabulary))
+        index = CommunityIndex(names=names, rows=rows, posts=posts, **laid_out)
+        sizes = ball_sizes(index.shares(slice(None), index.keys), radii=wanted, compute=compute or Compute())
+        return cls(index=index, users=users, text=text, radii=wanted, sizes=sizes)
 
     def add_post(self, user: str, post: str) -> NDArray[np.int64]:
         """Add a member's new post and return their crowd sizes at the radii."""
@@ -61,30 +55,21 @@ class LiveCommunity:
                 "this person has no profile in the community; count the community again to add one"
             )
         person = self.users.index(user)
+        before = self._moved.get(person) or self.index.profile(person)
         words = tokenise(post, self.text)
         if words:
-            self._grow(words)
-            row = self.counts[person].toarray().ravel()
-            np.add.at(row, [self.places[word] for word in words], 1.0)
-            self.sizes = update_ball_sizes(
-                self.sizes,
-                _shares(self.counts),
-                person,
-                (row / row.sum())[None, :],
-                radii=self.radii,
-                compute=self.compute,
-            )
-            self.counts = replace_row(self.counts, person, row[None, :])
+            near_before = self._near(before, person)
+            self._moved[person] = before.plus(Profile.of_words(words))
+            near = self._near(self._moved[person], person)
+            self.sizes = self.sizes + near - near_before.astype(np.int64)
+            self.sizes[person] = 1 + near.sum(axis=0)
         return np.asarray(self.sizes[person])
 
-    def _grow(self, words: list[str]) -> None:
-        for word in words:
-            self.places.setdefault(word, len(self.places))
-        self.counts.resize(self.counts.shape[0], len(self.places))
-
-
-def _shares(counts: sp.csr_matrix) -> sp.csr_matrix:
-    import scipy.sparse as sp
-
-    totals = np.asarray(counts.sum(axis=1)).ravel()
-    return sp.csr_matrix(sp.diags(1.0 / totals) @ counts)
+    def _near(self, profile: Profile, person: int) -> NDArray[np.bool_]:
+        """Say who else is within each radius of a member's profile: people down, radii across."""
+        squares = self.index.squares(profile)
+        near = np.column_stack([squares.within(float(radius)) for radius in self.radii])
+        for row, words in self._moved.items():
+            near[row] = rounded(np.array(distance(profile, words))) <= rounded(self.radii)
+        near[person] = False
+        return near

@@ -32,7 +32,7 @@ from incrowd.measures.belief.rules import Rule, WorldKnowledge
 from incrowd.measures.belief.spec import ADVERSARIES, BeliefOptions
 from incrowd.measures.belief.text_evidence import Topics, read_words
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Ints, Space, attribute_table
-from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Result, Standing, Threat
 from incrowd.result import Evidence as Part
 
 
@@ -129,8 +129,8 @@ class Judged:
         } | ({"reason": IMPOSSIBLE} if math.isnan(self.posterior) else {})
 
 
-@dataclass(frozen=True, kw_only=True)
-class PolicyCheck:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PolicyCheck(Result):
     """A profile held against its policy."""
 
     judged: tuple[Judged, ...]
@@ -171,6 +171,14 @@ class PolicyCheck:
         """The highest belief in anything the policy wants hidden; undefined if any of them is."""
         beliefs = [one.posterior for one in self.all_judged]
         return math.nan if any(map(math.isnan, beliefs)) else max(beliefs)
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return one row for each assessment."""
+        return [one.rows()[0] for one in self.assessments()]
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return how sure somebody is of each secret."""
+        return [(one.subject, one.value) for one in self.assessments()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers other programs rely on."""

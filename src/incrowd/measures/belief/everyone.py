@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,11 @@ from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.policy import ANY, Perturb, Policy, Publish, Requirement, Way, Withhold
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
+from incrowd.result import Result
 
 
-@dataclass(frozen=True, eq=False)
-class EveryoneChecked:
+@dataclass(frozen=True, eq=False, repr=False)
+class EveryoneChecked(Result):
     """How sure the adversary is of each requirement, person by person."""
 
     posterior: Floats
@@ -25,6 +26,20 @@ class EveryoneChecked:
     prior: Floats
     sigma: Floats
     requirements: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        told = self.to_dict()
+        return f"The policy fails {told['violated']:.0%} of {told['people']:,} people."
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return one row for each requirement."""
+        rows: list[dict[str, Any]] = self.to_dict()["requirements"]
+        return rows
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return the share of people each requirement fails."""
+        return [(row["attribute"], float(row["violated"])) for row in self.rows()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return rates only."""

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from incrowd.distances import Compute, pairwise
+from incrowd.measures.search import fewest
 from incrowd.result import Advice, Evidence
 
 WANTED_CROWD = 10
@@ -129,33 +130,16 @@ def posts_to_delete(
 def _fewest(
     pair: OwnPair, without: Callable[[int], tuple[Array, Array]], most: int, wanted: int
 ) -> tuple[int, Trial] | None:
-    """Return the crowd now, and the smallest tried removal that reaches the wanted one, or the best found.
-
-    The crowd need not grow with every removal, so counts are doubled until one reaches the goal, and the
-    interval below it is then halved; what is returned has been measured, not extrapolated.
-    """
+    """Return the crowd now, and the smallest tried removal that reaches the wanted one, or the best found."""
     now = pair.crowd(pair.source, pair.target)
-    if now >= wanted or most < 1:
-        return None
     tried: dict[int, int] = {}
 
-    def measured(count: int) -> int:
-        if count not in tried:
-            tried[count] = pair.crowd(*without(count))
-        return tried[count]
+    def lack(count: int) -> float:
+        tried[count] = pair.crowd(*without(count))
+        return wanted - tried[count]
 
-    high = 1
-    while measured(min(high, most)) < wanted and high < most:
-        high *= 2
-    high = min(high, most)
-    if tried[high] < wanted:
-        best = max(tried, key=lambda count: (tried[count], -count))
-        return (now, Trial(best, tried[best])) if tried[best] > now else None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if measured(middle) >= wanted else (middle, high)
-    return now, Trial(high, tried[high])
+    count = fewest(most, lack, wanted - now)
+    return None if count is None else (now, Trial(count, tried[count]))
 
 
 def _share_lost(pair: OwnPair, source: Array, target: Array) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from incrowd.measures.linkability.definition import (
     guess_at,
     hits_at,
 )
+from incrowd.result import Result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +56,8 @@ def hit_rates(
     return tuple(rates)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinkRates:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LinkRates(Result):
     """The result of one attack on one pair of communities."""
 
     source: str
@@ -88,6 +90,14 @@ class LinkRates:
             "notes": list(self.notes),
         }
         return {key: _plain(value) for key, value in plain.items()}
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return one row for each k: how often the true match is among the first k."""
+        return [{"k": rate.k, **rate.to_dict()} for rate in self.hit_rates]
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return how often the true match is among the first k."""
+        return [(f"among the first {rate.k:,}", rate.hit.mean) for rate in self.hit_rates]
 
     def sentence(self) -> str:
         """Say it in one plain sentence."""

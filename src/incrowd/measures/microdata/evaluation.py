@@ -7,6 +7,7 @@ Truth is the exact E|AS| of everybody in the crowd; agreement is rank correlatio
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from incrowd.measures.microdata.provider import Scored, Tally, publish, publish_
 from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.statistics import ReleaseState, Statistics
 from incrowd.measures.microdata.table import ItemTable, require_people
+from incrowd.result import Result
 
 STUDY_SECRET = b"an evaluation publishes nothing, so its releases may be repeated"
 TASTE_GROUPS = 8
@@ -43,8 +45,8 @@ class Agreement:
         }
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Result):
     """Everybody's exact crowd and every score of them."""
 
     table: ItemTable
@@ -60,6 +62,26 @@ class Evaluation:
     def agreements(self) -> dict[str, Agreement]:
         """How well each score orders people."""
         return {name: agreement(values, self.others) for name, values in self.estimates.items()}
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        crowd = 1 + self.others
+        return (
+            f"Half of {len(crowd):,} people have a crowd of at most {np.median(crowd):.3g} among items, themselves "
+            f"included; {np.mean(crowd < 10):.0%} have fewer than 10."
+        )
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return one row a person, without names: the exact crowd and every score."""
+        columns = {"crowd": 1 + self.others, **self.estimates}
+        return [
+            dict(zip(columns, map(float, row), strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return the share of people whose crowd is smaller than some sizes."""
+        crowd = 1 + self.others
+        return [(f"fewer than {size} people", float(np.mean(crowd < size))) for size in (2, 5, 10, 50)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON that other programs rely on."""

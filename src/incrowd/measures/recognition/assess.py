@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,6 +30,7 @@ from incrowd.result import (
     Assessment,
     Assumptions,
     Direction,
+    Result,
     Standing,
     Threat,
     say_count,
@@ -37,8 +38,8 @@ from incrowd.result import (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class CommunityRecognition:
+@dataclass(frozen=True, eq=False, repr=False)
+class CommunityRecognition(Result):
     """What the past of a community says about recognising its members. Nobody is named in any rendering."""
 
     options: RecognitionOptions
@@ -49,9 +50,6 @@ class CommunityRecognition:
     """Whose histories these are, in their order; the ids of the store."""
     lessons: Mapping[int, Lesson]
     data_hash: str
-
-    def __repr__(self) -> str:
-        return f"CommunityRecognition({self.options.community!r}, {self.members:,} members)"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers other programs rely on."""
@@ -70,9 +68,9 @@ class CommunityRecognition:
             "data_hash": self.data_hash,
         }
 
-    def to_frame(self) -> pl.DataFrame:
+    def rows(self) -> Sequence[Mapping[str, Any]]:
         """Return one row a number of posts."""
-        rows = [
+        return [
             {
                 "posts_known": n,
                 **self._known(n),
@@ -80,7 +78,11 @@ class CommunityRecognition:
             }
             for n in KNOWN
         ]
-        return pl.DataFrame(rows)
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return how often the right person was found, by posts read."""
+        found = [(n, self._known(n)["found"]) for n in KNOWN]
+        return [(say_count(n, "post"), math.nan if share is None else share) for n, share in found]
 
     @property
     def _too_few(self) -> str:
