@@ -12,9 +12,18 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from incrowd.measures.microdata.client import WORDS, bar_of, bar_words, score, split_upper
+from incrowd.measures.microdata.client import (
+    WANTED_CROWD,
+    WORDS,
+    bar_of,
+    bar_words,
+    claims_safety,
+    score,
+    shown_bar,
+    split_upper,
+)
 from incrowd.measures.microdata.provider import Tally, publish
-from incrowd.report.label import COLOURS, Label, ink_on, microdata_label
+from incrowd.report.label import COLOURS, Label, ink_on, microdata_label, paper_label
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -97,9 +106,34 @@ def test_impossible_labels_are_refused() -> None:
 def test_a_score_s_label_matches_its_group(frames: Callable[..., pl.DataFrame]) -> None:
     statistics, _ = publish(Tally.count(frames(300, 60)), date=dt.date(2026, 1, 1))
     result = score([f"item{k:04d}" for k in range(0, 60, 2)], statistics)
-    label = microdata_label(result)
+    label = paper_label(result)
     borders = split_upper([float(b) for b in statistics.borders])
     assert label.you == bar_of(result.score, borders)
     assert "300 people" in label.caption
     nowhere = microdata_label(replace(result, score=math.nan, group=None))
     assert nowhere.verdict == "cannot tell"
+
+
+@pytest.mark.parametrize("count", range(2, 13))
+@pytest.mark.parametrize("crowd", [1.0, 1.19, 9.99, 10.0, 500.0])
+def test_nobody_below_the_target_is_called_safe(count: int, crowd: float) -> None:
+    words = bar_words(count)
+    for bar in range(count):
+        shown = shown_bar(bar, words, crowd)
+        assert shown >= bar
+        if crowd < WANTED_CROWD:
+            assert not claims_safety(words[shown])
+        else:
+            assert shown == bar
+
+
+def test_the_best_of_a_crowd_without_hiding_places(frames: Callable[..., pl.DataFrame]) -> None:
+    """Everybody is nearly alone: the paper's score calls the best of them safe, the label does not."""
+    statistics, _ = publish(Tally.count(frames(300, 60)), date=dt.date(2026, 1, 1))
+    result = replace(score([f"item{k:04d}" for k in range(0, 60, 2)], statistics), score=1.0, others=0.19)
+    assert claims_safety(paper_label(result).verdict)
+    label = microdata_label(result)
+    assert not claims_safety(label.verdict)
+    assert label.by_paper == 0
+    assert paper_label(result).verdict in label.caption
+    assert microdata_label(replace(result, others=50.0)) == paper_label(result)

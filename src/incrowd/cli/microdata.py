@@ -131,7 +131,7 @@ def score(
     from incrowd.measures.microdata.client import read_items, score_assessments
     from incrowd.measures.microdata.client import score as score_items
     from incrowd.measures.microdata.statistics import load_statistics
-    from incrowd.report.label import microdata_label
+    from incrowd.report.label import microdata_label, paper_label
     from incrowd.report.page import write
 
     result = score_items(read_items(items), load_statistics(statistics))
@@ -142,6 +142,7 @@ def score(
     if as_json:
         show_json(result.to_dict() | {
             "label": picture.verdict,
+            "label_paper": paper_label(result).verdict,
             "assessments": [one.to_dict() for one in assessments],
         })  # fmt: skip
     else:

@@ -7,12 +7,11 @@ Letters, words and lengths say the same as the colours, so that the label reads 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from incrowd.measures.microdata.client import bar_of, bar_words, split_upper
+from incrowd.measures.microdata.client import WANTED_CROWD, bar_of, bar_words, shown_bar, split_upper
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -35,6 +34,8 @@ class Label:
     you: int | None
     """The number of your bar, 0 = best; None: cannot tell."""
     caption: str = ""
+    by_paper: int | None = None
+    """The bar of the paper's score, where it is another than yours."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.bars) <= MOST_BARS:
@@ -85,20 +86,27 @@ class Label:
         return text.append(self.caption)
 
 
-def scale_label(title: str, score: float, borders: Sequence[float], caption: str = "") -> Label:
-    """Return the label of a score from 0 to 1 among groups, the upper ones halved as in figure 8.
+def paper_label(score: Score, title: str = "Hiding in the crowd") -> Label:
+    """Return the label of a client's score as in the paper: the upper groups halved as in figure 8.
 
-    `borders` are the scores between neighbouring groups. An undefined score (NaN) cannot be told.
+    It says how somebody hides compared with others. An undefined score (NaN) cannot be told.
     """
-    bars = split_upper(borders)
-    words = bar_words(len(bars) + 1)
-    return Label(title, words, None if math.isnan(score) else bar_of(score, bars), caption)
+    bars = split_upper([float(border) for border in score.statistics.borders])
+    caption = f"by the statistics of {score.statistics.date}, {score.statistics.users:,} people"
+    you = None if math.isnan(score.score) else bar_of(score.score, bars)
+    return Label(title, bar_words(len(bars) + 1), you, caption)
 
 
 def microdata_label(score: Score, title: str = "Hiding in the crowd") -> Label:
-    """Return the label of a client's score."""
-    caption = f"by the statistics of {score.statistics.date}, {score.statistics.users:,} people"
-    return scale_label(title, score.score, [float(border) for border in score.statistics.borders], caption)
+    """Return the label a person is shown: the paper's, which calls nobody safe whose crowd is below the target."""
+    label = paper_label(score, title)
+    if label.you is None:
+        return label
+    you = shown_bar(label.you, label.bars, 1 + score.others)
+    if you == label.you:
+        return label
+    caption = f"fewer than {WANTED_CROWD} people fit; the score alone says “{label.verdict}”"
+    return replace(label, you=you, caption=caption, by_paper=label.you)
 
 
 def _letter(number: int) -> str:

@@ -223,8 +223,11 @@
 
   function labelOf(result, statistics) {
     const borders = barBorders(statistics.borders), words = barWords(borders.length + 1);
-    const you = result.score === null ? null : words.length - 1 - borders.filter((b) => b < result.score).length;
-    return { words, you };
+    const paper = result.score === null ? null : words.length - 1 - borders.filter((b) => b < result.score).length;
+    if (paper === null || result.others + 1 >= given.label.wanted || words.length === 1) return { words, you: paper, paper };
+    // The score only compares: nobody below the target is called safe.
+    const unsafe = words.findIndex((word) => !word.endsWith("safe") || word === "not safe");
+    return { words, you: Math.max(paper, unsafe), paper };
   }
 
   function drawLabel({ words, you }) {
@@ -275,6 +278,9 @@
     const label = labelOf(result, statistics);
     out.append(element("h2", {}, label.you === null ? "Cannot tell" : `You are: ${label.words[label.you]}`));
     out.append(drawLabel(label));
+    if (label.you !== label.paper)
+      out.append(element("p", {}, `Fewer than ${given.label.wanted} people fit what somebody could know of you. ` +
+        `Compared with others you hide well (the score alone says “${label.words[label.paper]}”), but nobody should call that safe.`));
     out.append(element("p", {}, `For ${given.adversary}, ${say(result.others)} as well as you, out of ` +
       `${statistics.users.toLocaleString("en")}. ${result.rare} of your ${result.items} items are rare; ` +
       `${result.unknown} are so rare that the statistics do not list them.`));

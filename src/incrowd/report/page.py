@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Template
 
 from incrowd.crowd.disk import PRIVATE, hand_over
-from incrowd.measures.microdata.client import MOST_SPLIT, WORDS
+from incrowd.measures.microdata.client import MOST_SPLIT, WANTED_CROWD, WORDS
 from incrowd.report.charts import draw, tick_text
 from incrowd.report.label import COLOURS, ink_on
 from incrowd.study.figures import Cell, Chart, Section, Study, Table
@@ -169,6 +169,7 @@ def microdata_page(statistics: Statistics, title: str = "How well would you hide
             "words": {str(count): list(words) for count, words in WORDS.items()},
             "colours": [{"fill": colour, "ink": ink_on(colour)} for colour in COLOURS],
             "most_split": MOST_SPLIT,
+            "wanted": WANTED_CROWD,
         },
     }
     body = Template(asset("microdata_page.html"), autoescape=True).render(statistics=statistics, title=title)

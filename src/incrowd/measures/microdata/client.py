@@ -39,6 +39,8 @@ WORDS: dict[int, tuple[str, ...]] = {
     7: ("very safe", "safe", "rather safe", "medium safe", "medium risk", "high risk", "not safe"),
 }
 """Best first."""
+WANTED_CROWD = 10
+"""The target: nobody who hides among fewer people, themselves included, is called safe."""
 MOST_SPLIT = 5
 """Crowds of up to so many groups have their upper groups halved."""
 
@@ -67,6 +69,25 @@ def bar_words(count: int) -> tuple[str, ...]:
 def bar_of(score: float, borders: Sequence[float]) -> int:
     """Return the number of a score's bar, 0 = best; on a border the riskier one."""
     return len(borders) - sum(border < score for border in borders)
+
+
+def shown_bar(bar: int, words: Sequence[str], crowd: float, wanted: float = WANTED_CROWD) -> int:
+    """Return the bar a person is shown: the paper's, unless it would call safe somebody below the target.
+
+    The paper's score says how somebody hides compared with others; where nobody hides well, the best is not
+    safe either. `crowd` is how many people fit, themselves included.
+
+    >>> shown_bar(0, ("very safe", "safe", "medium risk", "not safe"), crowd=1.2)
+    2
+    """
+    if crowd >= wanted or len(words) == 1:
+        return bar
+    return max(bar, next(place for place, word in enumerate(words) if not claims_safety(word)))
+
+
+def claims_safety(word: str) -> bool:
+    """Say whether the words of a bar call somebody safe."""
+    return word.endswith("safe") and word != "not safe"
 
 
 # Reads a person's own list of items: one a line, a JSON list, or a table with a column "item".
