@@ -13,10 +13,11 @@ import polars as pl
 from incrowd import __version__
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
-from incrowd.measures.disclosures.assess import DisclosureOptions, disclosed
+from incrowd.measures.disclosures.assess import disclosed
 from incrowd.measures.disclosures.facts import Told
 from incrowd.measures.disclosures.language import load_language
 from incrowd.measures.disclosures.normal import agrees, attribute_name
+from incrowd.measures.disclosures.spec import DisclosureOptions
 from incrowd.study.figures import Chart, Section, Series, Study, Table
 
 Progress = Callable[[float, float | None, str], None]
