@@ -102,7 +102,7 @@ def test_the_json_has_what_other_programs_rely_on(alex: PersonReport) -> None:
     assert {"verdict", "assessments", "advice", "not_assessed"} <= set(plain)
     assert plain["verdict"]["level"] == "at risk"
     assert len(plain["assessments"]) == len(alex.assessments)
-    assert set(plain["label"]) == {"linkable", "singled out", "inferable", "exposed"}
+    assert set(plain["label"]) == {"linkable", "singled out", "inferable", "exposed", "told"}
     assert plain["posts"]
     assert plain["posts"][0]["text"]
 

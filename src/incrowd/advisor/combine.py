@@ -20,7 +20,7 @@ MOST_KEPT = 24
 
 RULE = (
     "Worst case: a question is answered by its worst finding under the strongest adversary considered, and the "
-    "verdict is the worst of the four questions. What could not be assessed counts as 'cannot tell', which "
+    "verdict is the worst of all questions. What could not be assessed counts as 'cannot tell', which "
     "outranks 'well hidden'."
 )
 LEVELS = (
@@ -92,7 +92,7 @@ def _verdict_sentence(level: Level, themes: Sequence[Theme]) -> str:
     if level is Level.WELL_HIDDEN:
         return "You are well hidden from every adversary this report considers; others may know more."
     if len(unknown) == len(themes):
-        return "Cannot tell: too little is here to answer any of the four questions."
+        return "Cannot tell: too little is here to answer any of the questions."
     return f"Cannot tell: what could be measured looks well hidden, but not all could be.{rest}"
 
 

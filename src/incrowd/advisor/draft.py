@@ -19,6 +19,7 @@ from incrowd.measures.protocol import (
     AdvisorOptions,
     Assessment,
     Changes,
+    DraftNote,
     Effect,
     Finding,
     Measure,
@@ -99,6 +100,7 @@ def check(
         community=community,
         changes=drafted.effects(before, after),
         words=drafted.words,
+        notes=drafted.notes,
         suggestions=_suggestions(drafted, before, after),
         not_compared=drafted.not_compared,
         assumptions=options.parameters()
@@ -173,6 +175,16 @@ class _Draft:
         return tuple(one.why for part in found for one in part.not_assessed)
 
     @cached_property
+    def notes(self) -> tuple[DraftNote, ...]:
+        """What has to be said first, the worst on top."""
+        found = [
+            note
+            for _, ready in self.ready
+            for note in ready.draft_notes(self.person, self.community, self.text)
+        ]
+        return tuple(sorted(found, key=lambda note: not note.red))
+
+    @cached_property
     def words(self) -> tuple[DraftWord, ...]:
         """The draft's words with what each gives away, the strongest first."""
         shares = [ready.word_shares(self.person, self.community, self.text) for _, ready in self.ready]
@@ -184,6 +196,8 @@ class _Draft:
 
     def shorter(self) -> Iterator[tuple[str, str]]:
         """Yield shorter versions of the draft to try out: what is left out, and the rest."""
+        for _, ready in self.ready:
+            yield from ready.rewordings(self.person, self.community, self.text)
         telling = [one for one in self.words if one.weight > 0]
         groups = [[one.word] for one in telling[:SINGLE_WORDS]]
         groups.append([one.word for one in telling[:WORDS_TOGETHER]])

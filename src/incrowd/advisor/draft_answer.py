@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.measures.protocol import AT_RISK_ABOVE, Effect, WordShare, same
+from incrowd.measures.protocol import AT_RISK_ABOVE, DraftNote, Effect, WordShare, same
 from incrowd.result import Result, fields_to_plain, say_count, to_plain
 
 
@@ -75,6 +75,8 @@ class DraftCheck(Result):
     not_compared: tuple[str, ...]
     """What could not be looked at, and why."""
     assumptions: Mapping[str, Any]
+    notes: tuple[DraftNote, ...] = ()
+    """What has to be said before all numbers: what names the person, what the text newly tells."""
 
     @property
     def shown(self) -> tuple[Effect, ...]:
@@ -114,6 +116,8 @@ class DraftCheck(Result):
     @property
     def risk(self) -> float:
         """One in the smallest number after the post: 1 if somebody would be found at once."""
+        if any(note.red for note in self.notes):
+            return 1.0
         return max((change.exposure[1] for change in self.changes), default=0.0)
 
     def sentence(self) -> str:

@@ -79,6 +79,8 @@ def _show(result: DraftCheck) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    for note in result.notes:
+        show(f"[bold red]{escape(note.text)}[/bold red]" if note.red else escape(note.text))
     show(f"[bold]{escape(result.sentence())}[/bold]\n")
     if not result.told:
         show("To compare, add what others wrote there: incrowd ingest FILE --crowd DIR")
@@ -112,7 +114,11 @@ def _cells(change: Effect) -> tuple[str, str, str]:
     known = change.before == change.before and not change.was_silent
     before = say_amount(change.before, change.unit) if known else "–"
     mark = "[red]▼[/red] " if change.worse else "[red]■[/red] " if change.at_worst else ""
-    return before, mark + say_amount(change.after, change.unit), f"{change.of_after or 0:,}"
+    return (
+        before,
+        mark + say_amount(change.after, change.unit),
+        "–" if change.of_after is None else f"{change.of_after:,}",
+    )
 
 
 def _words(result: DraftCheck) -> Table:

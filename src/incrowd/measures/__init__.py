@@ -17,6 +17,7 @@ REGISTERED: dict[str, str | type[Measure]] = {
     "linkability": "incrowd.measures.linkability.measure:Linkability",
     "microdata": "incrowd.measures.microdata.measure:Microdata",
     "belief": "incrowd.measures.belief.measure:Belief",
+    "disclosures": "incrowd.measures.disclosures.measure:Disclosures",
 }
 """Every measure by name, in the order in which they are asked: the class, as module:Class."""
 

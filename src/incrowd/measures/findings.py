@@ -54,12 +54,13 @@ def level_of(risk: float) -> Level:
 
 
 class ThemeName(StrEnum):
-    """The four questions of the label; each measure answers one of them."""
+    """The questions of the label; each measure answers one of them."""
 
     LINKABLE = "linkable"
     SINGLED_OUT = "singled out"
     INFERABLE = "inferable"
     EXPOSED = "exposed"
+    TOLD = "told"
 
     @property
     def question(self) -> str:
@@ -77,6 +78,7 @@ _THEMES: dict[str, tuple[str, str]] = {
     "singled out": ("Can you be told from everybody else?", "you can be told from everybody else"),
     "inferable": ("Can what you hide be guessed?", "what you hide can be guessed"),
     "exposed": ("Do you stand out for a sensitive topic?", "you stand out for a sensitive topic"),
+    "told": ("What have you told about yourself?", "what you have told singles you out"),
 }
 
 

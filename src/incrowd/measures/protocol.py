@@ -166,6 +166,15 @@ class Findings:
     not_assessed: tuple[NotAssessed, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class DraftNote:
+    """Something to say about a draft before all numbers."""
+
+    text: str
+    red: bool = False
+    """It names the person: posting it would make every other number meaningless."""
+
+
 class Ready(ABC):
     """A measure that was prepared on a crowd: it answers for anybody in it, again and again.
 
@@ -192,6 +201,14 @@ class Ready(ABC):
     def assumptions(self) -> Mapping[str, Any]:
         """Return what else decided its numbers, for the record of a draft."""
         return {}
+
+    def draft_notes(self, person: Person, community: str, text: str) -> Sequence[DraftNote]:
+        """Return what has to be said first about a text that the person (as they are now) may post."""
+        return ()
+
+    def rewordings(self, person: Person, community: str, text: str) -> Iterable[tuple[str, str]]:
+        """Return other ways to write a text: what is different, and the text; each is measured before it is shown."""
+        return ()
 
     def word_shares(self, person: Person, community: str, text: str) -> Mapping[str, WordShare]:
         """Return what each word of a text gives away if the person (as they are now) posts it there."""
@@ -313,6 +330,10 @@ class Measure(ABC):
     def card(self, crowd: PreparedCrowd, options: Any) -> Mapping[str, Any] | None:
         """Return what it adds to a published card of the crowd; None: nothing."""
         return None
+
+    def told_attributes(self, person: Person, values: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
+        """Return what it reads off a person's posts about some attributes, as one of the values each can have."""
+        return {}
 
     # Lines to watch
 

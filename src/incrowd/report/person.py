@@ -45,7 +45,7 @@ def person_label(report: PersonReport) -> Label:
 
 
 def theme_label(report: PersonReport, name: ThemeName) -> Label:
-    """Return the label of one of the four questions."""
+    """Return the label of one of the questions."""
     theme = next(theme for theme in report.themes if theme.name == name)
     return _label(theme.name.question, theme.level)
 

@@ -31,6 +31,7 @@ from incrowd.measures.protocol import (
     PreparedCrowd,
     Proposal,
     Ready,
+    registered,
 )
 from incrowd.profiles.attributes import AttributeTable, Evidence, attribute_table
 from incrowd.result import say_count
@@ -117,11 +118,27 @@ class Stranger:
     def _evidence(self, person: Person, secret: str) -> Evidence:
         space = self.others.space
         evidence = Evidence.nothing(space)
-        for name in person.attributes.keys() - person.withheld - {secret}:
-            place, code = space.place(name), space.code(name, person.attributes[name])
+        shown = {name: value for name, value in person.attributes.items() if name not in person.withheld}
+        for name, value in ({**self._told(person), **shown}).items():
+            if name == secret:
+                continue
+            place, code = space.place(name), space.code(name, value)
             if (self.others.codes[:, place] == code).any():
                 evidence.seen[0, place] = code
         return evidence
+
+    def _told(self, person: Person) -> dict[str, str]:
+        """Return what the person's posts tell of attributes that they withhold, or never gave."""
+        space = self.others.space
+        values = {
+            name: [str(value) for value in some]
+            for name, some in zip(space.attributes, space.values, strict=True)
+            if name not in person.attributes or name in person.withheld
+        }
+        found: dict[str, str] = {}
+        for one in registered().values():
+            found |= one.told_attributes(person, values) if values else {}
+        return found
 
     def _explained(self, one: Judged, seen: Evidence) -> Judged:
         """Add which attribute says how much; that takes long, and matters where too much is said."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from incrowd.measures.disclosures.facts import SENSITIVE, DatedReading, Named, Told, gather
 from incrowd.measures.disclosures.find import Reading, clean, read_text
 from incrowd.measures.disclosures.language import Language, load_language
-from incrowd.measures.disclosures.population import Together, coarser_wordings, together
+from incrowd.measures.disclosures.population import Together, coarser_wordings, together, two_digits
 from incrowd.measures.disclosures.spec import ADVERSARIES, READER, DisclosureOptions
 from incrowd.result import (
     Advice,
@@ -173,7 +173,8 @@ class Disclosed:
         )
         if not self.told:
             return named.strip()
-        said = ", ".join(fact.value for fact in self.told[:8]) + (", …" if len(self.told) > 8 else "")
+        values = list(dict.fromkeys(fact.value for fact in self.told))
+        said = ", ".join(values[:8]) + (", …" if len(values) > 8 else "")
         return f"{named}Together, what you have told fits {self.together.words}: {said}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -237,7 +238,7 @@ class Disclosed:
         return Assessment(
             measure="disclosures",
             subject="what you have told",
-            value=1.0 if named else fits.people,
+            value=1.0 if named else two_digits(fits.people),
             unit="people",
             direction=Direction.HIGHER_IS_SAFER,
             meaning=self.sentence(),
@@ -245,7 +246,7 @@ class Disclosed:
             assumptions=Assumptions(
                 adversary=ADVERSARIES[READER], parameters=self.options.parameters(), data_hash=data_hash
             ),
-            interval=(1.0, 1.0) if named else (fits.low, fits.high),
+            interval=(1.0, 1.0) if named else (two_digits(fits.low), two_digits(fits.high)),
             threats=(Threat.SINGLING_OUT,),
             evidence=tuple(
                 Evidence(
@@ -259,8 +260,8 @@ class Disclosed:
             advice=() if named else tuple(
                 Advice(
                     action=f"edit {say_count(len(one.posts), 'post')} that tell your {one.attribute}",
-                    before=fits.people,
-                    after=one.after.people,
+                    before=two_digits(fits.people),
+                    after=two_digits(one.after.people),
                     loss=say_count(len(one.posts), "post"),
                 )
                 for one in self.edits[:3]

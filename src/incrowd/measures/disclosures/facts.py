@@ -21,7 +21,18 @@ from incrowd.measures.disclosures.find import Find, Reading
 from incrowd.measures.disclosures.language import DATA
 
 EXCLUSIVE = frozenset(
-    ("age", "gender", "relationship", "location", "birthplace", "education", "occupation", "children", "name")
+    (
+        "age",
+        "age band",
+        "gender",
+        "relationship",
+        "location",
+        "birthplace",
+        "education",
+        "occupation",
+        "children",
+        "name",
+    )
 )
 """Attributes of which a person has one value at a time."""
 CHANGING = frozenset(
@@ -155,9 +166,9 @@ def gather(readings: Iterable[DatedReading]) -> tuple[tuple[Told, ...], tuple[Na
 
 
 ATTRIBUTES = (
-    "age", "birth date", "gender", "relationship", "children", "location", "birthplace", "school", "education",
-    "field of study", "occupation", "employer", "income", "health", "religion", "politics", "sexuality", "origin",
-    "language", "pet", "car", "absence",
+    "age", "age band", "birth date", "gender", "relationship", "children", "location", "birthplace", "school",
+    "education", "field of study", "occupation", "employer", "income", "health", "religion", "politics", "sexuality",
+    "origin", "language", "pet", "car", "absence",
 )  # fmt: skip
 
 

@@ -269,6 +269,8 @@ class _Text:
         if attribute == "age":
             if 10 <= (age := self._number(values["age"])) <= 99:
                 yield "age", str(age)
+        elif attribute == "age band":
+            yield "age band", self._age_band(values["tens"], values.get("part", ""))
         elif attribute in ("birth date", "birth year"):
             yield from self._born(values)
         elif "demonym" in values:
@@ -298,6 +300,12 @@ class _Text:
 
     def _number(self, text: str) -> int:
         return int(text) if text.isdigit() else self.language.numbers.get(text, 0)
+
+    def _age_band(self, tens: str, part: str) -> str:
+        word = tens.removesuffix("s").replace("tie", "ty").rstrip("'")
+        ten = int(word) if word.isdigit() else self.language.numbers[word]
+        first, last = {"early": (0, 3), "mid": (4, 6), "late": (7, 9)}.get(part.strip(" -"), (0, 9))
+        return f"{ten + first}-{ten + last}"
 
     def _born(self, values: dict[str, str]) -> Iterator[Pair]:
         months = [name[:3] for name in self.language.words["months"]["names"]]
@@ -446,7 +454,7 @@ class _Text:
         ]
         if known:
             longest = max(known, key=len)
-            return longest.title(), start + len(longest)
+            return " ".join(map(str.capitalize, longest.split())), start + len(longest)
         return self._capitals(start)
 
     def _school(self, start: int) -> tuple[str, int] | None:

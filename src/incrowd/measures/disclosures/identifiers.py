@@ -25,6 +25,7 @@ class IdentifierPatterns:
     """What direct identifiers look like in a language (``data/LANGUAGE/identifiers.toml``)."""
 
     email: re.Pattern[str]
+    email_spelt: re.Pattern[str]
     mail_words: re.Pattern[str]
     phone: re.Pattern[str]
     phone_words: re.Pattern[str]
@@ -59,12 +60,16 @@ class IdentifierPatterns:
         return tuple(sorted(_apart(found), key=lambda one: one.start)) if found else ()
 
     def _emails(self, text: str) -> Iterator[Identifier]:
-        for match in self.email.finditer(text):
+        plain = [match.span() for match in self.email.finditer(text)]
+        for span in plain:
+            yield Identifier("e-mail address", *span)
+        for match in self.email_spelt.finditer(text):
             said = match.group().lower()
-            plain = any(mark in said for mark in ("@", "(at)", "[at]", "{at}"))
+            if any(start < match.end() and match.start() < end for start, end in plain):
+                continue
+            marked = any(mark in said for mark in ("(at)", "[at]", "{at}"))
             called = self.mail_words.search(text, max(0, match.start() - 40), match.end() + 10) is not None
-            spaced = re.search(r"@\s|\s@", said) is not None
-            if (plain and (called or not spaced)) or (called and " dot " in said):
+            if marked or (called and ("@" in said or " dot " in said)):
                 yield Identifier("e-mail address", *match.span())
 
     def _numbers(self, text: str) -> Iterator[Identifier]:

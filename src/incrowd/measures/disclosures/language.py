@@ -134,6 +134,10 @@ class Language:
                 for phrase in some:
                     if phrase.startswith(("a ", "an ")):
                         found.setdefault(phrase.split(" ", 1)[1], []).append((attribute, value))
+        genders = {noun: gender for gender, some in self.words["gender"].items() for noun in some}
+        for noun, pairs in found.items():  # a black woman is a woman
+            if (last := noun.split()[-1]) in genders:
+                pairs.append(("gender", genders[last]))
         return {noun: tuple(dict.fromkeys(pairs)) for noun, pairs in found.items()}
 
     @cached_property
@@ -185,7 +189,7 @@ class Language:
         order = [name for name in starts if starts[name]]
         letters = "".join(sorted({letter for name in order for letter in _first_letters(starts[name])}))
         groups = "|".join(f"(?P<{name}>{starts[name]})" for name in order)
-        return re.compile(rf"\b(?=[{letters}])(?:{groups})(?![\w'])")
+        return re.compile(rf"\b(?=[{letters}])(?:{groups})(?!\w)")
 
     @cached_property
     def needed(self) -> tuple[re.Pattern[str], dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
@@ -256,7 +260,11 @@ class Language:
             seen[name] += 1  # a pattern may name a group only once
             return self._slots[name].replace(f"(?P<{name}>", f"(?P<{name}{'_' * (seen[name] - 1)}>")
 
-        pattern = re.compile(re.sub(r"\{([a-z]\w*)\}", fill, entry["match"]))
+        text = re.sub(r"\{([a-z]\w*)\}", fill, entry["match"])
+        # "I've lived" follows its start without a space.
+        pattern = re.compile(
+            text.replace(" ", " ?", 1) if entry["start"] in ("i", "we") and text[0] == " " else text
+        )
         return Rule(
             start=entry["start"],
             match=pattern,

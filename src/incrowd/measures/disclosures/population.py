@@ -68,7 +68,7 @@ class Together:
         """Say how many: "about 40 people (8 to 200)"."""
         if self.high <= 1.5:
             return "you alone"
-        low, high, people = (say_number(_two_digits(number)) for number in (self.low, self.high, self.people))
+        low, high, people = (say_number(two_digits(number)) for number in (self.low, self.high, self.people))
         if self.people <= 1.5:
             return f"perhaps you alone (1 to {high} people)"
         return f"about {people} people ({low} to {high})"
@@ -82,8 +82,8 @@ class Together:
     def to_dict(self) -> dict[str, Any]:
         """Return plain types."""
         return {
-            "people": _two_digits(self.people),
-            "interval": [_two_digits(self.low), _two_digits(self.high)],
+            "people": two_digits(self.people),
+            "interval": [two_digits(self.low), two_digits(self.high)],
             "standing": "heuristic",
             "from": self.where,
             "facts": [
@@ -110,7 +110,8 @@ def together(facts: Sequence[Told], language: Language | None = None) -> Togethe
         parts.append(Part("location", gazetteer.name(place), start / gazetteer.countries["*"][1], 1.25))
     age = next((_age_range(fact.value)[0] for fact in facts if fact.attribute == "age"), None)
     for fact in facts:
-        if fact.attribute == "location" or fact.attribute in NARROWS_NOTHING:
+        known = age is not None and fact.attribute == "age band"
+        if known or fact.attribute == "location" or fact.attribute in NARROWS_NOTHING:
             continue
         share, off = share_of(fact.attribute, fact.value, language, place, country, age)
         parts.append(Part(fact.attribute, fact.value, share, off))
@@ -132,7 +133,7 @@ def share_of(
 ) -> tuple[float, float]:
     """Return the share of people with one more fact, and by which factor it may be off."""
     grown = 1.0 if age is not None and age >= 18 else GROWN_UP
-    if attribute == "age":
+    if attribute in ("age", "age band"):
         return age_share(language.gazetteer, country, *_age_range(value)), 1.4
     if attribute == "occupation":
         thousands = next((count for name, count in language.occupations.values() if name == value), None)
@@ -221,7 +222,8 @@ def _born_there(gazetteer: Gazetteer, value: str, place: Place | None) -> tuple[
     return max(1e-6, 0.02 * born.people / home), 6.0
 
 
-def _two_digits(number: float) -> float:
+def two_digits(number: float) -> float:
+    """Round an estimate to two digits; nobody is counted more exactly than that."""
     if number < 10:
         return float(max(1, round(number)))
     scale = 10 ** (math.floor(math.log10(number)) - 1)

@@ -1,0 +1,41 @@
+"""Told: what you have said about yourself in your posts, and how many people all of it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from incrowd.measures.disclosures.spec import ADVERSARIES
+from incrowd.measures.protocol import AdvisorOptions, Measure, Person, PreparedCrowd, Ready, ThemeName
+from incrowd.result import Assessment
+
+
+class Disclosures(Measure):
+    """All posts of one person are read, and what they say about their writer is put together."""
+
+    name = "disclosures"
+    about = "what you have told"
+    question = "What have you told about yourself, and how many people does it fit?"
+    theme = ThemeName.TOLD
+    reads = "posts"
+    adversaries = dict(ADVERSARIES)  # noqa: RUF012  # a fact of the class
+
+    def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
+        """Read nobody's posts before they are asked about."""
+        # Not at the top: what is never asked need not be loaded.
+        from incrowd.measures.disclosures.ready import ReadyDisclosures
+
+        return ReadyDisclosures(self, crowd, options)
+
+    def crowd_behind(self, assessment: Assessment) -> float | None:
+        """Return None: the estimate is about the population, however small the crowd at hand."""
+        return None
+
+    def is_exact_after_changes(self, assessment: Assessment) -> bool:
+        """Say yes: changed posts are read again like any others."""
+        return True
+
+    def told_attributes(self, person: Person, values: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """Return what the person's posts tell of some attributes, as one of the values a table has for each."""
+        from incrowd.measures.disclosures.ready import told_values
+
+        return told_values(person, values)
