@@ -22,7 +22,7 @@ from incrowd.crowd import Crowd
 from incrowd.measures.microdata.anonymity_set import expected_others
 from incrowd.measures.microdata.evaluation import agreement, estimate_from, published
 from incrowd.measures.microdata.expected_crowd import expected_others_of_all, independent
-from incrowd.measures.microdata.spec import Knowledge, ReleaseSpec, ScoreSpec
+from incrowd.measures.microdata.spec import Knowledge, ProfileFilter, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.table import ItemTable, item_table, restrict
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,7 +49,11 @@ def crowd_of(data: Path, path: str) -> Crowd:
     opened = {".xz": lzma.open, ".gz": gzip.open}[packed.suffix]
     plain = folder.parent / packed.stem
     with opened(packed) as file:
-        plain.write_bytes(file.read())
+        content = file.read()
+    if plain.suffix == ".json":  # user -> what they like; our reader takes such a map for value -> users
+        rows = [f"{user},{item}" for user, items in json.loads(content).items() for item in items]
+        plain, content = plain.with_suffix(".csv"), "\n".join(["user,item", *rows]).encode()
+    plain.write_bytes(content)
     made = Crowd.create(folder)
     made.ingest([plain], kind="items")
     return made
@@ -89,14 +93,13 @@ def main() -> dict[str, Any]:
         if not (data / path).exists():
             print(f"   {name}: {data / path} is not there")
             continue
-        table = item_table(crowd_of(data, path))
+        table = item_table(crowd_of(data, path), ProfileFilter())
         drawn = [split(table, seed) for seed in range(SPLITS)]
         report[name] = {"people": table.matrix.shape[0]} | {
             way: float(np.mean([one[way] for one in drawn])) for way in drawn[0]
         }
-        print(f"   {name}: {json.dumps(report[name])}", flush=True)
     return report
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(main(), indent=1))

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.cli.running import incrowd
 
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
@@ -54,3 +55,23 @@ def test_too_few_people_are_a_clear_error(tiny_crowd: Crowd) -> None:
         anonymity_study(tiny_crowd, PairStudyOptions(min_posts=10_000))
     with pytest.raises(InputError, match="--min-pairs"):
         anonymity_study(tiny_crowd, PairStudyOptions(min_posts=5, min_pairs=10_000))
+
+
+def test_the_paper_s_settings_are_100_posts_and_100_profiles_without_the_three_largest(
+    tiny_crowd: Crowd, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = PairStudyOptions.of_the_papers()
+    assert (chosen.min_posts, chosen.min_profiles, chosen.drop_largest, chosen.radius) == (100, 100, 3, 0.8)
+    told = incrowd(capsys, "study", "anonymity", str(tiny_crowd.path), "--paper", "--min-posts", "1")
+    assert told.code == 2
+    assert "100 posts in a community of 100 profiles" in told.err
+
+
+@pytest.mark.parametrize("study", [anonymity_study, linkability_study])
+def test_headlines_stand_first_on_the_page_and_in_the_json(tiny_crowd: Crowd, study: object) -> None:
+    made: Study = study(tiny_crowd, OPTIONS)  # type: ignore[operator]
+    assert len(made.headlines) >= 5
+    plain = made.to_dict()["headlines"]
+    assert [set(one) for one in plain] == [{"result", "paper", "here", "why"}] * len(plain)
+    page = study_page(made)
+    assert page.index("Beside the paper") < page.index(f"<h2>{made.sections[0].heading}")
