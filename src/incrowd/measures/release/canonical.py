@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from incrowd.errors import InputError, UnreadableSource
+from incrowd.errors import InputError, MissingExtra, UnreadableSource
 from incrowd.measures.release.patterns import Holders
 
 ARTICLES = ("the ", "a ", "an ")
@@ -163,7 +163,11 @@ def propose(holders: Holders, *, likeness: float = 90.0, memory: int = 2**27) ->
 def _most_alike(names: Sequence[str], likeness: float, memory: int) -> Iterable[tuple[int, int, float]]:
     """For each name the most alike one before it in the list, if alike enough; rows in bounded chunks."""
     import numpy as np
-    from rapidfuzz import fuzz, process
+
+    try:
+        from rapidfuzz import fuzz, process
+    except ImportError:
+        raise MissingExtra("finding values that are spelt alike", "spellings") from None
 
     numbers = np.array([_telling(name) for name in names])
     chunk = max(1, memory // (4 * max(len(names), 1)))
