@@ -6,6 +6,7 @@
     ├── InputError               what the caller handed in cannot be used
     │   ├── UnreadableSource     a file is missing, truncated, corrupt, or no known format
     │   ├── SchemaError          a file was read but its columns do not fit
+    │   │   └── Undecided        it may be read in two ways; one option answers the question
     │   └── NotInCrowd           the user, community or item asked for is not there
     ├── CrowdError               the crowd folder itself
     │   ├── CrowdBusy            another process is importing into it
@@ -35,6 +36,19 @@ class UnreadableSource(InputError):
 
 class SchemaError(InputError):
     """A file was read, but its columns or types do not fit the table."""
+
+
+class Undecided(SchemaError):
+    """A source may be understood in more than one way, and only a person knows which is right."""
+
+    def __init__(self, question: str, option: str, choices: tuple[str, ...] = ()) -> None:
+        offered = " or ".join(choices) if choices else "NAME"
+        super().__init__(f"{question} Answer with --{option} {offered}.".replace("--yes yes", "--yes"))
+        self.question = question
+        self.option = option
+        """The option that answers: `user`, `dates`, `kind`, `columns`, `format`, or `yes` to go on as shown."""
+        self.choices = choices
+        """What may be answered; nothing: any name."""
 
 
 class NotInCrowd(InputError):

@@ -155,7 +155,7 @@ def test_a_date_in_another_form_is_told_which_forms_are_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "dates.csv"
-    source.write_text("user,community,time,text\nann,tea,31/12/2020,hello\n")
+    source.write_text("user,community,time,text\nann,tea,the 31st,hello\n")
     outcome = incrowd(capsys, "ingest", source, "--crowd", tmp_path / "crowd")
     assert outcome.code == 2
     assert "1 bad_time (the time is" in outcome.err

@@ -141,7 +141,7 @@ def test_a_failed_import_leaves_nothing_on_the_disk_but_finished_sources(
         crowd.ingest([good, broken])
     staged = list((crowd.path / "staging").iterdir())
     assert [sorted(p.name for p in folder.iterdir()) for folder in staged] == [
-        ["done.json", "rejects.parquet", "rows.parquet"]
+        ["done.json", "rejects.parquet", "rows.parquet", "understood.json"]
     ]
     assert not list((crowd.path / "parts").iterdir())
 

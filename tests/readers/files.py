@@ -16,7 +16,10 @@ from pathlib import Path
 import polars as pl
 from backports import zstd
 
+from incrowd.crowd.readers import ReadOptions
 from incrowd.crowd.readers.source import codec_of
+
+from .services import examples
 
 PUBLIC = "https://www.w3.org/ns/activitystreams#Public"
 
@@ -287,7 +290,10 @@ def attributes(*rows: tuple[object, ...]) -> list[Row]:
 class Example:
     """One sound file: its format, name, bytes and the rows it stands for."""
 
-    def __init__(self, format: str, name: str, data: bytes, rows: list[Row]) -> None:
+    def __init__(
+        self, format: str, name: str, data: bytes, rows: list[Row], options: ReadOptions | None = None
+    ) -> None:
+        self.options = options or ReadOptions()
         self.format = format
         self.name = name
         self.data = data
@@ -300,7 +306,7 @@ class Example:
 
     @property
     def is_packed(self) -> bool:
-        return self.data[:4] in (b"PK\x03\x04", b"PAR1") or codec_of(self.data) is not None
+        return self.data[:4] in (b"PK\x03\x04", b"PAR1", b"SQLi") or codec_of(self.data) is not None
 
     def __repr__(self) -> str:
         return f"{self.format}-{self.name}"
@@ -522,3 +528,4 @@ EXAMPLES = [
         attributes((2, None, "ann", "age", "31"), (3, None, "ann", "lang", "de")),
     ),
 ]
+EXAMPLES += examples(posts, items, attributes, zipped, Example)

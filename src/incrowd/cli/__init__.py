@@ -6,9 +6,8 @@ Modules here import Typer only; what a command needs it imports when it runs. Me
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
-
-from incrowd.cli.commands import build, main
 
 if TYPE_CHECKING:
     import typer
@@ -18,8 +17,21 @@ if TYPE_CHECKING:
 __all__ = ["app", "main"]
 
 
+def main() -> None:
+    """Run the command line; Ctrl-C ends it with one line, also while it is still being loaded."""
+    try:
+        from incrowd.cli.commands import run
+
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write("incrowd: interrupted; nothing half-written was kept\n")
+        sys.exit(130)
+
+
 def __getattr__(name: str) -> Any:
     """Put all commands together for whoever asks for `app`."""
     if name != "app":
         raise AttributeError(f"module 'incrowd.cli' has no attribute {name!r}")
+    from incrowd.cli.commands import build
+
     return globals().setdefault("app", build())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any
@@ -91,22 +93,35 @@ def _root(
     """Measure how well a person hides in a crowd, and what would help."""
 
 
-def main() -> None:
+def run() -> None:
     """Run the command line; a user's mistake becomes a message, never a traceback."""
     asked = sys.argv[1:2]
     _speak_utf8()
+    interrupted = _note_interrupts()
     try:
         build(asked if asked and asked[0] in all_commands() else None)()
-    except KeyboardInterrupt:
-        complain("interrupted; nothing half-written was kept")
-        sys.exit(130)
     except BrokenPipeError:
         # The reader of our output went away (`| head`): not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:
+        if interrupted:  # a library's code was interrupted, and it reports something else
+            raise KeyboardInterrupt from None
         complain(_explain(error))
         sys.exit(2)
+
+
+def _note_interrupts() -> list[int]:
+    """Return a list that holds something once Ctrl-C was pressed."""
+    pressed: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        pressed.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, note)
+    return pressed
 
 
 def _speak_utf8() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -87,6 +90,31 @@ def progress_bar(what: str) -> Iterator[Progress]:
             bars.update(task, completed=done, total=total, description=what)
 
         yield advance
+
+
+@contextmanager
+def stopping_at_once(tidy: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C end the process there and then, with one line: for work whose half-written files harm nobody.
+
+    An exception instead could be raised inside a library's own code, which swallows it or reports something else.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with suppress(Exception):
+            tidy()
+        show_cursor = b"\x1b[?25h" if sys.stderr.isatty() else b""
+        os.write(2, show_cursor + b"incrowd: interrupted; nothing half-written was kept\n")
+        os._exit(130)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def parse_memory(text: str) -> int:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from incrowd.cli.assess import show_report, write_report
-from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar, show, show_json
+from incrowd.cli.console import (
+    AsJson,
+    Memory,
+    Seed,
+    parse_memory,
+    progress_bar,
+    show,
+    show_json,
+    stopping_at_once,
+)
 from incrowd.cli.options import Cluster, Computing, KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
@@ -21,7 +32,9 @@ if TYPE_CHECKING:
 
     from incrowd.crowd import Crowd, CrowdInfo, ImportReport
     from incrowd.crowd.schema import Kind
+    from incrowd.crowd.staging import Understood
     from incrowd.engine.count_files import CountReport
+    from incrowd.errors import Undecided
 
 
 def ingest(
@@ -59,51 +72,165 @@ def ingest(
     keep_complete: Annotated[
         bool, typer.Option("--keep-complete", help="Keep the complete records of a truncated file.")
     ] = False,
+    dates: Annotated[
+        str | None, typer.Option("--dates", help="dmy or mdy: what 3/4/2020 means; else the column decides.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what was understood; nothing is imported.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Import as understood, also if many rows would be set aside.")
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait while another import is running.")] = False,
     memory: Memory = "1GiB",
     as_json: AsJson = False,
 ) -> None:
     """Import posts, ratings or attributes into a crowd, all or nothing.
 
+    First it says what it understood: format, kind, whose data, columns, rows, people, dates. If something can be
+    read in two ways it asks, or stops with the question and the option that answers it.
+
     Names become pseudonyms, rows that cannot be used are counted and listed, rows the crowd already has
     are not added again.
     """
     from incrowd.crowd import Crowd
     from incrowd.crowd.sources import require_files
-    from incrowd.errors import IncrowdError
 
-    budget, mapping = parse_memory(memory), parse_columns(columns)
+    options: dict[str, Any] = {
+        "kind": parse_kind(kind),
+        "format": format,
+        "columns": parse_columns(columns),
+        "community": community,
+        "user": user,
+        "dates": dates,
+        "keep_complete": keep_complete,
+        "memory": parse_memory(memory),
+        "wait": wait,
+        "dry_run": dry_run,
+        "yes": yes,
+    }
     if not sources and forget_key:
         Crowd(crowd).forget_key()
         return
     # Look before making a folder: a mistyped name should leave nothing behind.
     require_files(sources or [])
-    with progress_bar("importing") as progress:
-        is_new = not crowd.exists()
+    is_new = not crowd.exists()
+    with stopping_at_once(partial(_take_away, crowd, is_new)):
         target = Crowd.open_or_create(crowd, plain_names=plain_names)
         try:
-            report = target.ingest(
-                sources or [],
-                kind=parse_kind(kind),
-                format=format,
-                columns=mapping,
-                community=community,
-                user=user,
-                keep_complete=keep_complete,
-                memory=budget,
-                wait=wait,
-                progress=progress,
-            )
-        except IncrowdError:
+            report = _import(target, sources or [], options, as_json=as_json)
+        finally:
             if is_new:
                 target.discard_if_empty()
-            raise
-    if forget_key:
+    if forget_key and not dry_run:
         target.forget_key()
     if as_json:
         show_json(report.to_dict())
-    else:
+    elif not dry_run:
         show(_what_was_added(report, target))
+    elif report.known:
+        show(f"imported before, nothing to do: {', '.join(report.known)}")
+
+
+def _take_away(crowd: Path, is_new: bool) -> None:
+    """Leave no folder behind where there was none: an interrupted first import has committed nothing."""
+    if is_new and not any((crowd / "parts").glob("*.parquet")):
+        shutil.rmtree(crowd, ignore_errors=True)
+
+
+def _import(target: Crowd, sources: list[Path], options: dict[str, Any], *, as_json: bool) -> ImportReport:
+    """Import; whoever sits at a terminal is asked what only a person can decide, and the import goes on."""
+    from incrowd.crowd.ingest import stop_at_questions
+    from incrowd.errors import Undecided
+
+    shown: set[str] = set()
+
+    def confirm(understood: Sequence[Understood]) -> None:
+        for one in understood:
+            if not as_json and one.file not in shown:
+                shown.add(one.file)
+                show(_what_was_understood(one))
+        if not chosen["yes"] and not chosen["dry_run"]:
+            stop_at_questions(understood)
+
+    chosen = dict(options)
+    while True:
+        given = {name: value for name, value in chosen.items() if name != "yes"}
+        try:
+            with progress_bar("importing") as progress:
+                return target.ingest(sources, **given, confirm=confirm, progress=progress)
+        except Undecided as question:
+            if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise
+            chosen = _answered(question, chosen)
+            shown.clear()
+
+
+def _answered(question: Undecided, options: dict[str, Any]) -> dict[str, Any]:
+    """Put a question to the person at the terminal; return the options with the answer in them."""
+    from incrowd.errors import InputError
+
+    typer.echo(question.question, err=True)
+    if question.option == "yes":
+        if not typer.confirm("Import?", err=True):
+            raise InputError("nothing was imported.")
+        return {**options, "yes": True}
+    offered = f" ({' or '.join(question.choices)})" if question.choices else ""
+    answer = typer.prompt(f"--{question.option}{offered}", err=True).strip()
+    if question.option == "columns":
+        return {**options, "columns": {**options["columns"], **parse_columns(answer)}}
+    return {**options, question.option: answer}
+
+
+def _what_was_understood(one: Understood) -> RenderableType:
+    """Lay out format, kind, whose, columns, rows, people, dates, examples and doubts of a source."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    whose = {
+        "own": f"one person's own: {one.owner}",
+        "chat": f"a chat; only the words of {one.owner} are read",
+        "many": f"{one.people:,} {'person' if one.people == 1 else 'people'}",
+    }[one.whose]
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    facts = [
+        ("read as", f"{one.title} ({one.format}), {one.kind}"),
+        ("whose", whose),
+        ("columns", ", ".join(f"{ours} ← {theirs}" for ours, theirs in one.columns.items())),
+        ("rows", f"{one.rows:,}" + (f", {sum(one.set_aside.values()):,} set aside" if one.set_aside else "")),
+        ("dates", _time_span(one)),
+        ("left out", _left_out(one)),
+        *(("for example", _example(row)) for row in one.examples),
+        *(("unsure", note) for note in one.unsure),
+    ]
+    for name, fact in facts:
+        if fact:
+            table.add_row(Text(name, style="dim"), Text(fact))
+    return Group(Text(one.file, style="bold"), table)
+
+
+def _time_span(one: Understood) -> str:
+    if one.first is None or one.last is None:
+        return ""
+    days = [datetime.fromtimestamp(time, UTC).date().isoformat() for time in (one.first, one.last)]
+    return f"{days[0]} to {days[1]} (UTC; times without a zone are taken as UTC)"
+
+
+def _left_out(one: Understood) -> str:
+    parts = [
+        f"{one.left:,} records of other people" if one.left else "",
+        f"{one.skipped:,} records that are no {one.kind}" if one.skipped else "",
+        one.not_read,
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _example(row: Mapping[str, Any]) -> str:
+    shown = {name: value for name, value in row.items() if value is not None}
+    if isinstance(shown.get("time"), int):
+        shown["time"] = datetime.fromtimestamp(shown["time"], UTC).strftime("%Y-%m-%d %H:%M")
+    return " | ".join(str(value) for value in shown.values())
 
 
 def parse_columns(text: str) -> dict[str, str]:

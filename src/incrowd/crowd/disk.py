@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -34,17 +35,27 @@ class Disk:
 
     def open(self, path: Path, mode: int = PUBLIC) -> IO[bytes]:
         """Create or empty a file for writing."""
-        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | AS_BYTES, mode), "wb")
+        return open(path, "wb", opener=lambda name, flags: os.open(name, flags | AS_BYTES, mode))
 
     def write(self, file: IO[bytes], data: Any) -> int:
-        """Append bytes."""
-        return file.write(data)
+        """Append bytes; a full disk is told with the path, what is needed and what is free."""
+        try:
+            return file.write(data)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise disk_full(Path(str(file.name)), memoryview(data).nbytes) from None
+            raise
 
     def sync(self, file: IO[bytes]) -> None:
         """Wait until a file's bytes are on the disk."""
-        file.flush()
-        if self.durable:
-            os.fsync(file.fileno())
+        try:
+            file.flush()
+            if self.durable:
+                os.fsync(file.fileno())
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise disk_full(Path(str(file.name))) from None
+            raise
 
     def sync_folder(self, folder: Path) -> None:
         """Wait until the names in a folder are on the disk; Windows opens no folders, and needs none opened."""
@@ -85,6 +96,15 @@ class Disk:
         with self.open(path, mode) as file:
             yield file
             self.sync(file)
+
+
+def disk_full(path: Path, needed: int = 0) -> OSError:
+    """Return the error of a full disk, with the place and the bytes."""
+    free = shutil.disk_usage(path if path.is_dir() else path.parent).free
+    more = f"{needed:,} more bytes are needed, " if needed else ""
+    return OSError(
+        errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: {more}{free:,} are free. Nothing was changed", str(path)
+    )
 
 
 def _replace(source: Path, target: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from incrowd.crowd.merge import Merger
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.schema import KINDS, MEANING
 from incrowd.crowd.sources import Source
-from incrowd.crowd.staging import DONE_NAME, Staged, Stager
+from incrowd.crowd.staging import DONE_NAME, Staged, Stager, Understood
 from incrowd.crowd.tables import connect, explained
 from incrowd.errors import BudgetExceeded, CrowdError, InputError
 
@@ -66,6 +66,18 @@ class Budget:
         return cls(database=int(free * DATABASE_SHARE), batch=batch, bucket=free // BUCKETS_AT_ONCE)
 
 
+Confirm = Callable[[Sequence[Understood]], None]
+"""Shown what was understood before anything is changed; it raises to stop the import."""
+
+
+def stop_at_questions(understood: Sequence[Understood]) -> None:
+    """Stop at the first question that only a person can answer."""
+    for one in understood:
+        question = one.question()
+        if question is not None:
+            raise question
+
+
 class Progress(Protocol):
     """Called with work done so far and, where known, the total, and a word on what is going on."""
 
@@ -83,6 +95,8 @@ class ImportReport:
     known: tuple[str, ...]
     """Names of sources whose very bytes were imported before."""
     data_hash: str
+    understood: tuple[Understood, ...] = ()
+    """What each new source was taken for."""
 
     @property
     def rows(self) -> int:
@@ -105,6 +119,7 @@ class ImportReport:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""
         return {
+            **self._in_short(),
             "rows": self.rows,
             "added": self.added,
             "reasons": dict(self.reasons),
@@ -112,6 +127,22 @@ class ImportReport:
             "known_sources": list(self.known),
             "data_hash": self.data_hash,
             "sources": [asdict(source) for source in self.sources],
+            "understood": [one.to_dict() for one in self.understood],
+        }
+
+    def _in_short(self) -> dict[str, Any]:
+        """Return what was understood of all sources together; one value where they agree, else None."""
+        taken = self.understood
+
+        def common(values: list[Any]) -> Any:
+            return values[0] if values and all(value == values[0] for value in values) else None
+
+        return {
+            "format": common([one.format for one in taken]),
+            "kind": common([one.kind for one in taken]),
+            "columns": common([one.columns for one in taken]) or {},
+            "people": taken[0].people if len(taken) == 1 else None,
+            "set_aside": sum(self.reasons.values()),
         }
 
 
@@ -125,6 +156,8 @@ class Import:
     pseudonyms: Pseudonyms
     budget: Budget
     progress: Progress
+    confirm: Confirm | None = None
+    dry_run: bool = False
 
     def run(self, sources: Sequence[Source]) -> tuple[Manifest, ImportReport]:
         """Import sources, in order of precedence, and commit."""
@@ -141,9 +174,10 @@ class Import:
             raise
 
     def _with_database(self, sources: Sequence[Source]) -> tuple[Manifest, ImportReport]:
-        connection = connect(self.budget.database, self._staging / SPILL_NAME)
+        spill = self._staging / SPILL_NAME
+        connection = connect(self.budget.database, spill)
         try:
-            with explained():
+            with explained(spill):
                 return self._run(sources, connection)
         finally:
             connection.close()
@@ -175,6 +209,16 @@ class Import:
         )
         fresh, known = self._unknown(sources, stager)
         staged = [stager.stage(source) for source in fresh]
+        understood = tuple(source.understood for source in staged)
+        if self.confirm is not None:
+            self.confirm(understood)
+        if self.dry_run:
+            self._clear_staging()
+            found = tuple(source.record for source in staged)
+            report = ImportReport(
+                sources=found, known=known, data_hash=self.manifest.data_hash, understood=understood
+            )
+            return self.manifest, report
         _refuse_if_useless(staged)
         manifest = self.manifest
         records: tuple[SourceRecord, ...] = ()
@@ -190,7 +234,9 @@ class Import:
             self.progress(1, 1, "committing")
             save(manifest, self.folder, self.disk)
         self._clear_staging()
-        return manifest, ImportReport(sources=records, known=known, data_hash=manifest.data_hash)
+        return manifest, ImportReport(
+            sources=records, known=known, data_hash=manifest.data_hash, understood=understood
+        )
 
     def _unknown(self, sources: Sequence[Source], stager: Stager) -> tuple[list[Source], tuple[str, ...]]:
         """Separate new sources from those imported before or named twice."""

@@ -197,6 +197,8 @@ class Merger:
         self._view("staged", files, [source.record.name for source in staged])
         self._existing(kind, old.parts)
         self._judge(kind)
+        if kind == "posts":
+            self._judge_copies(old.parts)
         self._note_conflicts()
         kept, rewritten = _kept_and_rewritten(old.parts)
         new = self._write(kind, files, self._paths(rewritten))
@@ -289,6 +291,48 @@ class Merger:
             FROM staged AS s LEFT JOIN exceptions AS e USING (place)
             WHERE e.verdict IS NULL OR e.verdict = 'added'
             """
+        )
+
+    def _judge_copies(self, old: Sequence[Part]) -> None:
+        """Note posts that came once with an id and once without: an export and a dump of the same person.
+
+        The n-th post of a source with the same person, place, second and text is the n-th such post of another one.
+        """
+        columns = "content_hi, content_lo, id_hi IS NOT NULL AS named"
+        known = (
+            f"SELECT {columns}, id_hi, id_lo, occurrence FROM {parquet_sql(self._paths(old))}" if old else ""
+        )
+        both = f"SELECT {columns} FROM staged" + (
+            f" UNION ALL SELECT {columns} FROM ({known})" if old else ""
+        )
+        ((kinds,),) = self.connection.sql(f"SELECT count(DISTINCT named) FROM ({both})").fetchall()
+        if kinds < 2:
+            return
+        turn = (
+            "CASE WHEN named THEN row_number() OVER (PARTITION BY {} ORDER BY {}) ELSE occurrence END AS turn"
+        )
+        fresh = turn.format("named, source, content_hi, content_lo", "place")
+        stored = turn.format("named, content_hi, content_lo", "id_hi, id_lo")
+        existing = (
+            f"UNION ALL SELECT content_hi, content_lo, named, {stored}, -1 FROM ({known})" if old else ""
+        )
+        self.connection.execute(
+            f"""
+            CREATE OR REPLACE TABLE copies AS
+            WITH numbered AS (
+                SELECT source, place, occurrence, content_hi, content_lo, named, {fresh}
+                FROM (SELECT *, id_hi IS NOT NULL AS named FROM newcomers)
+            ), all_rows AS (
+                SELECT content_hi, content_lo, named, turn, source FROM numbered {existing}
+            )
+            SELECT DISTINCT n.source, n.place, n.occurrence FROM numbered AS n JOIN all_rows AS a
+            ON n.content_hi = a.content_hi AND n.content_lo = a.content_lo AND n.turn = a.turn
+               AND n.named <> a.named AND a.source < n.source
+            """
+        )
+        self.connection.execute("DELETE FROM exceptions WHERE place IN (SELECT place FROM copies)")
+        self.connection.execute(
+            f"INSERT INTO exceptions SELECT source, place, occurrence, '{Reason.DUPLICATE}' FROM copies"
         )
 
     def _write(self, kind: Kind, staged: list[Path], rewritten: list[Path]) -> tuple[Part, ...]:

@@ -183,7 +183,7 @@ def _item_rules() -> Rules:
     item, value = pl.col("item"), pl.col("value")
     return [
         (item.is_null() | (item == ""), Reason.MISSING_FIELD),
-        (value.is_nan() | value.is_infinite() | (value < 0), Reason.BAD_VALUE),
+        (value.is_nan() | value.is_infinite(), Reason.BAD_VALUE),
     ]
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from incrowd.crowd import readers
 from incrowd.crowd.pseudonyms import Pseudonyms
-from incrowd.crowd.readers.base import Batch, Layout, Reader, ReadOptions, layout_of
+from incrowd.crowd.readers.base import About, Batch, Layout, Reader, ReadOptions, layout_of
 from incrowd.crowd.readers.rows import make_batch
 from incrowd.crowd.schema import KINDS, Kind
 from incrowd.errors import InputError, SchemaError, UnreadableSource
@@ -50,8 +50,17 @@ class Source(Protocol):
         """Name of the reader."""
         ...
 
+    @property
+    def about(self) -> About:
+        """What its format is."""
+        ...
+
     def batches(self, batch_bytes: int) -> Iterator[Batch]:
         """Yield the rows in order, about `batch_bytes` of input at a time."""
+        ...
+
+    def with_dates(self, dates: str) -> Source:
+        """Return the same source, with its dates read in an order."""
         ...
 
 
@@ -70,6 +79,15 @@ class FileSource:
     def format(self) -> str:
         """The reader's name."""
         return self.reader.name
+
+    @property
+    def about(self) -> About:
+        """What the format is."""
+        return self.reader.about
+
+    def with_dates(self, dates: str) -> FileSource:
+        """Return the same file, with its dates read in an order."""
+        return replace(self, options=replace(self.options, dates=dates))
 
     def batches(self, batch_bytes: int) -> Iterator[Batch]:
         """Yield the rows; refuse a file that changed since it was hashed."""
@@ -152,6 +170,7 @@ def described(options: ReadOptions, pseudonyms: Pseudonyms) -> Mapping[str, Any]
         "community": options.community,
         "user": None if options.user is None else pseudonyms.of(options.user.strip()),
         "keep_complete": options.keep_complete,
+        "dates": options.dates,
     }
     return {name: value for name, value in facts.items() if value}
 
@@ -169,6 +188,11 @@ class FrameSource:
     content_hash: str
     name: str = "frame"
     format: str = "frame"
+    about: About = field(default_factory=lambda: About("data frame"))
+
+    def with_dates(self, dates: str) -> FrameSource:
+        """Return the same frame, with its dates read in an order."""
+        return replace(self, options=replace(self.options, dates=dates))
 
     def batches(self, batch_bytes: int) -> Iterator[Batch]:
         """Yield the rows in order."""

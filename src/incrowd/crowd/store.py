@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import partial
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -19,14 +20,14 @@ from incrowd.crowd import manifest, pseudonyms
 from incrowd.crowd.disk import LOCK_NAME, PRIVATE_FOLDER, Disk, import_lock
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
-from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, NotInCrowd
+from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, InputError, NotInCrowd
 
 if TYPE_CHECKING:
     # What imports and databases need is loaded by those who import or query: reading a crowd is quicker to start.
     import duckdb
 
     from incrowd.crowd.info import CrowdInfo
-    from incrowd.crowd.ingest import ImportReport, Progress
+    from incrowd.crowd.ingest import Confirm, ImportReport, Progress
     from incrowd.crowd.sources import Paths, Source
 
 CACHE_FOLDER = "cache"
@@ -122,19 +123,32 @@ class Crowd:
         columns: Mapping[str, str] | None = None,
         community: str | None = None,
         user: str | None = None,
+        dates: str | None = None,
         keep_complete: bool = False,
         memory: int = DEFAULT_MEMORY,
         wait: bool = False,
+        dry_run: bool = False,
+        confirm: Confirm | None = None,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Import files, all or nothing; what the crowd has already is not added again."""
+        """Import files, all or nothing; what the crowd has already is not added again.
+
+        `dates` (`dmy` or `mdy`) says how dates such as 3/4/2020 are meant. With `dry_run` nothing changes: the report
+        says what was understood. `confirm` is shown the same before anything changes, and raises to stop.
+        """
         from incrowd.crowd.readers.base import ReadOptions
         from incrowd.crowd.sources import open_files
 
         options = ReadOptions(
-            kind=kind, columns=columns or {}, community=community, user=user, keep_complete=keep_complete
+            kind=kind,
+            columns=columns or {},
+            community=community,
+            user=user,
+            dates=_checked_dates(dates),
+            keep_complete=keep_complete,
         )
-        return self._import(lambda: open_files(sources, format, options), memory, wait, progress)
+        find = partial(open_files, sources, format, options)
+        return self._import(find, memory, wait, progress, confirm=confirm, dry_run=dry_run)
 
     def add_frame(
         self,
@@ -151,7 +165,14 @@ class Crowd:
         return self._import(lambda: [source], memory, wait=False, progress=None)
 
     def _import(
-        self, find: Callable[[], Sequence[Source]], memory: int, wait: bool, progress: Progress | None
+        self,
+        find: Callable[[], Sequence[Source]],
+        memory: int,
+        wait: bool,
+        progress: Progress | None,
+        *,
+        confirm: Confirm | None = None,
+        dry_run: bool = False,
     ) -> ImportReport:
         from incrowd.crowd.ingest import Budget, Import
 
@@ -165,6 +186,8 @@ class Crowd:
                 pseudonyms=self.naming(),
                 budget=Budget.of(memory),
                 progress=progress or _silent,
+                confirm=confirm,
+                dry_run=dry_run,
             )
             self._manifest, report = job.run(find())
         return report
@@ -345,6 +368,12 @@ class Crowd:
                 digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
             if digest != part.blake2b:
                 raise CrowdDamaged(f"{path}: its contents differ from what was imported. {RESTORE}")
+
+
+def _checked_dates(dates: str | None) -> str | None:
+    if dates not in (None, "dmy", "mdy"):
+        raise InputError(f"dates: expected dmy (day first) or mdy (month first), got '{dates}'.")
+    return dates
 
 
 def _is_crowd(path: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from incrowd.crowd.disk import Disk
+from incrowd.crowd.disk import Disk, disk_full
 from incrowd.crowd.manifest import PARTS_FOLDER, Part
 from incrowd.errors import BudgetExceeded
 
@@ -75,7 +74,7 @@ def _literal(path: str) -> str:
 
 
 @contextmanager
-def explained() -> Iterator[None]:
+def explained(spill: Path) -> Iterator[None]:
     """Turn DuckDB's errors about resources into ours; its messages may quote data, so none is passed on."""
     try:
         yield
@@ -86,7 +85,7 @@ def explained() -> Iterator[None]:
         ) from None
     except duckdb.IOException as error:
         if "no space left" in str(error).lower():
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+            raise disk_full(spill.parent) from None
         raise
 
 

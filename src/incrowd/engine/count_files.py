@@ -262,7 +262,8 @@ def _add_up(parts: Iterable[Path], path: Path, keys: list[str], value: str, memo
         f"GROUP BY {columns} ORDER BY {columns}"
     )
     try:
-        with explained(), connect(memory, path.parent / ".spill") as database:
+        spill = path.parent / ".spill"
+        with explained(spill), connect(memory, spill) as database:
             database.execute(f"COPY ({query}) TO {quote(str(beside))} (FORMAT parquet, COMPRESSION zstd)")
         os.replace(beside, path)
     finally:

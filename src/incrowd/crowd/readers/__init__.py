@@ -4,48 +4,111 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from incrowd.crowd.readers.amazon import AMAZON
 from incrowd.crowd.readers.archive import ZIP_MAGIC, is_tar
 from incrowd.crowd.readers.base import Batch, Reader, ReadOptions
+from incrowd.crowd.readers.bluesky import BLUESKY
+from incrowd.crowd.readers.discord import DISCORD
+from incrowd.crowd.readers.discourse import DISCOURSE
 from incrowd.crowd.readers.ego_network import EgoNetworks
+from incrowd.crowd.readers.excel import Excel
+from incrowd.crowd.readers.export import Seen
+from incrowd.crowd.readers.facebook import FACEBOOK
+from incrowd.crowd.readers.feeds import FEEDS
 from incrowd.crowd.readers.fimi import Fimi
+from incrowd.crowd.readers.goodreads import GOODREADS
+from incrowd.crowd.readers.hacker_news import HACKER_NEWS
+from incrowd.crowd.readers.imdb import IMDB
+from incrowd.crowd.readers.instagram import INSTAGRAM
+from incrowd.crowd.readers.jester import Jester
+from incrowd.crowd.readers.json_array import JsonArray
 from incrowd.crowd.readers.json_map import JsonMap
 from incrowd.crowd.readers.jsonl import JsonLines
+from incrowd.crowd.readers.lastfm import LASTFM
+from incrowd.crowd.readers.lemmy import LEMMY
+from incrowd.crowd.readers.letterboxd import LETTERBOXD
+from incrowd.crowd.readers.linkedin import LINKEDIN
 from incrowd.crowd.readers.mastodon import MastodonOutbox
 from incrowd.crowd.readers.mbox import Mbox
+from incrowd.crowd.readers.movielens_users import MovieLensUsers
 from incrowd.crowd.readers.msweb import MsWeb
 from incrowd.crowd.readers.netflix import Netflix
+from incrowd.crowd.readers.netflix_history import NETFLIX_HISTORY
 from incrowd.crowd.readers.parquet import Parquet
 from incrowd.crowd.readers.ratings import Ratings
 from incrowd.crowd.readers.reddit import RedditDump, RedditExport
+from incrowd.crowd.readers.slack import SLACK
 from incrowd.crowd.readers.source import first_bytes, first_lines
+from incrowd.crowd.readers.spotify import SPOTIFY
+from incrowd.crowd.readers.sqlite import Sqlite
 from incrowd.crowd.readers.stackexchange import StackExchange
+from incrowd.crowd.readers.steam import STEAM
+from incrowd.crowd.readers.storygraph import STORYGRAPH
 from incrowd.crowd.readers.table import DELIMITERS, Table
+from incrowd.crowd.readers.takeout import TAKEOUT
+from incrowd.crowd.readers.telegram import TELEGRAM
+from incrowd.crowd.readers.threads import THREADS
+from incrowd.crowd.readers.trakt import TRAKT
+from incrowd.crowd.readers.tumblr import TUMBLR
 from incrowd.crowd.readers.twitter import TwitterArchive
+from incrowd.crowd.readers.whatsapp import WHATSAPP
 from incrowd.errors import InputError, UnreadableSource
 
 __all__ = ["FORMATS", "Batch", "ReadOptions", "Reader", "detect"]
 
 _READERS: tuple[Reader, ...] = (
-    RedditDump(),
+    # A person's own exports, each told by marks of its own.
     RedditExport(),
     TwitterArchive(),
     MastodonOutbox(),
+    BLUESKY,
+    THREADS,
+    INSTAGRAM,
+    FACEBOOK,
+    LINKEDIN,
+    DISCORD,
+    TELEGRAM,
+    WHATSAPP,
+    SLACK,
+    TAKEOUT,
+    SPOTIFY,
+    NETFLIX_HISTORY,
+    LETTERBOXD,
+    GOODREADS,
+    STORYGRAPH,
+    IMDB,
+    TRAKT,
+    LASTFM,
+    STEAM,
+    AMAZON,
+    TUMBLR,
+    DISCOURSE,
+    FEEDS,
+    # Data about many people.
+    RedditDump(),
+    HACKER_NEWS,
+    LEMMY,
     EgoNetworks(),
     StackExchange(),
     Mbox(),
     Parquet(),
+    Sqlite(),
+    Excel(),
     JsonLines(),
+    JsonArray(),
     JsonMap(),
     MsWeb(),
     Netflix(),
+    MovieLensUsers(),
+    Jester(),
     Ratings(),
     Fimi(),
-    Table("tsv", "\t"),
-    Table("csv", DELIMITERS),
+    Table("tsv", "table with tabs", "\t"),
+    Table("csv", "table (CSV)", DELIMITERS),
 )
 FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
 """Every format by the name that ``--format`` takes, the most particular first."""
-ANY_COLUMNS = ("csv", "tsv", "jsonl", "parquet", "reddit-export")
+ANY_COLUMNS = ("csv", "tsv", "jsonl", "json", "parquet", "sqlite", "excel", "reddit-export")
 """Formats whose columns the caller may name."""
 
 
@@ -58,16 +121,17 @@ def detect(path: Path | str, format: str = "auto") -> Reader:
     path = Path(path)
     head = first_bytes(path)
     # The second look skips lines that are too long: a file may begin with one.
-    reader = _recognised(path, head) or _recognised(path, first_lines(path))
+    reader = _taker(Seen(path, head)) or _taker(Seen(path, first_lines(path)))
     if reader is not None:
         return reader
     raise UnreadableSource(
-        f"{path}: {_what_it_is(head)}. Known formats: {', '.join(FORMATS)}. Force one with --format."
+        f"{path}: {_what_it_is(head)}. {len(FORMATS)} kinds of files are known, see docs/how-to/formats.md. Name one "
+        "with --format, or make a table (CSV) whose first line names its columns."
     )
 
 
-def _recognised(path: Path, head: bytes) -> Reader | None:
-    return next((reader for reader in FORMATS.values() if reader.recognises(path, head)), None)
+def _taker(look: Seen) -> Reader | None:
+    return next((reader for reader in FORMATS.values() if reader.probe(look)), None)
 
 
 _BINARY = bytes(c for c in range(32) if c not in b"\t\n\r\f")

@@ -7,7 +7,7 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -130,7 +130,7 @@ def zip_names(path: Path, head: bytes) -> list[str]:
         return archive.names
 
 
-def find(names: list[str], ending: str) -> str | None:
+def find(names: Sequence[str], ending: str) -> str | None:
     """Return the file whose path ends so, the shortest of several: exports differ in their outer folders."""
     matches = [name for name in names if name == ending or name.endswith("/" + ending)]
     return min(matches, key=lambda name: (len(name), name), default=None)

@@ -9,15 +9,16 @@ reader's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import polars as pl
 
 from incrowd.crowd.schema import COLUMNS, ROW_COLUMNS, Kind
-from incrowd.errors import SchemaError
+from incrowd.errors import SchemaError, Undecided
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,8 @@ class ReadOptions:
     """Largest believable ratio of decompressed to compressed size, beyond the first 64 MiB."""
     max_line_bytes: int = 16 * 2**20
     """A longer record is set aside as too long, without being held in memory."""
+    dates: str | None = None
+    """`dmy` or `mdy`: how dates such as 3/4/2020 are meant; None: the column itself decides, or a question does."""
     keep_complete: bool = False
     """Keep the complete records of a truncated source, marked incomplete, instead of refusing it."""
 
@@ -58,6 +61,12 @@ class Batch:
     """Records that are sound but not this table's: retweets, boosts, messages not meant for the public."""
     incomplete: bool = False
     """The source ended early and `keep_complete` was asked for."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Our column -> the source's, as far as the source names any."""
+    notes: tuple[str, ...] = ()
+    """What the reader was unsure of, in words."""
+    left: int = 0
+    """Records that are other people's, in a person's own export: counted, never read further."""
 
     @property
     def kind(self) -> Kind:
@@ -66,14 +75,55 @@ class Batch:
         return "posts" if "text" in columns else "items" if "item" in columns else "attributes"
 
 
+class Look(Protocol):
+    """What can be seen of a source before it is read; the same look serves all readers."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+
+    @property
+    def head(self) -> bytes:
+        """Its first decompressed bytes."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The files in it, if it is a zip archive."""
+
+    def head_of(self, name: str) -> bytes:
+        """Return the first bytes of one of these."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a format is, in words for the person who has such a file."""
+
+    title: str
+    whose: Literal["own", "chat", "many"] = "many"
+    """A person's own export; a chat, of which only its owner's words are read; data about many people."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Our column -> what the service calls it, for formats whose columns are fixed."""
+    left: str = ""
+    """What such a file holds besides, and is not read."""
+
+
 class Reader(Protocol):
-    """One format."""
+    """One format: probe (is this file mine?), about (what is it?), read."""
 
-    name: str
-    kind: Kind
+    @property
+    def name(self) -> str:
+        """What `format` calls it."""
 
-    def recognises(self, path: Path, head: bytes) -> bool:
-        """Say by name and content (first decompressed bytes) whether this reader can take the source."""
+    @property
+    def kind(self) -> Kind:
+        """The table its rows are for, unless its columns say otherwise."""
+
+    @property
+    def about(self) -> About:
+        """What the format is."""
+
+    def probe(self, look: Look) -> bool:
+        """Say by content whether this reader takes the source."""
         ...
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
@@ -108,6 +158,10 @@ GUESSES: dict[str, str] = {
 """Names in order of preference; case, underscores, blanks and RecBole's ``:type`` endings do not count."""
 
 NAMED_COLUMNS_SHOWN = 20
+NO_COLUMN = "-"
+"""In `columns`: the file has no such column, whatever its columns are called."""
+MAKERS = ("author", "authors")
+MADE = ("book", "bookid", "isbn", "song", "songid", "track", "trackid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +173,8 @@ class Layout:
     """Our column -> the source's columns; texts of several are joined."""
     wide: tuple[str, ...] = ()
     """Columns that are attributes themselves, one value a person."""
+    notes: tuple[str, ...] = ()
+    """What was decided between two readings, and the option for the other one."""
 
     @property
     def sources(self) -> list[str]:
@@ -159,8 +215,13 @@ def guess(names: Sequence[str]) -> dict[str, str]:
 def layout_of(names: Sequence[str], options: ReadOptions, place: str) -> Layout:
     """Decide how a source's columns become a table, or say what is missing."""
     guessed = guess(names)
-    chosen = {ours: _named(theirs, names, place) for ours, theirs in options.columns.items()}
+    left_out = {ours for ours, theirs in options.columns.items() if theirs == NO_COLUMN}
+    guessed = {ours: theirs for ours, theirs in guessed.items() if ours not in left_out}
+    chosen = {
+        ours: _named(theirs, names, place) for ours, theirs in options.columns.items() if ours not in left_out
+    }
     kind = options.kind or _kind(guessed, set(chosen))
+    _ask_whose(guessed, chosen, kind, place)
     _check_ours(chosen, kind, place)
     columns: dict[str, tuple[str, ...]] = {
         ours: (guessed[ours],) for ours in (*COLUMNS[kind], "id") if ours in guessed
@@ -169,9 +230,65 @@ def layout_of(names: Sequence[str], options: ReadOptions, place: str) -> Layout:
         columns["text"] = (guessed["title"], guessed["text"])
     columns |= chosen
     wide = () if kind != "attributes" or "attribute" in columns else _wide(names, columns)
-    layout = Layout(kind=kind, columns=_without_value(columns) if wide else columns, wide=wide)
+    notes = (*_rivals(names, guessed, columns, chosen), *_other_kinds(guessed, kind, options, wide))
+    layout = Layout(kind=kind, columns=_without_value(columns) if wide else columns, wide=wide, notes=notes)
     _check_complete(layout, names, options, place)
     return layout
+
+
+def _ask_whose(
+    guessed: dict[str, str], chosen: Mapping[str, tuple[str, ...]], kind: Kind, place: str
+) -> None:
+    """Ask whether the authors in a list of books or songs are the people: they rarely are."""
+    made = normal(guessed.get("user", "")) in MAKERS
+    if (
+        kind != "posts"
+        and made
+        and "user" not in chosen
+        and ("title" in guessed or normal(guessed.get("item", "")) in MADE)
+    ):
+        theirs = guessed["user"]
+        raise Undecided(
+            f"{Path(place).name}: column '{theirs}' names the authors of what is listed, or the people who list it. "
+            f"Are these the people? If so, user={theirs}; if the list is one person's, user={NO_COLUMN} leaves that "
+            "column out, and --user NAME says whose it is.",
+            "columns",
+            (f"user={theirs}", f"user={NO_COLUMN}"),
+        )
+
+
+def _rivals(
+    names: Sequence[str],
+    guessed: dict[str, str],
+    columns: Mapping[str, tuple[str, ...]],
+    chosen: Mapping[str, tuple[str, ...]],
+) -> Iterator[str]:
+    """Name columns that could have been meant instead."""
+    by_normal = {normal(name): name for name in reversed(names)}
+    for ours in ("user", "text", "item"):
+        if ours not in columns or ours in chosen:
+            continue
+        fitting = [by_normal[name] for name in _PREFERENCES[ours] if name in by_normal]
+        others = [
+            name for name in fitting if name not in columns[ours] and _root(name) != _root(guessed[ours])
+        ]
+        if others:
+            yield f"'{guessed[ours]}' was taken for {ours}; '{others[0]}' would fit, too: --columns {ours}={others[0]}"
+
+
+def _root(name: str) -> str:
+    return re.sub(r"(id|name)s?$", "", normal(name))
+
+
+def _other_kinds(
+    guessed: dict[str, str], kind: Kind, options: ReadOptions, wide: tuple[str, ...]
+) -> Iterator[str]:
+    if options.kind is not None:
+        return
+    if kind == "posts" and "item" in guessed:
+        yield f"it was read as posts; column '{guessed['item']}' could make it items: --kind items"
+    if wide:
+        yield f"no column holds texts or items, so its {len(wide)} other columns were read as attributes of people"
 
 
 def _kind(guessed: dict[str, str], chosen: set[str]) -> Kind:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from incrowd.crowd.readers.archive import is_tar, tar_files
-from incrowd.crowd.readers.base import Batch, ReadOptions
+from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.rows import ATTRIBUTES, Collector, Whole, batch_of
 from incrowd.crowd.readers.source import Bytes, Lines, Source, decoded, lines_of
 from incrowd.crowd.schema import Kind, Reason
@@ -35,11 +35,12 @@ class EgoNetworks:
     """People around a few centres ("egos"), each with a 0 or 1 for every feature of their network."""
 
     name = "ego-network"
+    about = About("SNAP ego networks", whose="many")
     kind: Kind = "attributes"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether the archive's first members are called as these networks' are."""
-        return is_tar(head) and any(_part_of(name) for name in _first_names(head))
+        return is_tar(look.head) and any(_part_of(name) for name in _first_names(look.head))
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield everybody's features; a row's number is the person's place among all people of the archive."""

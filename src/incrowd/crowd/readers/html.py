@@ -6,7 +6,7 @@ import html
 import re
 
 # Bounded by the next angle bracket, so that no input makes it look far ahead again and again.
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^<>]*>|<!--[^<>]*-->")
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^<>]*>|<![^<>]*>")
 _BLOCKS = "p br div li ul ol tr table h1 h2 h3 h4 h5 h6 hr pre blockquote"
 LINE_BREAKING = frozenset(_BLOCKS.split())
 LEFT_OUT = frozenset({"blockquote", "pre", "script", "style", "head"})

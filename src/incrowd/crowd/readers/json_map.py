@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from incrowd.crowd.readers.base import Batch, Layout, ReadOptions
+from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions
 from incrowd.crowd.readers.jsonstream import JsonStream
 from incrowd.crowd.readers.rows import ATTRIBUTES, Collector, Whole, batch_of
 from incrowd.crowd.readers.source import Source
@@ -21,11 +21,12 @@ class JsonMap:
     """A person's name leads to a list (items) or to an object (attributes)."""
 
     name = "json-map"
+    about = About("a JSON map of people to lists", whose="many")
     kind: Kind = "items"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether the file is one object whose first value is a list or an object."""
-        return _START.match(head) is not None
+        return _START.match(look.head) is not None
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield each person's values; a row's number is the person's place."""

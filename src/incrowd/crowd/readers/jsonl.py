@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from incrowd.crowd.readers.base import Batch, ReadOptions, guess, layout_of
+from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions, guess, layout_of
 from incrowd.crowd.readers.rows import ROW, Parsed, batch_of
 from incrowd.crowd.readers.source import Lines, decoded, first_lines, read_lines, storable
 from incrowd.crowd.schema import Kind, Reason
@@ -287,11 +287,12 @@ class JsonLines:
     """One JSON object a line."""
 
     name = "jsonl"
+    about = About("JSON lines", whose="many")
     kind: Kind = "posts"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether lines are JSON objects of which a known key holds a plain value."""
-        records = sample_records(head)
+        records = sample_records(look.head)
         plain = [
             key for record in records for key, value in record.items() if not isinstance(value, (list, dict))
         ]

@@ -55,6 +55,10 @@ class JsonStream:
             if not self.incomplete:
                 yield value
 
+    def places(self) -> Iterator[None]:
+        """Stop at each value of the list that begins here; read it before going on."""
+        yield from self._places("[", "]")
+
     def members(self) -> Iterator[str]:
         """Yield the keys of the object that begins here; read each one's value before the next key."""
         for _ in self._places("{", "}"):

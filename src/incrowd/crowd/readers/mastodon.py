@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from incrowd.crowd.readers.archive import Zip, find, is_tar, open_in_tar, zip_names
-from incrowd.crowd.readers.base import Batch, ReadOptions
+from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.html import html_text
 from incrowd.crowd.readers.jsonstream import JsonStream
 from incrowd.crowd.readers.rows import POSTS, Collector, Whole, batch_of
@@ -38,15 +38,21 @@ class MastodonOutbox:
     """Posts everybody may read; boosts and private posts are skipped."""
 
     name = "mastodon"
+    about = About("Mastodon archive", whose="own")
     kind: Kind = "posts"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether this is an ActivityPub outbox, or an archive with one."""
-        if is_tar(head):
-            return head.split(b"\0", 1)[0].decode("utf-8", "replace").removeprefix("./").startswith(TAR_PARTS)
-        if head.lstrip().startswith(b"{"):
-            return _ORDERED.search(head[:4096]) is not None
-        return find(zip_names(path, head), OUTBOX) is not None
+        if is_tar(look.head):
+            return (
+                look.head.split(b"\0", 1)[0]
+                .decode("utf-8", "replace")
+                .removeprefix("./")
+                .startswith(TAR_PARTS)
+            )
+        if look.head.lstrip().startswith(b"{"):
+            return _ORDERED.search(look.head[:4096]) is not None
+        return find(look.names, OUTBOX) is not None
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the posts in order."""

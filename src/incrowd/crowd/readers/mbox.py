@@ -11,7 +11,7 @@ from email.message import Message
 from email.utils import mktime_tz, parseaddr, parsedate_tz
 from pathlib import Path
 
-from incrowd.crowd.readers.base import Batch, ReadOptions
+from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.html import html_text
 from incrowd.crowd.readers.rows import POSTS, Collector, Whole, batch_of
 from incrowd.crowd.readers.source import Lines, read_lines
@@ -141,11 +141,12 @@ class Mbox:
     """Mails: a person is an address, a list is a community."""
 
     name = "mbox"
+    about = About("mails of a list (mbox)", whose="many")
     kind: Kind = "posts"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether the file begins with a separator and a header."""
-        return any(match.start() == 0 for match in _separators(head.lstrip(), 0))
+        return any(match.start() == 0 for match in _separators(look.head.lstrip(), 0))
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the mails in order; a row's number is the mail's place."""

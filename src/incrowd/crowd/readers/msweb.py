@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from incrowd.crowd.readers.base import Batch, Layout, ReadOptions
+from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions
 from incrowd.crowd.readers.rows import ROW, Parsed, batch_of, text_lines
 from incrowd.crowd.readers.source import Lines, read_lines
 from incrowd.crowd.schema import Kind, Reason
@@ -23,12 +23,13 @@ class MsWeb:
     """Who visited which area; the areas' titles are left out."""
 
     name = "msweb"
+    about = About("UCI web log (.dst)", whose="many")
     kind: Kind = "items"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether the file begins with the layout's own description lines."""
-        lines = [line for line in head.split(b"\n")[:-1] if line.strip()]
-        return head.startswith((b"I,", b"A,", b"C,")) and bool(lines) and all(map(_LINE.match, lines))
+        lines = [line for line in look.head.split(b"\n")[:-1] if line.strip()]
+        return look.head.startswith((b"I,", b"A,", b"C,")) and bool(lines) and all(map(_LINE.match, lines))
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""

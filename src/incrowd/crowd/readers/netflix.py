@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from incrowd.crowd.readers.base import Batch, ReadOptions
+from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.rows import ITEMS, ROW, Parsed, TextLines, batch_of, text_lines
 from incrowd.crowd.readers.source import Lines, read_lines
 from incrowd.crowd.schema import Kind, Reason
@@ -20,11 +20,12 @@ class Netflix:
     """Ratings grouped by movie: combined_data_*.txt and mv_*.txt."""
 
     name = "netflix"
+    about = About("Netflix prize ratings", whose="many")
     kind: Kind = "items"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether the first line is a movie's number and the second a rating of it."""
-        return _START.match(head) is not None
+        return _START.match(look.head) is not None
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""

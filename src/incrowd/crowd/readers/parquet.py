@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from incrowd.crowd.readers.base import Batch, Layout, ReadOptions, layout_of
+from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions, layout_of
 from incrowd.crowd.readers.rows import ROW, Parsed, batch_of
 from incrowd.crowd.readers.source import open_regular
 from incrowd.crowd.schema import Kind
@@ -26,11 +26,12 @@ class Parquet:
     """A table with typed columns."""
 
     name = "parquet"
+    about = About("Parquet table", whose="many")
     kind: Kind = "posts"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether the file begins as Parquet does."""
-        return head.startswith(MAGIC)
+        return look.head.startswith(MAGIC)
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from incrowd.crowd.readers.base import Batch, Layout, ReadOptions
+from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions
 from incrowd.crowd.readers.rows import batch_of
 from incrowd.crowd.readers.source import Lines, first_lines, read_lines
 from incrowd.crowd.readers.table import Records, parse_records
@@ -29,11 +29,12 @@ class Ratings:
     """One rating a line, no header."""
 
     name = "ratings"
+    about = About("ratings without a header", whose="many")
     kind: Kind = "items"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether all first lines have the same shape: two ids and one or two numbers."""
-        return shape_of(head) is not None
+        return shape_of(look.head) is not None
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""

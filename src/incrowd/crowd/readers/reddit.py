@@ -9,8 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from incrowd.crowd.readers.archive import Zip, find, zip_names
-from incrowd.crowd.readers.base import Batch, Layout, ReadOptions
+from incrowd.crowd.readers.archive import Zip, find
+from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions
+from incrowd.crowd.readers.export import header_of
 from incrowd.crowd.readers.jsonl import parse_json_lines, sample_keys
 from incrowd.crowd.readers.rows import batch_of
 from incrowd.crowd.readers.source import read_lines
@@ -36,11 +37,12 @@ class RedditDump:
     """What Reddit dumps hold: a comment has a body; a submission has a title and perhaps a text."""
 
     name = "reddit"
+    about = About("Reddit dump", whose="many")
     kind: Kind = "posts"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether the lines have the keys of comments or submissions."""
-        keys = set(sample_keys(head))
+        keys = set(sample_keys(look.head))
         return {"author", "subreddit", "created_utc"} <= keys and bool(keys & {"body", "title"})
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
@@ -76,12 +78,13 @@ class RedditExport:
     """Comments and posts of one person."""
 
     name = "reddit-export"
+    about = About("Reddit data request", whose="own")
     kind: Kind = "posts"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
-        """Say whether the archive holds the tables of a data request."""
-        names = zip_names(path, head)
-        return any(find(names, name) for name in FILES)
+    def probe(self, look: Look) -> bool:
+        """Say whether the archive holds the tables of a data request: other services have a comments.csv, too."""
+        found = (find(look.names, name) for name in FILES)
+        return any("subreddit" in header_of(look.head_of(name)) for name in found if name is not None)
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield comments, then posts; rows are numbered on from one to the next."""

@@ -12,6 +12,7 @@ import polars as pl
 from incrowd.crowd.readers.base import Batch, Layout, ReadOptions, empty_rejects, empty_rows
 from incrowd.crowd.readers.source import Lines, decoded, storable
 from incrowd.crowd.schema import Reason
+from incrowd.errors import Undecided
 
 ROW = "\0row"
 """Where parsed rows keep their number, under a name that no source's column can have."""
@@ -24,6 +25,28 @@ TIME_FORMATS = (
     "%Y-%m-%d %H:%M",
 )
 DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d")
+NUMERIC_DATE = r"^(\d{1,2})[/.-](\d{1,2})[/.-](\d{4}|\d{2})\b\.?(?:[,T]?\s*(\d.*))?$"
+RARER_FORMATS = (
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %I:%M %p",
+    "%Y-%m-%d %I:%M:%S %p",
+    "%b %d, %Y, %I:%M:%S %p",
+    "%b %d, %Y, %I:%M:%S %p UTC",
+    "%b %d, %Y %I:%M %p",
+    "%B %d, %Y %I:%M %p",
+    "%B %d, %Y at %I:%M:%S %p",
+    "%d %b %Y %H:%M",
+    "%d %b %Y, %H:%M",
+    "%d %B %Y, %H:%M",
+    "%d %b %Y %H:%M:%S",
+    "%a, %d %b %Y %H:%M:%S %z",
+    "%d %b %Y %H:%M:%S %z",
+    "%a %b %d %H:%M:%S %z %Y",
+    "%a %b %d %H:%M:%S %Y",
+    "%Y-%m-%dT%H:%M%#z",
+)
+RARER_DATES = ("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%Y%m%d", "%a, %d %b %Y")
 
 
 class Extent(Protocol):
@@ -74,11 +97,15 @@ def batch_of(parsed: Parsed, layout: Layout, options: ReadOptions, extent: Exten
         replaced=parsed.replaced,
         skipped=parsed.skipped,
         incomplete=extent.incomplete,
+        notes=layout.notes,
+        columns={}
+        if layout in FIXED
+        else {ours: " + ".join(theirs) for ours, theirs in layout.columns.items()},
     )
 
 
 def _posts(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.DataFrame, pl.DataFrame]:
-    time, bad_time = parse_times(_column(raw, layout, "time"))
+    time, bad_time = parse_times(_column(raw, layout, "time"), options.dates)
     rows = raw.select(
         pl.col(ROW).alias("row"),
         _name(raw, layout, "id"),
@@ -91,7 +118,7 @@ def _posts(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.
 
 
 def _items(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.DataFrame, pl.DataFrame]:
-    time, bad_time = parse_times(_column(raw, layout, "time"))
+    time, bad_time = parse_times(_column(raw, layout, "time"), options.dates)
     value, bad_value = parse_numbers(_column(raw, layout, "value"))
     rows = raw.select(
         pl.col(ROW).alias("row"),
@@ -174,10 +201,37 @@ def _joined(raw: pl.DataFrame, names: tuple[str, ...]) -> pl.Series:
     ).to_series()
 
 
-def parse_times(text: pl.Series) -> tuple[pl.Series, pl.Series]:
+class DateOrderNeeded(Undecided):
+    """A column holds dates such as 3/4/2020, and nobody has said yet which part is the month."""
+
+    def __init__(self, place: str = "the source") -> None:
+        super().__init__(
+            f"{place}: its dates are such as 3/4/2020, and every one fits both readings. Which comes first, the day "
+            "(dmy) or the month (mdy)?",
+            "dates",
+            ("dmy", "mdy"),
+        )
+
+
+class DateEvidence(str):
+    """Stands in for a date order while a whole column is looked through: days above 12 decide."""
+
+    day_first: bool = False
+    month_first: bool = False
+
+    @property
+    def order(self) -> str | None:
+        """The order that fits every date; None if both do, or neither does."""
+        if self.day_first == self.month_first:
+            return None
+        return "dmy" if self.day_first else "mdy"
+
+
+def parse_times(text: pl.Series, dates: str | None = None) -> tuple[pl.Series, pl.Series]:
     """Read times as UTC seconds; also say which are no time at all. Blank means unknown.
 
-    Takes epoch seconds, whole or not, and ISO dates with or without an offset; without one it is UTC.
+    Takes epoch seconds, whole or not, ISO dates with or without an offset (without one it is UTC), dates with the
+    month's English name, and dates such as 3/4/2020 or 3.4.20 with `dates` (`dmy` or `mdy`) to tell day from month.
     """
     seconds = text.cast(pl.Int64, strict=False)
     unread = text.is_not_null() & seconds.is_null()
@@ -185,6 +239,9 @@ def parse_times(text: pl.Series) -> tuple[pl.Series, pl.Series]:
         return seconds, unread
     rest = text.filter(unread).str.strip_chars().str.strip_suffix(" UTC")
     parsed = pl.DataFrame({"t": rest}).select(pl.coalesce(_time_readings()).alias("t")).to_series()
+    if parsed.null_count():
+        left = parsed.is_null() & (rest != "")
+        parsed = parsed.scatter(left.arg_true(), _rarer_times(rest.filter(left), dates))
     seconds = seconds.scatter(unread.arg_true(), parsed)
     blank = text.is_not_null() & (text.str.strip_chars() == "")
     return seconds, text.is_not_null() & seconds.is_null() & ~blank
@@ -194,9 +251,37 @@ def _time_readings() -> list[pl.Expr]:
     t = pl.col("t")
     number = t.cast(pl.Float64, strict=False)
     number = pl.when(number.is_finite()).then(number.floor()).cast(pl.Int64, strict=False)
-    dated = [t.str.to_datetime(f, strict=False, time_unit="us", time_zone="UTC") for f in TIME_FORMATS]
-    days = [t.str.to_date(f, strict=False).cast(pl.Datetime("us", "UTC")) for f in DATE_FORMATS]
-    return [number, *(reading.dt.timestamp("us").floordiv(1_000_000) for reading in [*dated, *days])]
+    return [number, *_readings(TIME_FORMATS, DATE_FORMATS, whole_years=True)]
+
+
+def _readings(times: Iterable[str], days: Iterable[str] = (), *, whole_years: bool = False) -> list[pl.Expr]:
+    """Return readings of `t` in several forms; with `whole_years`, 3/4/20 is not in the year 3."""
+    t = pl.col("t") if not whole_years else pl.when(pl.col("t").str.contains(r"^\d{4}")).then(pl.col("t"))
+    dated = [t.str.to_datetime(f, strict=False, time_unit="us", time_zone="UTC") for f in times]
+    whole = [t.str.to_date(f, strict=False).cast(pl.Datetime("us", "UTC")) for f in days]
+    return [reading.dt.timestamp("us").floordiv(1_000_000) for reading in [*dated, *whole]]
+
+
+def _rarer_times(text: pl.Series, dates: str | None) -> pl.Series:
+    """Read dates with a month's name, and dates of three numbers."""
+    tidy = text.str.replace_all("[\u202f\u00a0]", " ").str.replace(r"(?i)\b([ap])\.?\s?m\.?$", "${1}m")
+    parts = tidy.str.extract_groups(NUMERIC_DATE).struct.unnest()
+    numeric = parts["1"].is_not_null()
+    if numeric.any() and dates not in ("dmy", "mdy"):
+        first, second = (parts[name].cast(pl.Int64, strict=False) for name in ("1", "2"))
+        if isinstance(dates, DateEvidence):
+            dates.day_first |= bool((first > 12).any())
+            dates.month_first |= bool((second > 12).any())
+        elif dates is None:
+            raise DateOrderNeeded
+    day, month = ("1", "2") if dates != "mdy" else ("2", "1")
+    year = parts.select(
+        pl.when(pl.col("3").str.len_chars() == 2).then("20" + pl.col("3")).otherwise(pl.col("3"))
+    ).to_series()
+    clock = parts["4"].fill_null("").str.strip_chars(" ,T")
+    spelt = year + "-" + parts[month] + "-" + parts[day] + " " + clock.replace("", "00:00")
+    frame = pl.DataFrame({"t": pl.select(pl.when(numeric).then(spelt).otherwise(tidy)).to_series()})
+    return frame.select(pl.coalesce(_readings(RARER_FORMATS, RARER_DATES))).to_series()
 
 
 def parse_numbers(text: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -218,6 +303,10 @@ ITEMS = Layout(kind="items", columns={name: (name,) for name in ("user", "item",
 ATTRIBUTES = Layout(kind="attributes", columns={name: (name,) for name in ("user", "attribute", "value")})
 
 
+FIXED = (POSTS, ITEMS, ATTRIBUTES)
+"""Layouts of readers that name rows' parts themselves: the source's own names are the reader's to tell."""
+
+
 class Collector:
     """Holds the rows of one batch: texts in the order of a layout's columns."""
 
@@ -232,6 +321,7 @@ class Collector:
         self._rejects: list[tuple[int, Reason]] = []
         self._replaced = 0
         self._skipped = 0
+        self.left = 0
         self._size = 0
 
     @property
@@ -254,6 +344,10 @@ class Collector:
     def skip(self) -> None:
         """Count a record that is sound but not this table's."""
         self._skipped += 1
+
+    def leave(self) -> None:
+        """Count a record that is somebody else's."""
+        self.left += 1
 
     def take(self) -> Parsed:
         """Return what is gathered, and start anew."""

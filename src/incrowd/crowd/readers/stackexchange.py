@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.parsers import expat
 
-from incrowd.crowd.readers.base import Batch, ReadOptions
+from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.html import html_text
 from incrowd.crowd.readers.rows import POSTS, Collector, batch_of
 from incrowd.crowd.readers.source import Lines, decoded, read_lines
@@ -26,11 +26,12 @@ class StackExchange:
     """Questions, answers and comments of one site, which is the community."""
 
     name = "stackexchange"
+    about = About("Stack Exchange dump", whose="many")
     kind: Kind = "posts"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether the XML begins as the dumps do."""
-        return _START.match(head) is not None
+        return _START.match(look.head) is not None
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order; a row's number is its line's."""

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from incrowd.crowd.readers.base import Batch, Layout, ReadOptions, guess, layout_of
+from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions, guess, layout_of
 from incrowd.crowd.readers.rows import ROW, Parsed, batch_of
 from incrowd.crowd.readers.source import Bytes, Lines, decoded, lines_of, read_lines
 from incrowd.crowd.schema import Kind, Reason
@@ -212,17 +212,18 @@ _WORD = re.compile(r"[A-Za-z_][\w :.-]{0,63}")
 class Table:
     """Delimited text whose first record names the columns."""
 
-    def __init__(self, name: str, delimiters: str) -> None:
+    def __init__(self, name: str, title: str, delimiters: str) -> None:
         self.name = name
+        self.about = About(title)
         self.kind: Kind = "posts"
         self._delimiters = delimiters
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether the first line names columns, and the lines after it have as many."""
-        found = _header(head, self._delimiters)
+        found = _header(look.head, self._delimiters)
         if found is None or len(found.names) < 2 or len(set(found.names)) < len(found.names):
             return False
-        return "user" in guess(found.names) or _names_columns(found, head)
+        return "user" in guess(found.names) or _names_columns(found, look.head)
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""

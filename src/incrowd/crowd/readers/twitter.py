@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from email.utils import mktime_tz, parsedate_tz
 from pathlib import Path
 
-from incrowd.crowd.readers.archive import Zip, find, zip_names
-from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.jsonstream import JsonStream
+from incrowd.crowd.readers.archive import find
+from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
+from incrowd.crowd.readers.export import Files
 from incrowd.crowd.readers.rows import POSTS, Collector, Whole, batch_of
 from incrowd.crowd.schema import Kind, Reason
-from incrowd.errors import SchemaError, UnreadableSource
+from incrowd.errors import Undecided, UnreadableSource
 
 TWEETS = re.compile(r"(?:^|/)data/tweets?(?:-part(\d+))?\.js$")
 COMMUNITY = "x.com"
+_BARE = re.compile(rb"\s*window\.YTD\.tweets?\.part\d+\s*=\s*\[")
 
 
 class TwitterArchive:
     """Tweets of one person; retweets are someone else's words and are skipped."""
 
     name = "twitter"
+    about = About("X (Twitter) archive", whose="own")
     kind: Kind = "posts"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def probe(self, look: Look) -> bool:
         """Say whether the archive has tweets where X puts them."""
-        return bool(_parts(zip_names(path, head)))
+        return bool(_parts(look.names)) or _BARE.match(look.head) is not None
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the tweets, part after part."""
-        with Zip(path, options) as archive:
-            parts = _parts(archive.names)
+        with Files.of(path, options) as files:
+            parts = _parts(files.names) if files.names else _bare(files, path)
             if not parts:
-                raise UnreadableSource(f"{path}: no data/tweets.js is in the archive.")
-            user = options.user or _user(archive, options)
+                raise UnreadableSource(f"{path}: no data/tweets.js is in the archive, nor is this that file.")
+            user = options.user or _user(files, path)
             community = options.community or COMMUNITY
             rows = Collector(POSTS, options.batch_bytes)
             number = 0
             for name in parts:
-                with archive.open(name) as member:
-                    stream = JsonStream(member, f"{path}/{name}", options)
+                with files.open(name) as file:
+                    stream = file.stream()
                     stream.skip_to("[")
                     for record in stream.items():
                         number += 1
@@ -50,7 +52,12 @@ class TwitterArchive:
                 yield batch_of(rows.take(), POSTS, options, Whole(incomplete=stream.incomplete))
 
 
-def _parts(names: list[str]) -> list[str]:
+def _bare(files: Files, path: Path) -> list[str]:
+    """Return the file itself if it is a tweets.js outside its archive."""
+    return [path.name] if _BARE.match(files.head_of(path.name)) else []
+
+
+def _parts(names: Sequence[str]) -> list[str]:
     """Return the files of tweets in order: tweets.js, tweets-part1.js, ..."""
     found = [(int(match[1] or 0), name) for name in names if (match := TWEETS.search(name))]
     return [name for _, name in sorted(found)]
@@ -75,18 +82,23 @@ def _add(rows: Collector, number: int, record: object, user: str, community: str
 def _time(created: object) -> str | None:
     """Return UTC seconds of ``Wed Nov 11 20:00:00 +0000 2020``; what is no time is left to be refused."""
     parsed = parsedate_tz(created) if isinstance(created, str) else None
-    return str(mktime_tz(parsed)) if parsed else None if created is None else "?"
+    if parsed is None:
+        return None if created is None else "?"
+    try:
+        return str(mktime_tz(parsed))
+    except (ValueError, OverflowError):  # a year that no calendar has
+        return "?"
 
 
-def _user(archive: Zip, options: ReadOptions) -> str:
-    name = find(archive.names, "data/account.js")
+def _user(files: Files, path: Path) -> str:
+    name = find(files.names, "data/account.js")
     if name is not None:
-        with archive.open(name) as member:
-            stream = JsonStream(member, f"{archive.path}/{name}", options)
+        with files.open(name) as file:
+            stream = file.stream()
             stream.skip_to("[")
             for record in stream.items():
                 account = record.get("account") if isinstance(record, dict) else None
                 user = account.get("username") if isinstance(account, dict) else None
                 if isinstance(user, str) and user:
                     return user
-    raise SchemaError(f"{archive.path}: does not say whose it is. Name the person with --user NAME.")
+    raise Undecided(f"{path.name}: does not say whose tweets it holds. Whose are they?", "user")

@@ -1,0 +1,52 @@
+"""Amazon: what a person ordered and reviewed, from the data request."""
+
+from __future__ import annotations
+
+from incrowd.crowd.readers.base import About
+from incrowd.crowd.readers.export import Export, File, Part, Row, header_of, pick
+
+_COLUMNS = {"item": "Product Name", "time": "Order Date"}
+_REVIEW = ("review text", "review body", "reviewtext", "review")
+_DATE = ("review date", "submission date", "creation date", "date", "reviewsubmissiondate")
+
+
+def _is_orders(head: bytes) -> bool:
+    names = header_of(head)
+    return {"order id", "order date"} <= names and bool({"product name", "title"} & names)
+
+
+def _is_reviews(head: bytes) -> bool:
+    names = header_of(head)
+    return (
+        "asin" in names
+        and bool(set(_REVIEW) & names)
+        and bool(set(_DATE) & names)
+        and not {"user id", "reviewerid"} & names
+    )
+
+
+def _order(record: dict[str, str], owner: str) -> Row:
+    return Row(item=pick(record, "product name", "title"), time=record["order date"])
+
+
+def _review(record: dict[str, str], owner: str) -> Row:
+    title = pick(record, "review title", "title", "headline")
+    text = "\n\n".join(part for part in (title, pick(record, *_REVIEW)) if part)
+    return Row(text=text, time=pick(record, *_DATE), id=pick(record, "review id"))
+
+
+AMAZON = Export(
+    name="amazon",
+    about=About("Amazon data request", whose="own", columns=_COLUMNS, left="addresses, payments, searches"),
+    parts=(
+        Part(
+            knows=_is_orders,
+            records=File.table,
+            row=_order,
+            files=r"OrderHistory.*\.csv$|Digital Items\.csv$",
+            kind="items",
+        ),
+        Part(knows=_is_reviews, records=File.table, row=_review, files=r"review[^/]*\.csv$"),
+    ),
+    community="amazon.com",
+)

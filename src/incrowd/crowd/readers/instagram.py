@@ -1,0 +1,79 @@
+"""Instagram's download (JSON): captions of posts, and comments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from incrowd.crowd.readers.base import About
+from incrowd.crowd.readers.export import CUT, SKIP, Export, File, Files, Part, Row, first_object
+from incrowd.crowd.readers.facebook import repaired
+
+_COLUMNS = {"time": "creation_timestamp or Time", "text": "title (the caption) or Comment"}
+
+
+def _is_posts(head: bytes) -> bool:
+    first = first_object(head)
+    media = first.get("media")
+    return (
+        isinstance(media, list)
+        and bool(media)
+        and isinstance(media[0], dict)
+        and "creation_timestamp" in media[0]
+    )
+
+
+def _is_comments(head: bytes) -> bool:
+    return b'"string_map_data"' in head and b'"Comment"' in head
+
+
+def _post(record: dict[str, Any], owner: str) -> Row | object:
+    media = record["media"][0]
+    caption = record.get("title") or media.get("title")
+    if not caption:
+        return SKIP
+    return Row(text=repaired(caption), time=record.get("creation_timestamp", media["creation_timestamp"]))
+
+
+def _comments(file: File) -> Iterator[object]:
+    """Comments on posts are a list; those on reels lie under a key."""
+    stream = file.stream()
+    if stream.peek() == "[":
+        yield from stream.items()
+    elif stream.peek() == "{":
+        for _ in stream.members():
+            yield from stream.items()
+    else:
+        stream.value()
+    if stream.incomplete:
+        yield CUT
+
+
+def _comment(record: dict[str, Any], owner: str) -> Row:
+    said = record["string_map_data"]
+    return Row(text=repaired(said["Comment"]["value"]), time=said["Time"]["timestamp"])
+
+
+def instagram_owner(files: Files) -> str | None:
+    """Return the account's name."""
+    about = files.json(r"personal_information/personal_information\.json$") or {}
+    users = about.get("profile_user") if isinstance(about, dict) else None
+    values = users[0].get("string_map_data", {}) if isinstance(users, list) and users else {}
+    name = (values.get("Username") or {}).get("value")
+    return name if isinstance(name, str) else None
+
+
+INSTAGRAM = Export(
+    name="instagram",
+    about=About(
+        "Instagram download", whose="own", columns=_COLUMNS, left="messages, likes, followers, pictures"
+    ),
+    parts=(
+        Part(knows=_is_posts, records=File.json, row=_post, files=r"(content|media)/posts_\d+\.json$"),
+        Part(
+            knows=_is_comments, records=_comments, row=_comment, files=r"comments/[^/]*comments[^/]*\.json$"
+        ),
+    ),
+    owner=instagram_owner,
+    community="instagram.com",
+)

@@ -1,0 +1,102 @@
+"""Telegram Desktop's export: one chat or all of them as result.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from incrowd.crowd.readers.base import About
+from incrowd.crowd.readers.export import CUT, LEFT, SKIP, Export, File, Files, Part, Row, top_keys
+from incrowd.crowd.readers.jsonstream import JsonStream
+
+_COLUMNS = {"community": "chat", "time": "date_unixtime", "text": "text", "user": "from"}
+
+
+def _is_export(head: bytes) -> bool:
+    keys = top_keys(head)
+    return (
+        {"name", "type", "id", "messages"} <= keys
+        or ({"chats", "personal_information"} <= keys)
+        or ("chats" in keys and b'"from_id"' in head)
+    )
+
+
+def _messages(file: File) -> Iterator[object]:
+    """Yield (message, chat, account): chats are walked, never held."""
+    stream = file.stream()
+    account = ""
+    chat: dict[str, object] = {}
+    for key in stream.members():
+        if key == "chats" and stream.peek() == "{":
+            for inner in stream.members():
+                if inner == "list" and stream.peek() == "[":
+                    yield from _chats(stream, account)
+                else:
+                    stream.value()
+        elif key == "messages" and stream.peek() == "[":
+            for message in stream.items():
+                yield message, chat, account
+        else:
+            chat[key] = stream.value()
+            about = chat.get("personal_information")
+            account = f"user{about.get('user_id')}" if isinstance(about, dict) else ""
+    if stream.incomplete:
+        yield CUT
+
+
+def _chats(stream: JsonStream, account: str) -> Iterator[object]:
+    for _ in stream.places():
+        if stream.peek() == "{":
+            yield from _chat(stream, {}, account)
+        else:
+            stream.value()
+
+
+def _chat(stream: JsonStream, chat: dict[str, object], account: str) -> Iterator[object]:
+    for key in stream.members():
+        if key == "messages" and stream.peek() == "[":
+            for message in stream.items():
+                yield message, chat, account
+        else:
+            chat[key] = stream.value()
+
+
+def _message(record: tuple[dict[str, Any], dict[str, Any], str], owner: str) -> Row | object:
+    message, chat, account = record
+    if message.get("type") != "message":
+        return SKIP
+    mine = (
+        message.get("from_id") == account
+        if account
+        else owner in (message.get("from"), message.get("from_id"))
+    )
+    if not mine:
+        return LEFT
+    parts = message["text"] if isinstance(message["text"], list) else [message["text"]]
+    text = "".join(part if isinstance(part, str) else part["text"] for part in parts)
+    if not text:
+        return SKIP
+    return Row(
+        text=text,
+        time=message.get("date_unixtime") or message["date"],
+        id=f"{chat.get('id', '')}/{message['id']}",
+        community=chat.get("name") or "saved messages",
+    )
+
+
+def _owner(files: Files) -> str | None:
+    """A whole export says whose it is; a single chat does not."""
+    with files.open(files.find(r"result\.json$") or "") as file:
+        for value in file.json("personal_information"):
+            if isinstance(value, dict):
+                name = " ".join(str(value[key]) for key in ("first_name", "last_name") if value.get(key))
+                return str(value.get("username") or "").lstrip("@") or name or None
+    return None
+
+
+TELEGRAM = Export(
+    name="telegram",
+    about=About("Telegram export", whose="chat", columns=_COLUMNS, left="other people's messages"),
+    parts=(Part(knows=_is_export, records=_messages, row=_message, files=r"(^|/)result\.json$"),),
+    owner=_owner,
+)
