@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import incrowd
+from incrowd.errors import IncrowdError, on_the_command_line
 from incrowd.measures import REGISTERED
 
 ROOT = Path(__file__).parent.parent
@@ -91,3 +92,10 @@ def test_help_loads_nothing_heavy() -> None:
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "ingest" in process.stdout
     assert not heavy & set(process.stderr.split())
+
+
+def test_errors_speak_python_in_python_and_commands_on_the_command_line() -> None:
+    error = IncrowdError("no column: name it with --columns user=NAME; or incrowd ingest FILE --kind items")
+    assert str(error) == "no column: name it with columns user=NAME; or incrowd ingest FILE --kind items"
+    with on_the_command_line():
+        assert "--columns" in str(error)

@@ -69,3 +69,13 @@ def test_nothing_but_its_command_imports_the_collector() -> None:
     for module in MODULES:
         if module != "incrowd.cli.collect" and module.split(".")[1:2] != ["collect"]:
             assert not any(target.startswith("incrowd.collect") for target in imports(module)), module
+
+
+def test_the_way_of_assess_is_short_and_never_turns_back() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "explanation" / "architecture.md").read_text("utf-8")
+    way = page.split("## The way of `incrowd assess`")[1].split("\n## ")[0]
+    hops = [line.split("`")[1] for line in way.splitlines() if line[:1].isdigit()]
+    assert 5 <= len(hops) <= 12
+    assert len(set(hops)) == len(hops)
+    for hop in hops:
+        assert "incrowd." + hop.removesuffix(".py").replace("/", ".") in MODULES

@@ -21,9 +21,43 @@ holds a person's text or name: a row is named by file and number.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_COMMANDS: ContextVar[bool] = ContextVar("speaking to the command line", default=False)
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
+_COMMAND = re.compile(r"(\bincrowd [a-z][^.;]*)")
+
+
+@contextmanager
+def on_the_command_line() -> Iterator[None]:
+    """Let messages name options as a command takes them: ``--min-posts``."""
+    before = _COMMANDS.set(True)
+    try:
+        yield
+    finally:
+        _COMMANDS.reset(before)
+
+
+def in_python(message: str) -> str:
+    """Name options as Python takes them; whole commands stay as they are.
+
+    >>> in_python("lower --min-posts, or import more: incrowd ingest FILE --kind items")
+    'lower min_posts, or import more: incrowd ingest FILE --kind items'
+    """
+    parts = _COMMAND.split(message)
+    plain = (_OPTION.sub(lambda option: option[1].replace("-", "_"), part) for part in parts[::2])
+    return "".join(part for both in zip(plain, [*parts[1::2], ""], strict=True) for part in both)
+
 
 class IncrowdError(Exception):
-    """Any error whose message is meant for the user."""
+    """Any error whose message is meant for the user; options go by the names that Python, or a command, takes."""
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return message if _COMMANDS.get() else in_python(message)
 
 
 class InputError(IncrowdError, ValueError):

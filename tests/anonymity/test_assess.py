@@ -65,7 +65,7 @@ def test_the_curve_never_falls_and_meets_the_sizes(tiny_crowd: Crowd) -> None:
 def test_who_is_not_there_is_said(tiny_crowd: Crowd) -> None:
     with pytest.raises(NotInCrowd, match="it has: "):
         community_anonymity(tiny_crowd, AnonymityOptions(community="chess"))
-    with pytest.raises(InputError, match="lower --min-posts"):
+    with pytest.raises(InputError, match="lower min_posts"):
         community_anonymity(tiny_crowd, AnonymityOptions(community="cycling", min_posts=9_999))
     result = community_anonymity(tiny_crowd, AnonymityOptions(community="cycling"))
     with pytest.raises(NotInCrowd, match="no profile"):

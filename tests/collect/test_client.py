@@ -55,7 +55,7 @@ class TestManners:
 
     @pytest.mark.parametrize("contact", ["", "  ", "a\nb@example.org", "josé"])
     def test_wants_a_contact_that_fits_a_header(self, contact: str) -> None:
-        with pytest.raises(InputError, match="--contact"):
+        with pytest.raises(InputError, match="contact:"):
             Client(contact=contact)
 
     def test_pauses_between_requests_to_one_host(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from incrowd.errors import CrowdBusy
 def test_a_second_import_fails_clearly(tmp_path: Path) -> None:
     crowd = new_crowd(tmp_path / "crowd")
     source = write_jsonl(tmp_path / "a.jsonl", [post("ann", "hi")])
-    with import_lock(crowd.path), pytest.raises(CrowdBusy, match="--wait"):
+    with import_lock(crowd.path), pytest.raises(CrowdBusy, match="pass wait"):
         crowd.ingest(source)
     crowd.ingest(source)
     assert texts(crowd) == ["hi"]

@@ -108,5 +108,5 @@ def test_the_judges_agreement_is_fleiss_kappa(study: Study) -> None:
 def test_votes_of_another_number_of_judges_are_refused(tiny_crowd: Crowd) -> None:
     users = sorted(tiny_crowd.posts().collect()["user"].unique())[:6]
     labels = pl.DataFrame({"user": users, "topic": "debts", "vote": [0.2, 0.4, 0.6, 0.8, 1.0, 0.0]})
-    with pytest.raises(InputError, match="--judges 3"):
+    with pytest.raises(InputError, match="judges 3"):
         exposure_study(tiny_crowd, [BagOfWords(starter_topics())], labels, judges=3)

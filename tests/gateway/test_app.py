@@ -269,7 +269,7 @@ def test_the_operator_sees_what_the_data_support(place: Place) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.org"])
 def test_it_stays_on_this_machine_unless_a_proxy_is_in_front(host: str) -> None:
-    with pytest.raises(InputError, match="--behind-proxy"):
+    with pytest.raises(InputError, match="behind_proxy"):
         Address(host=host)
     assert Address(host=host, behind_proxy=True).host == host
 

@@ -85,7 +85,7 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
         keys.remove("dashbord")
     with pytest.raises(InputError, match="1 to 80 letters"):
         keys.add("a\nb", "lab")
-    with pytest.raises(InputError, match="--organisation"):
+    with pytest.raises(InputError, match="organisation"):
         keys.add("a", "")
 
 

@@ -91,9 +91,9 @@ def test_the_determined_adversary_is_at_least_as_good(tiny_crowd: Crowd) -> None
 def test_who_is_not_there_is_said_without_names(tiny_crowd: Crowd) -> None:
     with pytest.raises(NotInCrowd, match="it has: "):
         link_rates(tiny_crowd, LinkabilityOptions(source="cycling", target="chess"))
-    with pytest.raises(NotInCrowd, match=r"does not have .* posts with words in both .* --min-posts"):
+    with pytest.raises(NotInCrowd, match=r"does not have .* posts with words in both .* min_posts"):
         assess_person(tiny_crowd, LINK, "nobody")
-    with pytest.raises(InputError, match="lower --min-posts"):
+    with pytest.raises(InputError, match="lower min_posts"):
         link_rates(tiny_crowd, LinkabilityOptions(source="cycling", target="gardening", min_posts=10_000))
 
 

@@ -13,10 +13,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import jensenshannon
 
 from incrowd.distances import Compute
+from incrowd.distances.profile_index import shared_terms
 from incrowd.measures.linkability.explain import (
     OwnPair,
     posts_to_delete,
-    resemblance_by_word,
     word_evidence,
     words_to_avoid,
 )
@@ -29,7 +29,7 @@ counts = arrays(np.float64, 12, elements=st.integers(0, 5).map(float)).filter(la
 def test_the_shares_add_up_to_the_distance(a: np.ndarray, b: np.ndarray) -> None:
     p, q = a / a.sum(), b / b.sum()
     d = jensenshannon(p, q, 2)
-    assert resemblance_by_word(p, q).sum() == pytest.approx(1 - (0 if math.isnan(d) else d) ** 2, abs=1e-7)
+    assert shared_terms(p, q).sum() == pytest.approx(1 - (0 if math.isnan(d) else d) ** 2, abs=1e-7)
 
 
 def test_evidence_names_shared_words_strongest_first() -> None:
@@ -57,7 +57,7 @@ def test_avoiding_the_pet_words_hides_the_person_as_promised() -> None:
     assert advice.before == 1
     assert advice.after >= 5
     removed = int(advice.action.split()[1])
-    order = np.argsort(-resemblance_by_word(pair.source / pair.source.sum(), pair.target / pair.target.sum()))
+    order = np.argsort(-shared_terms(pair.source / pair.source.sum(), pair.target / pair.target.sum()))
     keep = np.ones(60)
     keep[order[:removed]] = 0
     assert pair.crowd(pair.source * keep, pair.target * keep) == advice.after

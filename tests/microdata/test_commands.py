@@ -36,7 +36,7 @@ def test_publishing_for_small_profiles_is_asked_for_by_an_option_that_exists(tmp
         {"user": [f"u{k % 40}" for k in range(120)], "item": [f"i{k % 7}" for k in range(120)]}
     )
     crowd = Crowd.from_frame(rows, kind="items", path=tmp_path / "small", plain_names=True)
-    with pytest.raises(IncrowdError, match=r"8 to 5,000 items, got nobody; .*--min-items 2"):
+    with pytest.raises(IncrowdError, match=r"8 to 5,000 items, got nobody; .*min_items 2"):
         run("microdata", "publish", crowd.path, "--out", tmp_path / "s.json")
     told = run("microdata", "publish", crowd.path, "--out", tmp_path / "s.json", "--min-items", 2)
     assert "40 people" in told
@@ -114,8 +114,8 @@ def test_one_person_is_assessed_by_name(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("evaluate", "{folder}", "--percent", "lots"), "--percent"),
-        (("evaluate", "{folder}", "--device", "abacus"), "--device"),
+        (("evaluate", "{folder}", "--percent", "lots"), "percent: expected"),
+        (("evaluate", "{folder}", "--device", "abacus"), "device: expected"),
         (("evaluate", "{folder}", "--min-items", "500"), "at least 2 people"),
         (("assess", "{folder}", "--user", "nobody"), "nobody of that name"),
         (("assess", "{folder}", "--user", "user0003", "--adversary", "martian"), "expected one of"),

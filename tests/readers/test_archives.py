@@ -107,7 +107,7 @@ def test_an_unknown_zip_says_what_was_expected(tmp_path: Path) -> None:
 
 def test_an_export_that_does_not_say_whose_it_is_needs_a_name(tmp_path: Path) -> None:
     path = write(tmp_path, reddit_export(account=False))
-    with pytest.raises(SchemaError, match="--user NAME"):
+    with pytest.raises(SchemaError, match="user NAME"):
         read(path)
     assert {row["user"] for row in rows(path, ReadOptions(user="me"))} == {"me"}
 
@@ -158,7 +158,7 @@ def test_a_broken_tweet_is_set_aside(tmp_path: Path) -> None:
 def test_tweets_that_break_off_are_refused_or_kept(tmp_path: Path) -> None:
     cut = tweets(tweet(1, "kept"), tweet(2, "lost"))[:-40]
     path = write(tmp_path, zipped({"data/account.js": ACCOUNT, "data/tweets.js": cut}))
-    with pytest.raises(UnreadableSource, match=r"breaks off.*--keep-complete"):
+    with pytest.raises(UnreadableSource, match=r"breaks off.*keep_complete"):
         read(path)
     batches = read(path, ReadOptions(keep_complete=True))
     assert [text for batch in batches for text in batch.rows["text"]] == ["kept"]
@@ -167,7 +167,7 @@ def test_tweets_that_break_off_are_refused_or_kept(tmp_path: Path) -> None:
 
 def test_tweets_without_an_account_need_a_name(tmp_path: Path) -> None:
     path = write(tmp_path, zipped({"data/tweets.js": tweets(tweet(1, "x"))}))
-    with pytest.raises(SchemaError, match="--user NAME"):
+    with pytest.raises(SchemaError, match="user NAME"):
         read(path)
     assert rows(path, ReadOptions(user="me", community="birds"))[0]["community"] == "birds"
 

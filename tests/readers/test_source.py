@@ -61,7 +61,7 @@ def test_a_cut_file_is_refused_wherever_it_is_cut(pack: object, tmp_path: Path) 
     packed = pack(DATA)
     for end in {7, len(packed) // 2, len(packed) - 5, len(packed) - 1}:
         path = write(tmp_path, packed[:end])
-        with pytest.raises(UnreadableSource, match=r"(ends early|corrupt).* byte \d+.*--keep-complete"):
+        with pytest.raises(UnreadableSource, match=r"(ends early|corrupt).* byte \d+.*keep_complete"):
             contents(path)
 
 

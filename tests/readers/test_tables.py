@@ -216,7 +216,7 @@ def test_a_bad_number_or_time_is_set_aside(tmp_path: Path) -> None:
 
 def test_the_file_of_one_person_takes_the_name_given(tmp_path: Path) -> None:
     path = write(tmp_path, b"date,text\n2020-01-01,hi\n")
-    with pytest.raises(SchemaError, match="--user NAME"):
+    with pytest.raises(SchemaError, match="user NAME"):
         read(path, format="csv")
     options = ReadOptions(user="me", community="diary")
     assert [(row["user"], row["community"]) for row in rows(path, options, format="csv")] == [("me", "diary")]

@@ -51,9 +51,9 @@ def test_figures_of_paper_003_are_all_there(tiny_crowd: Crowd) -> None:
 
 
 def test_too_few_people_are_a_clear_error(tiny_crowd: Crowd) -> None:
-    with pytest.raises(InputError, match="--min-posts"):
+    with pytest.raises(InputError, match="min_posts"):
         anonymity_study(tiny_crowd, PairStudyOptions(min_posts=10_000))
-    with pytest.raises(InputError, match="--min-pairs"):
+    with pytest.raises(InputError, match="min_pairs"):
         anonymity_study(tiny_crowd, PairStudyOptions(min_posts=5, min_pairs=10_000))
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from incrowd.cli.console import complain
+from incrowd.errors import IncrowdError, on_the_command_line
 from incrowd.measures import REGISTERED
 
 COMMANDS = (
@@ -95,8 +96,13 @@ def _root(
 
 def run() -> None:
     """Run the command line; a user's mistake becomes a message, never a traceback."""
-    asked = sys.argv[1:2]
     _speak_utf8()
+    with on_the_command_line():
+        _run()
+
+
+def _run() -> None:
+    asked = sys.argv[1:2]
     interrupted = _note_interrupts()
     try:
         build(asked if asked and asked[0] in all_commands() else None)()
@@ -132,8 +138,6 @@ def _speak_utf8() -> None:
 
 
 def _explain(error: Exception) -> str:
-    from incrowd.errors import IncrowdError
-
     if isinstance(error, IncrowdError):
         return str(error)
     if isinstance(error, OSError):

@@ -101,7 +101,11 @@ NO_WORDS = Profile(np.zeros(0, np.uint64), np.zeros(0, np.int64))
 
 
 def divergence_terms(p: Floats, q: Floats) -> Floats:
-    """Return each word's part of the Jensen-Shannon divergence of p and q; none is negative."""
+    """Return each word's part of the Jensen-Shannon divergence of p and q; none is negative.
+
+    >>> divergence_terms(np.array([1.0, 0.0]), np.array([0.0, 1.0])).tolist()
+    [0.5, 0.5]
+    """
     middle = (p + q) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         left, right = p * np.log2(p / middle), q * np.log2(q / middle)
@@ -109,7 +113,11 @@ def divergence_terms(p: Floats, q: Floats) -> Floats:
 
 
 def shared_terms(p: Floats, q: Floats) -> Floats:
-    """Return each word's part of the resemblance ``1 - d**2``; 0 for words that one of both does not use."""
+    """Return each word's part of the resemblance ``1 - d**2``; 0 for words that one of both does not use.
+
+    >>> float(shared_terms(np.array([0.5, 0.5]), np.array([0.5, 0.5])).sum())
+    1.0
+    """
     total = p + q
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = total * np.log2(total) - p * np.log2(p) - q * np.log2(q)

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from incrowd.distances.profile_index import divergence_terms
 from incrowd.profiles import Profiles
 from incrowd.result import Evidence
-
-
-def divergence_by_word(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each word's share of the Jensen-Shannon divergence of p and q; no share is negative.
-
-    >>> divergence_by_word(np.array([1.0, 0.0]), np.array([0.0, 1.0])).tolist()
-    [0.5, 0.5]
-    """
-    middle = (p + q) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(p > 0, p * np.log2(p / middle), 0.0) + np.where(q > 0, q * np.log2(q / middle), 0.0)
-    return np.asarray(terms / 2)
 
 
 def stand_out(profiles: Profiles, row: int) -> tuple[tuple[Evidence, ...], float]:
@@ -34,7 +22,7 @@ def stand_out(profiles: Profiles, row: int) -> tuple[tuple[Evidence, ...], float
         return (), 0.0
     q = (np.asarray(profiles.matrix.sum(axis=0)).ravel() - p) / others
     q = np.maximum(q, 0.0)
-    terms = divergence_by_word(p, q)
+    terms = divergence_terms(p, q)
     used = np.flatnonzero(p > 0)
     order = used[np.argsort(-terms[used], kind="stable")]
     evidence = [

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from incrowd.distances import Compute, pairwise
+from incrowd.distances.profile_index import shared_terms
 from incrowd.measures.search import fewest
 from incrowd.result import Advice, Evidence
 
@@ -26,21 +27,9 @@ MOST_WORDS = 400
 Array = NDArray[np.float64]
 
 
-def resemblance_by_word(p: Array, q: Array) -> Array:
-    """Return each word's share of ``1 - d**2``, where d is the Jensen-Shannon distance of p and q.
-
-    >>> float(resemblance_by_word(np.array([0.5, 0.5]), np.array([0.5, 0.5])).sum())
-    1.0
-    """
-    total = p + q
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = total * np.log2(total) - p * np.log2(p) - q * np.log2(q)
-    return np.where((p > 0) & (q > 0), terms / 2, 0.0)
-
-
 def word_evidence(p: Array, q: Array, vocabulary: Sequence[str]) -> tuple[Evidence, ...]:
     """Return the words two profiles share, the strongest first; the shares add up to ``1 - d**2``."""
-    shares = resemblance_by_word(p, q)
+    shares = shared_terms(p, q)
     order = np.argsort(-shares, kind="stable")
     return tuple(
         Evidence(what=f"the word “{vocabulary[int(w)]}”", contribution=float(shares[w]))
@@ -77,7 +66,7 @@ class OwnPair:
 
 def words_to_avoid(pair: OwnPair, vocabulary: Sequence[str], wanted: int = WANTED_CROWD) -> Advice | None:
     """Find how many of the strongest shared words must go before the matching set is large enough."""
-    shares = resemblance_by_word(pair.source / pair.source.sum(), pair.target / pair.target.sum())
+    shares = shared_terms(pair.source / pair.source.sum(), pair.target / pair.target.sum())
     order = np.argsort(-shares, kind="stable")[: min(int((shares > 0).sum()), MOST_WORDS)]
 
     def without(count: int) -> tuple[Array, Array]:
@@ -106,7 +95,7 @@ def posts_to_delete(
 
     Posts are taken in the order of the resemblance their words carry.
     """
-    shares = resemblance_by_word(pair.source / pair.source.sum(), pair.target / pair.target.sum())
+    shares = shared_terms(pair.source / pair.source.sum(), pair.target / pair.target.sum())
     a_word = np.divide(shares, pair.source, out=np.zeros_like(shares), where=pair.source > 0)
     order = np.argsort(-(post_counts @ a_word), kind="stable")
 
