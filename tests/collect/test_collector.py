@@ -177,6 +177,41 @@ class TestGoingOn:
         assert len(site.asked) == 2
         assert len(rows(tmp_path / "crowd")) == 10
 
+    def test_pages_without_end_and_without_anything_on_them_end(self, tmp_path: Path) -> None:
+        site = Site()
+        site.routes["/xrpc/"] = lambda asked: {
+            "repos": [{"did": "x", "active": False}],
+            "cursor": str(len(site.asked)),
+        }
+        with site.open() as server:
+            done = gather(tmp_path / "crowd", plan("bluesky", server, "local"))
+        assert done.stopped is None
+        assert len(site.asked) == 100
+
+    def test_a_list_of_accounts_ends_with_enough_of_them(self, tmp_path: Path) -> None:
+        site = Site()
+
+        def accounts(asked: Asked) -> object:
+            if not asked.path.endswith("listRepos"):
+                return {"records": []} if asked.path.endswith("listRecords") else {"value": {}}
+            first = int(asked.query.get("cursor", 0))
+            repos = [{"did": f"did:x:{n}"} for n in range(first, first + 10)]
+            return {"repos": repos, "cursor": str(first + 10)}
+
+        site.routes["/xrpc/"] = accounts
+        with site.open() as server:
+            done = gather(tmp_path / "crowd", plan("bluesky", server, "local", newest=25, people=5))
+        assert sum(asked.path.endswith("listRepos") for asked in site.asked) == 3
+        assert done.people == 5
+
+    def test_a_cursor_as_long_as_a_book_ends_with_a_sentence(self, tmp_path: Path) -> None:
+        site = Site()
+        site.routes["/xrpc/"] = lambda asked: {"repos": [{"did": "did:x:1"}], "cursor": "x" * 10**6}
+        with site.open() as server:
+            done = gather(tmp_path / "crowd", plan("bluesky", server, "local"))
+        assert done.stopped is not None
+        assert "the next page" in done.stopped
+
     def test_only_one_collection_at_a_time(self, tmp_path: Path) -> None:
         crowd = Crowd.create(tmp_path / "crowd")
         wanted = plan("mastodon", "http://127.0.0.1:9", "#tea")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.collect.gathering import CONTACT, gather, plan, rows
-from tests.collect.sites import SITES, START, Written, mailbox, make_world
+from tests.collect.sites import SITES, START, Asked, Reply, Written, mailbox, make_world
 
 from incrowd.collect.client import Client
+from incrowd.collect.journal import clean, post_key
 from incrowd.collect.services import SERVICES
 from incrowd.crowd import Crowd
-from incrowd.errors import InputError
+from incrowd.errors import InputError, ServerError
 
 FOLLOWING = [name for name in SITES if SERVICES[name].follows_people]
 
@@ -173,3 +177,100 @@ class TestOnePost:
         assert done.posts == 0
         assert set(done.set_aside) == {"duplicate"}
         assert Crowd(folder / "crowd").data_hash == before
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+class Scripted(Client):
+    """A client that answers with whatever it is told to."""
+
+    answer: object = None
+
+    def json(self, *_: object, **__: object) -> object:
+        return self.answer
+
+    def post(self, *_: object, **__: object) -> object:
+        return {"access_token": "x", "accessJwt": "x"}
+
+
+@pytest.mark.parametrize("name", [name for name in SITES if name != "mailman"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_a_server_answers_is_a_page_or_a_sentence(name: str, data: st.DataObject) -> None:
+    """Sound answers in which one thing is replaced by anything at all."""
+    _, community = SITES[name]
+    client = Scripted(contact=CONTACT)
+    service = SERVICES[name]("http://127.0.0.1:9", client)
+    answer = _sound(name, data)
+    client.answer = _spoilt(answer, data)
+    for ask in (service.newest, service.posts_of):
+        try:
+            page = ask(service.check(community) if ask == service.newest else "person1", "")
+        except ServerError:
+            continue
+        for post in page.posts:
+            kept = clean(post)
+            post_key(kept)
+            json.dumps(kept.__dict__)
+        assert all(isinstance(cursor, str) for cursor in page.cursors)
+
+
+ANSWERS: dict[str, list[object]] = {}
+
+
+def _sound(name: str, data: st.DataObject) -> object:
+    """Return an answer that the test's server gave."""
+    if name not in ANSWERS:
+        make, community = SITES[name]
+        site = make(make_world(posts=12))
+        found: list[object] = []
+        answer = site.answer
+        site.compress = False
+
+        def kept(asked: Asked) -> Reply:
+            reply = answer(asked)
+            if reply[0] == 200 and asked.path != "/robots.txt":
+                found.append(json.loads(reply[2]))
+            return reply
+
+        site.answer = kept  # type: ignore[method-assign]
+        with site.open() as server, TemporaryDirectory() as folder:
+            gather(Path(folder) / "crowd", plan(name, server, community))
+        ANSWERS[name] = found
+    return data.draw(st.sampled_from(ANSWERS[name]))
+
+
+def _spoilt(value: object, data: st.DataObject) -> object:
+    """Return a copy of an answer in which one place holds something else."""
+    if isinstance(value, dict) and value and data.draw(st.booleans() | st.just(True)):
+        key = data.draw(st.sampled_from(sorted(value)))
+        if data.draw(st.integers(0, 9)) == 0:
+            return {name: inner for name, inner in value.items() if name != key}
+        return {**value, key: _spoilt(value[key], data)}
+    if isinstance(value, list) and value and data.draw(st.integers(0, 5)):
+        at = data.draw(st.integers(0, len(value) - 1))
+        return [*value[:at], _spoilt(value[at], data), *value[at + 1 :]]
+    return data.draw(JSON_VALUES)
+
+
+def test_a_token_that_ran_out_is_asked_for_again(tmp_path: Path) -> None:
+    site = SITES["reddit"][0](make_world())
+    left = [1]
+
+    def expired(asked: Asked) -> Reply | None:
+        if asked.path.startswith("/user/person3/") and left[0]:
+            left[0] -= 1
+            return 401, {"content-type": "application/json"}, b"{}"
+        return None
+
+    site.fault = expired
+    with site.open() as server:
+        done = gather(tmp_path / "crowd", plan("reddit", server, "tea"))
+    assert done.unavailable == 0
+    assert sum(asked.path == "/api/v1/access_token" for asked in site.asked) == 2
+    assert len(rows(tmp_path / "crowd")) == 130

@@ -8,6 +8,7 @@ was asked for, never a person: an address may hold somebody's name.
 from __future__ import annotations
 
 import json
+import logging
 import ssl
 import time
 import zlib
@@ -39,6 +40,8 @@ MOST_REDIRECTS = 3
 LONGEST_WAIT = 15 * 60.0
 """Longer pauses end the run: the same command goes on later."""
 WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+# At the level below it would write every address into a log, with the names and keys in them.
+logging.getLogger("httpx").setLevel(logging.WARNING)
 AGAIN = "Run the same command again later: it goes on where it stopped."
 
 Params = Mapping[str, object]
@@ -50,6 +53,10 @@ class Gone(ServerError):
 
 class Forbidden(ServerError):
     """The server does not show this to us."""
+
+
+class LoggedOut(Forbidden):
+    """The server wants to know again who asks."""
 
 
 class NotUnderstood(ServerError):
@@ -227,7 +234,7 @@ class Client:
         if status in (404, 410):
             raise Gone(f"{host}: does not have {what} (any more; status {status}). Check the name.")
         if status in (401, 403):
-            raise Forbidden(
+            raise (LoggedOut if status == 401 else Forbidden)(
                 f"{host}: does not show {what} to us (status {status}). incrowd reads what is public; "
                 "if the service wants credentials of your own, see: incrowd collect --help"
             )

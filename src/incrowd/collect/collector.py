@@ -28,6 +28,9 @@ BATCH_POSTS = 50_000
 LARGEST_BATCH = 1_000_000
 SECONDS_A_REQUEST = 0.4
 """What a request takes beside the pause: a usual answer over the network."""
+MOST_BARREN_PAGES = 100
+"""So many pages in a row with nobody and nothing on them are a server that goes on for ever."""
+LONGEST_CURSOR = 4096
 BYTES_A_POST = 1500
 """About what a service sends for a post, compressed: most of it is not text."""
 
@@ -175,11 +178,11 @@ class Collector:
         self.journal.begin()
         try:
             self._rounds()
+            self._check_wishes()
         except ServerError as error:
             self.result.stopped = str(error)
             self._import()
         else:
-            self._check_wishes()
             self._import()
             self._remove()
             self._sum_up()
@@ -246,7 +249,7 @@ class Collector:
     ) -> None:
         """Ask for a listing's pages until there are enough posts, no more pages, or nothing new."""
         walk = self.journal.walk(name)
-        posts, asked = walk.posts, 0
+        posts, asked, barren = walk.posts, 0, 0
         while walk.state == OPEN:
             if posts >= limit:
                 return self._end(name, LIMITED)
@@ -258,11 +261,12 @@ class Collector:
             page = self._taken(ask(cursor), limit - posts, user)
             checked = not self.service.needs_profile(page.people[0][0] if page.people else "")
             new = self.journal.add(name, cursor, page, checked=checked, round_number=round_number)
-            posts, asked = posts + len(page.posts), asked + 1
+            posts, asked = posts + page.found, asked + 1
+            barren = 0 if page.found else barren + 1
             self._report()
             if page.left_out:
                 return self._end(name, ENDED)
-            if self._nothing_new(new, page, round_number):
+            if barren >= MOST_BARREN_PAGES or self._nothing_new(new, page, round_number):
                 return self._end(name, LIMITED)
         return None
 
@@ -285,6 +289,8 @@ class Collector:
         for account, name in page.people:
             if not self.service.needs_profile(account):
                 self._welcome(name)
+        if any(len(cursor) > LONGEST_CURSOR for cursor in page.cursors):
+            raise self.service.wrong("the next page")
         before = int(self.journal.meta("before") or 0)
         posts = [
             post

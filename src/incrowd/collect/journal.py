@@ -60,13 +60,10 @@ class Walk:
 def clean(post: Post) -> Post:
     """Return a post as an import would store it, so that its hash is the store's."""
     identity = None if post.id is None else storable(post.id)
-    return Post(
-        identity,
-        storable(post.user).strip(),
-        storable(post.community).strip(),
-        post.time,
-        storable(post.text),
-    )
+    # Absurd times are left for the import to set aside, within what a table can hold.
+    time = None if post.time is None else max(-1, min(post.time, 2**53))
+    user, community = storable(post.user).strip(), storable(post.community).strip()
+    return Post(identity, user, community, time, storable(post.text))
 
 
 def post_key(post: Post) -> bytes:
@@ -206,7 +203,7 @@ class Journal:
             new = self._add_posts(base, page, round_number)
             self._sql.execute(
                 "UPDATE walks SET posts = posts + ? WHERE run = ? AND name = ?",
-                (len(page.posts), self.run, name),
+                (page.found, self.run, name),
             )
         return new
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import ClassVar
 from urllib.parse import urlsplit
 
+from incrowd.collect import credentials
 from incrowd.collect.client import Client, check_address
 from incrowd.errors import InputError, ServerError
 
@@ -32,6 +33,12 @@ class Post:
     community: str
     time: int | None
     text: str
+
+    def __post_init__(self) -> None:
+        """Refuse what a server put in the wrong place; who reads an answer says so in a sentence."""
+        texts = (self.user, self.community, self.text, "" if self.id is None else self.id)
+        if not all(isinstance(text, str) for text in texts) or not isinstance(self.time, int | None):
+            raise TypeError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +57,17 @@ class Page:
     """Why the person this listing belongs to is left out of the crowd."""
     refused: tuple[str, ...] = ()
     """Names in the crowd of people met on this page who do not want to be collected."""
+
+    def __post_init__(self) -> None:
+        """Refuse what a server put in the wrong place."""
+        texts = (*self.cursors, *self.refused, *(text for pair in self.people for text in pair))
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError
+
+    @property
+    def found(self) -> int:
+        """How many posts it has; accounts, where a community is a list of accounts."""
+        return len(self.posts) or len(self.people)
 
 
 class Service:
@@ -72,12 +90,13 @@ class Service:
     """Whether pages always come newest first, so that what is missing in between was deleted."""
     most_listed: ClassVar[int | None] = None
     """How many posts of a listing the service shows at most: what lies behind is not gone."""
-    credentials: ClassVar[Mapping[str, str]] = {}
+    wants: ClassVar[Mapping[str, str]] = {}
     """Names of credentials it takes, and what for."""
 
     def __init__(self, server: str, client: Client) -> None:
         self.server = self.address(server)
         self.client = client
+        self._secrets: dict[str, str | None] = {}
 
     @classmethod
     def address(cls, server: str) -> str:
@@ -135,10 +154,17 @@ class Service:
         """Read an answer; one that is not as documented is refused as a whole."""
         try:
             yield
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             if isinstance(error, InputError):
                 raise
             raise self.wrong(what) from None
+
+    def secret(self, name: str) -> str | None:
+        """Return one of the user's credentials, looked up once."""
+        if name not in self._secrets:
+            found = credentials.find(name)
+            self._secrets[name] = None if found is None else found.value
+        return self._secrets[name]
 
 
 def seconds(text: object) -> int | None:

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from incrowd.collect import credentials
-from incrowd.collect.client import Gone, NotUnderstood
+from incrowd.collect.client import Gone, LoggedOut, NotUnderstood
 from incrowd.collect.services.base import Page, Post, Service, distinct, refuses, seconds
 
 POST = "app.bsky.feed.post"
@@ -37,7 +36,7 @@ class Bluesky(Service):
     example = "#tea"
     page_posts = 100
     pause = 0.2  # 3,000 requests in 5 minutes are allowed; we take half
-    credentials: ClassVar = {
+    wants: ClassVar = {
         "bluesky-handle": "your handle, if the server wants a login to search",
         "bluesky-password": "an app password of yours, never the main one",
     }
@@ -125,19 +124,28 @@ class Bluesky(Service):
             return Page(cursors=("posts",))
 
     def _ask(self, method: str, what: str, params: dict[str, object]) -> Any:
-        headers = {"authorization": f"Bearer {self._login()}"} if self._login() else {}
-        return self.client.json(f"{self.server}/xrpc/{method}", what, params, headers)
+        url = f"{self.server}/xrpc/{method}"
+        try:
+            return self.client.json(url, what, params, self._proof())
+        except LoggedOut:
+            if not self._session:
+                raise
+            self._session = None  # a session lasts some hours, a collection may last longer
+            return self.client.json(url, what, params, self._proof())
+
+    def _proof(self) -> dict[str, object]:
+        return {"authorization": f"Bearer {self._login()}"} if self._login() else {}
 
     def _login(self) -> str:
         """Return a session's token if the user gave credentials, else nothing."""
         if self._session is None:
-            handle, password = credentials.find("bluesky-handle"), credentials.find("bluesky-password")
+            handle, password = self.secret("bluesky-handle"), self.secret("bluesky-password")
             self._session = ""
             if handle is not None and password is not None:
                 answer = self.client.post(
                     f"{self.server}/xrpc/com.atproto.server.createSession",
                     "a session for you",
-                    json={"identifier": handle.value, "password": password.value},
+                    json={"identifier": handle, "password": password},
                 )
                 with self.reading("a session for you"):
                     self._session = str(answer["accessJwt"])

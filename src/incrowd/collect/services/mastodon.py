@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from incrowd.collect import credentials
 from incrowd.collect.services.base import Page, Post, Service, distinct, joined, refuses, seconds
 from incrowd.crowd.readers.html import html_text
 from incrowd.crowd.readers.mastodon import account_name
@@ -28,7 +27,7 @@ class Mastodon(Service):
     example = "#tea"
     page_posts = 40
     pause = 1.0  # 300 requests in 5 minutes are allowed
-    credentials: ClassVar = {"mastodon-token": "an access token of yours, if the server wants one to read"}
+    wants: ClassVar = {"mastodon-token": "an access token of yours, if the server wants one to read"}
 
     def check(self, community: str) -> str:
         """Return a hashtag with its #, or `local`."""
@@ -53,12 +52,12 @@ class Mastodon(Service):
     def _page(
         self, path: str, what: str, params: dict[str, object], cursor: str, *, whole_listing: bool
     ) -> Page:
-        token = credentials.find("mastodon-token")
+        token = self.secret("mastodon-token")
         found = self.client.json(
             f"{self.server}/api/v1/{path}",
             what,
             {**params, "limit": self.page_posts, **({"max_id": cursor} if cursor else {})},
-            {"authorization": f"Bearer {token.value}"} if token else None,
+            {"authorization": f"Bearer {token}"} if token else None,
         )
         with self.reading(what):
             willing = [status for status in found if not _reason(status["account"])]

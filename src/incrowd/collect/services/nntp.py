@@ -13,7 +13,6 @@ import time
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from incrowd.collect import credentials
 from incrowd.collect.client import AGAIN, Forbidden, Gone, is_loopback
 from incrowd.collect.services.base import Page, Service
 from incrowd.collect.services.mailbox import bound, posts_in, wants_no_archive
@@ -37,7 +36,7 @@ class Nntp(Service):
     page_posts = ARTICLES_A_PAGE
     pause = 0.05  # between two articles; a page is as many commands as it has articles
     follows_people = False
-    credentials: ClassVar = {
+    wants: ClassVar = {
         "nntp-user": "your name, if the server wants one to read",
         "nntp-password": "and your password",
     }
@@ -98,13 +97,13 @@ class Nntp(Service):
     def _connected(self) -> _Connection:
         if self._line is None:
             parts = urlsplit(self.server)
-            name, password = credentials.find("nntp-user"), credentials.find("nntp-password")
+            name, password = self.secret("nntp-user"), self.secret("nntp-password")
             if name is not None and parts.scheme == "nntp" and not is_loopback(self.host):
                 raise InputError("--server: expected nntps:// where a password is sent, got nntp://.")
             line = _Connection(self.host, parts.port or PORTS[parts.scheme], secure=parts.scheme == "nntps")
             self._line = line
             if name is not None and password is not None:
-                line.log_in(name.value, password.value)
+                line.log_in(name, password)
         return self._line
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from incrowd.collect import credentials
+from incrowd.collect.client import LoggedOut
 from incrowd.collect.services.base import Page, Post, Service, distinct, joined
 
 NEWEST = "the newest posts of a subreddit"
@@ -30,7 +31,7 @@ class Reddit(Service):
     page_posts = 100
     pause = 1.0  # 100 requests a minute are allowed to an application
     most_listed = 1000
-    credentials: ClassVar = {
+    wants: ClassVar = {
         "reddit-client-id": "the id of your application",
         "reddit-client-secret": "its secret",
     }
@@ -83,8 +84,12 @@ class Reddit(Service):
             )
 
     def _ask(self, path: str, what: str, params: dict[str, object]) -> Any:
-        headers = {"authorization": f"Bearer {self._access()}"}
-        return self.client.json(f"{self.server}/{path}", what, params, headers)
+        url = f"{self.server}/{path}"
+        try:
+            return self.client.json(url, what, params, {"authorization": f"Bearer {self._access()}"})
+        except LoggedOut:
+            self._token = None  # a token lasts a day at most, a collection may last longer
+            return self.client.json(url, what, params, {"authorization": f"Bearer {self._access()}"})
 
     def _access(self) -> str:
         if self._token is None:

@@ -9,7 +9,6 @@ import html
 import re
 from typing import Any, ClassVar
 
-from incrowd.collect import credentials
 from incrowd.collect.services.base import Page, Post, Service, distinct, joined
 from incrowd.crowd.readers.html import html_text
 from incrowd.errors import ServerError
@@ -29,9 +28,7 @@ class StackExchange(Service):
     example = "cooking.stackexchange.com/bread"
     page_posts = 100
     pause = 0.5  # 30 requests a second are the limit, 300 a day without a key
-    credentials: ClassVar = {
-        "stackexchange-key": "an application's key: 10,000 requests a day instead of 300"
-    }
+    wants: ClassVar = {"stackexchange-key": "an application's key: 10,000 requests a day instead of 300"}
 
     def check(self, community: str) -> str:
         """Return ``site`` or ``site/tag``."""
@@ -74,8 +71,8 @@ class StackExchange(Service):
             "pagesize": self.page_posts,
             "page": number,
         }
-        key = credentials.find("stackexchange-key")
-        secret = {"key": key.value} if key else {}
+        key = self.secret("stackexchange-key")
+        secret = {"key": key} if key else {}
         url = f"{self.server}/2.3/{path}"
         found = self.client.json(url, what, {**params, **query, "filter": "withbody", **secret})
         with self.reading(what):
