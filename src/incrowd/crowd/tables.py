@@ -30,7 +30,7 @@ def processors() -> int:
 
 def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
     """Open an in-memory database that uses at most `memory` bytes and spills to a folder."""
-    return duckdb.connect(
+    connection = duckdb.connect(
         config={
             "memory_limit": f"{memory}B",
             "temp_directory": str(spill),
@@ -43,6 +43,9 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
             "autoload_known_extensions": False,
         }
     )
+    # Where Python was started with -c, DuckDB takes it for a notebook and draws a bar into our output.
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def stream(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
