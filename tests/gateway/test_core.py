@@ -21,7 +21,7 @@ from incrowd.errors import InputError
 from incrowd.gateway.core import Client, Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.query import Compare, Query
-from incrowd.gateway.state import StateInUse
+from incrowd.gateway.state import BrokenState, StateInUse
 from incrowd.gateway.text_query import query_from_text
 from incrowd.measures.release import Suppression
 
@@ -441,10 +441,13 @@ def test_one_gateway_at_a_time_works_on_a_state(fill: Fill, tmp_path: Path) -> N
     ):
         pass
     with gateway(url, tmp_path / "state") as made:
-        assert ask(made) == {"Titanic"}
-        made.database.erase()
+        made.database.erase()  # nothing was told yet, so nothing is lost
     with gateway(url, tmp_path / "state") as made:
         assert made.snapshot.number == 2
+        assert ask(made) == {"Titanic"}
+        made.database.erase()
+    with pytest.raises(BrokenState, match="snapshot"), gateway(url, tmp_path / "state"):
+        pass
 
 
 def test_questions_go_on_while_snapshots_are_taken(fill: Fill, tmp_path: Path) -> None:

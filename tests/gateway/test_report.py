@@ -59,6 +59,7 @@ def test_activity_is_counted_by_client_and_attribute(tmp_path: Path) -> None:
 
 
 def test_decisions_come_from_the_ledger(tmp_path: Path) -> None:
+    open_secret(tmp_path)
     ledger = Ledger(tmp_path)
     for number, (values, withheld, rule) in enumerate(
         [(("a", "b"), 3, ""), ((), 5, "small"), ((), 1, "small")]

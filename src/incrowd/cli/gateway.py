@@ -177,6 +177,34 @@ def try_query(
 
 
 @app.command()
+def reset(
+    state: StateFolder = STATE,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it: what was told is not known afterwards.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start anew where the state is lost or damaged. Nothing is answered until earlier answers would be forgotten."""
+    from incrowd.errors import InputError
+    from incrowd.gateway.operate import existing
+    from incrowd.gateway.operate import reset as start_anew
+
+    existing(state)
+    if not yes:
+        raise InputError(
+            "--yes is missing: a reset forgets what was told, so all budgets count as spent. If there is a copy of the "
+            "whole state folder, put that back instead"
+        )
+    aside = start_anew(state)
+    if as_json:
+        show_json({"set_aside": None if aside is None else str(aside)})
+    else:
+        show(
+            f"What was left is in {aside}. Keys are kept; all budgets count as spent."
+            if aside
+            else "There was nothing to set aside. All budgets count as spent."
+        )
+
+
+@app.command()
 def report(
     database: DatabaseUrl = None,
     policy: PolicyFile = None,

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -26,7 +27,7 @@ FOLDER_NAME = "audit"
 FILE_BYTES = 64 * 2**20
 """A file beyond this size is followed by a new one; old ones may be moved away."""
 HEAD_NAME, HEAD_DIGITS = "head", 20
-"""Number of the last record, beside the log."""
+"""Number of the last record, in the log's folder and beside it."""
 START = "0" * 32
 
 
@@ -50,7 +51,7 @@ class Audit:
         self.missing = self._sequence - last
         """How many records at the end of the log are gone."""
         self._file = self._open()
-        self._head = os.open(self.folder / HEAD_NAME, os.O_WRONLY | os.O_CREAT, PRIVATE)
+        self._heads = [os.open(path, os.O_WRONLY | os.O_CREAT, PRIVATE) for path in _heads(self.folder)]
         self._waiting: list[tuple[dict[str, Any], Future[None]]] = []
         self._turn = Condition()
         self._closing = False
@@ -81,7 +82,8 @@ class Audit:
             self._turn.notify()
         self._writer.join()
         os.close(self._file)
-        os.close(self._head)
+        for head in self._heads:
+            os.close(head)
         self._held.release()
 
     def _write_batches(self) -> None:
@@ -121,7 +123,8 @@ class Audit:
             written += os.write(self._file, data[written:])
         os.fdatasync(self._file)
         # After the log and without waiting for the disk: it never says more than the log holds.
-        os.pwrite(self._head, f"{self._sequence:0{HEAD_DIGITS}d}\n".encode(), 0)
+        for head in self._heads:
+            os.pwrite(head, f"{self._sequence:0{HEAD_DIGITS}d}\n".encode(), 0)
         if os.fstat(self._file).st_size >= self._file_bytes:
             os.close(self._file)
             self._number += 1
@@ -157,6 +160,11 @@ def check_audit(state: Path, key: bytes) -> AuditCheck:
         record = _parse(line)
         text, _, rest = line.decode(errors="replace").rpartition(',"sum":"')
         first = before is None
+        if first and record is not None and record["seq"] != 1 and place.startswith(_file_name(1)):
+            # Old files may be moved away; the first one that was ever written begins with the first record.
+            return AuditCheck(
+                records=0, intact=False, problem=f"the beginning: {record['seq'] - 1} records are missing"
+            )
         fits = record is not None and (first or record["seq"] == sequence + 1)
         if fits and not (first and record is not None and record["seq"] != 1):
             fits = rest == f'{_sum(key, before or START, text + "}")}"}}\n'
@@ -187,12 +195,18 @@ def _sum(key: bytes, before: str, text: str) -> str:
     return blake2b(before.encode() + text.encode(), key=key, digest_size=16).hexdigest()
 
 
+def _heads(folder: Path) -> tuple[Path, Path]:
+    """Return where the last number is noted: in the log's folder, and beside it, so that a lost folder shows, too."""
+    return folder / HEAD_NAME, folder.with_name(f"{FOLDER_NAME}.{HEAD_NAME}")
+
+
 def _head(folder: Path) -> int:
     """Return the number of the last record that was noted; 0 if nothing was."""
-    try:
-        return int((folder / HEAD_NAME).read_text("ascii"))
-    except (FileNotFoundError, ValueError):
-        return 0
+    found = [0]
+    for path in _heads(folder):
+        with suppress(FileNotFoundError, ValueError):
+            found.append(int(path.read_text("ascii")))
+    return max(found)
 
 
 def _file_name(number: int) -> str:

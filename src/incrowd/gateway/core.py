@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_bytes
 from threading import Lock, RLock
-from time import time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.errors import BudgetExceeded
+from incrowd.errors import BudgetExceeded, IncrowdError
 from incrowd.gateway.alternatives import compile_alternatives, compile_sole_holders
 from incrowd.gateway.cache import Cache
 from incrowd.gateway.databases import Database
 from incrowd.gateway.history import History
 from incrowd.gateway.ledger import EVERYONE, Answer, Client, Entry, Explanation, Ledger, ValueDecision
+from incrowd.gateway.monitoring import logger
 from incrowd.gateway.people import Group, compile_listing
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.private import (
@@ -53,7 +53,7 @@ from incrowd.gateway.rules import (
     stored_entry,
 )
 from incrowd.gateway.snapshot import Snapshot, Snapshots
-from incrowd.gateway.state import Secret, lock_state, open_secret
+from incrowd.gateway.state import BrokenState, Secret, SteadyClock, lock_state, open_secret
 from incrowd.measures.release import measure_q
 
 __all__ = ["Answer", "Client", "Explanation", "Gateway", "Outcome", "Suppressor", "ValueDecision"]
@@ -108,10 +108,10 @@ class Gateway:
         *,
         solver: Suppressor | None = None,
         rules: MakeRules = standard_rules,
-        clock: Callable[[], float] = time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         compile_kernels()
-        self.policy, self.database, self._clock = policy, database, clock
+        self.policy, self.database = policy, database
         budget = policy.limits.cache_mib * 2**20
         self._bodies: Cache[bytes] = Cache(budget // 8, len)
         self._groups: Cache[Group] = Cache(budget // 4, lambda group: group.nbytes)
@@ -128,10 +128,13 @@ class Gateway:
             self._private = policy.release.mechanism == "private"
             self._mechanisms = _mechanisms(policy, secret) if self._private else {}
             self._order = Noise(secret.key("order"), 0)
-            self.ledger = Ledger(state)
+            self.ledger = Ledger(state, secret)
             opened.callback(self.ledger.close)
+            self._clock = clock or SteadyClock()
+            self._closed_until = self._after_reset()
             opened.callback(database.close)
             database.open(state, secret.key("snapshots").hex()[:8], policy.limits.database_seconds)
+            self._check_snapshots(state, secret)
             self._snapshots = Snapshots(
                 database=database,
                 policy=policy,
@@ -139,11 +142,44 @@ class Gateway:
                 folder=state / "prints",
                 key=secret.key("fingerprints"),
             )
-            self.snapshot = self._snapshots.current() or self._snapshots.take(clock())
+            if healed := self.ledger.heal_times(self._clock()):
+                logger.warning("%d moments in the future, left by a clock that jumped, are now", healed)
+            self.snapshot = self._snapshots.current() or self._snapshots.take(self._clock())
             self._opened = opened.pop_all()
 
     def __repr__(self) -> str:
         return f"Gateway({self.snapshot!r})"
+
+    def _check_snapshots(self, state: Path, secret: Secret) -> None:
+        """Refuse snapshots that are not those the ledger speaks of: everybody's number is kept in them."""
+        owner, known = self.database.identity(), self.ledger.snapshot()
+        if owner is None:
+            self.database.claim(secret.identity)
+        elif owner != secret.identity:
+            raise BrokenState(state, "expected the snapshots of this gateway, got another one's")
+        if known is not None and known[0] not in self.database.snapshots() and any(self.ledger.replay()):
+            raise BrokenState(state, "expected the snapshot that was in use, there is none or an older one")
+
+    def _after_reset(self) -> float:
+        """Return the moment from which on questions are answered; what was told before a reset is not known."""
+        begun, policy = self.ledger.started_anew, self.policy
+        forgotten = policy.snapshots.history * policy.period
+        return begun + (policy.privacy.window_days * 86400 if self._private else forgotten) if begun else 0.0
+
+    def trouble(self) -> str:
+        """Say why questions cannot be answered well now; empty while all is well."""
+        current, now = self.ledger.snapshot(), self._clock()
+        try:
+            self.ledger.write_probe(now)
+        except Exception:
+            return "the ledger cannot be written"
+        try:
+            self.database.check()
+        except IncrowdError as error:
+            return str(error)
+        if current is not None and now - current[1] > 2 * self.policy.period + 60:
+            return "the snapshot is overdue"
+        return "all budgets are spent since the reset" if now < self._closed_until else ""
 
     def answer(self, client: Client, query: Query) -> Answer:
         """Answer a question. Raises `InputError` for one that may not be asked, whoever the data are about."""
@@ -163,7 +199,7 @@ class Gateway:
             stored = self._stored(client, snapshot.number, query)
             if stored is not None:
                 return stored
-            if self.queries_left(client.organisation) <= 0:
+            if self.queries_left(client.organisation) <= 0 or self._clock() < self._closed_until:
                 return Outcome(NO_ANSWER, OVER_BUDGET)
             try:
                 if self._private:

@@ -83,7 +83,27 @@ def admin_app(service: Service) -> Asgi:
     async def support(request: Request) -> Response:
         return await _for_operator(service, request, service.support)
 
-    return _hide_errors(app)
+    return _hide_errors(_for_this_machine(app))
+
+
+LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]", "::1", ""})
+
+
+def _for_this_machine(app: Asgi) -> Asgi:
+    """Refuse requests that name another host: a web page could send them through a browser on this machine."""
+
+    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
+        hosts = [value for name, value in scope.get("headers", []) if name == b"host"]
+        name = (hosts[0] if hosts else b"").decode("latin-1").rsplit("]", 1)
+        plain = f"{name[0]}]" if len(name) == 2 else name[0].split(":")[0]
+        if len(hosts) > 1 or plain.lower() not in LOCAL_NAMES:
+            await _response(error_reply(421, "this port is for the operator's own machine"))(
+                scope, receive, send
+            )
+            return
+        await app(scope, receive, send)
+
+    return wrapped
 
 
 async def _for_operator(

@@ -7,10 +7,13 @@ that, the gateway remembers. The file holds values and classes: it is for the pr
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,7 +21,9 @@ from typing import Any
 import numpy as np
 
 from incrowd.errors import IncrowdError
+from incrowd.gateway.monitoring import logger
 from incrowd.gateway.people import Words
+from incrowd.gateway.state import BrokenState, Secret, SteadyClock, belongings
 
 
 @dataclass(frozen=True)
@@ -116,12 +121,30 @@ CREATE TABLE IF NOT EXISTS charges (
 CREATE INDEX IF NOT EXISTS charged ON charges (scope, id);
 CREATE TABLE IF NOT EXISTS snapshots (number INTEGER PRIMARY KEY, taken REAL NOT NULL, source BLOB NOT NULL) STRICT;
 """
+SEAL_TABLES = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS seals (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    row INTEGER NOT NULL,
+    people BLOB,
+    sum BLOB NOT NULL
+) STRICT;
+"""
+SEAL_NAME = "ledger.seal"
+"""Number and sum of the last seal, beside the ledger: an older ledger, or one with its end cut off, shows."""
 COLUMNS = (
     "asked, client, organisation, scope, snapshot, origin, attribute, key, question, digest, people, class_size, "
     "withheld, rule, body"
 )
 
 
+SEALED = {
+    "entries": f"id, {COLUMNS.replace('people, ', '')}, people",
+    "charges": "id, entry, asked, scope, settings, people",
+    "snapshots": "number, taken, source, NULL",
+}
+"""What a seal covers of each table: the row's number first, the class last."""
 EVERYONE = "*"
 _IN_SCOPE = f"(scope = ? OR ? = '{EVERYONE}')"
 """A ledger that everyone shares holds what single organisations were told before, too."""
@@ -171,24 +194,202 @@ class Entry:
 
 
 class Ledger:
-    """The entries of all organisations."""
+    """The entries of all organisations.
 
-    def __init__(self, state: Path) -> None:
+    With a secret, every row is sealed: a keyed sum over it and the seal before. At the next start all of them are
+    checked,
+    and the ledger is refused if a row was changed, is gone, or belongs to another gateway.
+    """
+
+    def __init__(self, state: Path, secret: Secret | None = None) -> None:
+        self._state, self._secret = state, secret
         path = state / NAME
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        before = path.exists()
+        if secret is not None and not before and (kept := belongings(state)):
+            raise BrokenState(state, f"expected the file '{NAME}' beside '{kept[0].name}', there is none")
         path.touch(mode=0o600)
         self._lock = Lock()
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._last, self._sum = 0, b""
+        self._seal_file: int | None = None
         try:
             # WAL with FULL: a commit has reached the disk when it returns.
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
+            if secret is not None:
+                self._open_sealed(secret, before)
             self._connection.executescript(TABLES)
         except sqlite3.DatabaseError:
+            self._connection.close()
             raise IncrowdError(
                 f"{path}: expected the gateway's ledger, could not read it. Put back a copy; without its ledger "
                 "the gateway must not answer, since it would not know what was said before"
             ) from None
+        except BaseException:
+            self._connection.close()
+            raise
+
+    # Seals
+
+    def _open_sealed(self, secret: Secret, before: bool) -> None:
+        """Check what is there, and seal what version 0.1 wrote."""
+        names = {
+            row[0] for row in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
+        if before and "entries" not in names:
+            raise BrokenState(self._state, f"expected what was told in '{NAME}', it is empty")
+        if before and self._connection.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+            raise BrokenState(self._state, f"expected '{NAME}' as it was written, it is damaged")
+        self._connection.executescript(TABLES + SEAL_TABLES)
+        self._key = secret.key("ledger seals")
+        identity = self._fact("identity")
+        noted = self._noted()
+        if identity is None and noted is None:
+            self._seal_everything(secret, old=before)
+        elif identity != secret.identity:
+            raise BrokenState(
+                self._state, f"expected the '{NAME}' of this gateway, got another one's, or another secret"
+            )
+        else:
+            self._check_seals(noted)
+        flags = os.O_WRONLY | os.O_CREAT
+        self._seal_file = os.open(self._state / SEAL_NAME, flags, 0o600)
+        self._note_seal()
+
+    def _seal_everything(self, secret: Secret, *, old: bool) -> None:
+        """Seal a new ledger, or one that version 0.1 wrote, row by row."""
+        with self._transaction():
+            self._connection.execute("DELETE FROM seals")
+            self._last, self._sum = 0, b""
+            for kind, row in self._rows():
+                self._seal(kind, row)
+            self._set_fact("identity", secret.identity)
+        if old:
+            logger.info("the ledger of version 0.1 was sealed: from now on lost or changed rows show")
+
+    def _check_seals(self, noted: tuple[int, bytes] | None) -> None:
+        """Compute every sum again; raise at the first row that is not as it was sealed."""
+        rows = self._connection.execute(
+            "SELECT number, kind, row, people, sum FROM seals ORDER BY number"
+        ).fetchall()
+        there = {(kind, row[0]): row for kind, row in self._rows()}
+        if len(there) != len(rows):
+            raise BrokenState(self._state, f"expected {len(rows)} rows in '{NAME}', got {len(there)}")
+        reached = noted is None or noted[0] == 0
+        for number, kind, row, people, total in rows:
+            found = there.get((kind, row))
+            if number != self._last + 1 or found is None or self._sum_of(kind, found, people) != total:
+                raise BrokenState(
+                    self._state, f"expected '{NAME}' as it was written, seal {number} does not fit"
+                )
+            self._last, self._sum = number, total
+            reached = reached or noted == (number, total)
+        if not reached:
+            raise BrokenState(
+                self._state, f"expected a '{NAME}' that holds what was told last, got an older one"
+            )
+
+    def _rows(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Yield every row that is sealed, its number first."""
+        for kind, columns in SEALED.items():
+            for row in self._connection.execute(f"SELECT {columns} FROM {kind} ORDER BY 1"):
+                yield kind, row
+
+    def _sum_of(self, kind: str, row: tuple[Any, ...], people: bytes | None) -> bytes:
+        """Return the keyed sum over a row and the seal before; classes that were forgotten count by their own sum."""
+        *plain, packed = row
+        if packed is not None and people is not None and blake2b(packed, digest_size=16).digest() != people:
+            return b""
+        made = blake2b(self._sum, key=self._key, digest_size=16)
+        for part in (kind, *plain, people):
+            word = part if isinstance(part, bytes) else repr(part).encode("utf-8", "surrogatepass")
+            made.update(len(word).to_bytes(8, "big") + word)
+        return made.digest()
+
+    def _seal(self, kind: str, row: tuple[Any, ...]) -> None:
+        people = None if row[-1] is None else blake2b(row[-1], digest_size=16).digest()
+        total = self._sum_of(kind, row, people)
+        self._last, self._sum = self._last + 1, total
+        self._connection.execute(
+            "INSERT INTO seals VALUES (?, ?, ?, ?, ?)", (self._last, kind, row[0], people, total)
+        )
+
+    def _seal_new(self, kind: str, row: int | None) -> None:
+        """Seal a row that was just written."""
+        if self._secret is not None:
+            sql = f"SELECT {SEALED[kind]} FROM {kind} WHERE {SEALED[kind].split(',')[0]} = ?"
+            self._seal(kind, self._connection.execute(sql, (row,)).fetchone())
+
+    def _noted(self) -> tuple[int, bytes] | None:
+        """Return number and sum of the last seal that was noted beside the ledger."""
+        path = self._state / SEAL_NAME
+        if not path.exists():
+            return None
+        try:
+            number, total = path.read_text("ascii").split()
+            return int(number), bytes.fromhex(total)
+        except ValueError:
+            logger.error("%s is damaged; the ledger itself is whole as far as its own seals tell", SEAL_NAME)
+            return 0, b""
+
+    def _note_seal(self) -> None:
+        # After the commit and without waiting for the disk: it never says more than the ledger holds.
+        if self._seal_file is not None:
+            os.pwrite(self._seal_file, f"{self._last:020d} {self._sum.hex():32}\n".encode(), 0)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Write all of it or nothing; what is sealed is noted once it is on the disk."""
+        last = (self._last, self._sum)
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._last, self._sum = last
+            self._connection.execute("ROLLBACK")
+            raise
+        self._note_seal()
+
+    def _fact(self, name: str) -> str | None:
+        row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _set_fact(self, name: str, value: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    def write_probe(self, now: float) -> None:
+        """Write something, to find out whether that is still possible."""
+        with self._lock:
+            self._set_fact("alive", f"{now:.0f}")
+
+    @property
+    def started_anew(self) -> float:
+        """When the state was reset, so that nobody knows what was told before; 0 if it never was."""
+        with self._lock:
+            return float(self._fact("reset") or 0.0)
+
+    def mark_reset(self, now: float) -> None:
+        """Note that what was told before this moment is not known."""
+        with self._lock:
+            self._set_fact("reset", repr(now))
+
+    def heal_times(self, now: float) -> int:
+        """Bring moments in the future, which a clock that jumped left behind, back to now; return how many."""
+        with self._lock, self._transaction():
+            changed = 0
+            for table, column in (("entries", "asked"), ("charges", "asked"), ("snapshots", "taken")):
+                sql = f"UPDATE {table} SET {column} = ? WHERE {column} > ?"
+                changed += self._connection.execute(sql, (now, now + SteadyClock.DRIFT)).rowcount
+            if changed and self._secret is not None:
+                self._connection.execute("DELETE FROM seals")
+                self._last, self._sum = 0, b""
+                for kind, row in self._rows():
+                    self._seal(kind, row)
+        return changed
+
+    # Entries
 
     def record(self, entry: Entry, charge: tuple[str, Words] | None = None) -> None:
         """Write an entry so that it survives anything; only then may the answer leave.
@@ -214,19 +415,15 @@ class Ledger:
             entry.body,
         )
         marks = ", ".join("?" * len(row))
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                made = self._connection.execute(f"INSERT INTO entries ({COLUMNS}) VALUES ({marks})", row)
-                if charge is not None:
-                    self._connection.execute(
-                        "INSERT INTO charges (entry, asked, scope, settings, people) VALUES (?, ?, ?, ?, ?)",
-                        (made.lastrowid, entry.asked, entry.scope, charge[0], _packed(charge[1])),
-                    )
-                self._connection.execute("COMMIT")
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
+        with self._lock, self._transaction():
+            made = self._connection.execute(f"INSERT INTO entries ({COLUMNS}) VALUES ({marks})", row)
+            self._seal_new("entries", made.lastrowid)
+            if charge is not None:
+                spent = self._connection.execute(
+                    "INSERT INTO charges (entry, asked, scope, settings, people) VALUES (?, ?, ?, ?, ?)",
+                    (made.lastrowid, entry.asked, entry.scope, charge[0], _packed(charge[1])),
+                )
+                self._seal_new("charges", spent.lastrowid)
 
     def body(self, scope: str, snapshot: int, key: bytes) -> bytes | None:
         """Return what was answered to this question before, byte for byte."""
@@ -291,8 +488,9 @@ class Ledger:
 
     def begin(self, snapshot: int, taken: float, source: bytes) -> None:
         """Note that a snapshot is in use from now on; `source` stands for what was copied."""
-        with self._lock:
+        with self._lock, self._transaction():
             self._connection.execute("INSERT INTO snapshots VALUES (?, ?, ?)", (snapshot, taken, source))
+            self._seal_new("snapshots", snapshot)
 
     def snapshot(self) -> tuple[int, float, bytes] | None:
         """Return number, time and source of the snapshot in use."""
@@ -315,6 +513,9 @@ class Ledger:
         """Close the file."""
         with self._lock:
             self._connection.close()
+            if self._seal_file is not None:
+                os.close(self._seal_file)
+                self._seal_file = None
 
 
 def _entry(row: tuple) -> Entry:  # type: ignore[type-arg]  # as SQLite gives it

@@ -15,20 +15,21 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from incrowd.crowd.disk import PRIVATE, Disk
 from incrowd.errors import IncrowdError, InputError
-from incrowd.gateway.audit import Audit
+from incrowd.gateway.audit import Audit, check_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
-from incrowd.gateway.ledger import Client, Explanation, ValueDecision
+from incrowd.gateway.ledger import Client, Explanation, Ledger, ValueDecision
 from incrowd.gateway.monitoring import log_to_stderr, logger
 from incrowd.gateway.policy import Policy, cautions, weaknesses
 from incrowd.gateway.report import Support, support_of
 from incrowd.gateway.service import Service
-from incrowd.gateway.state import open_secret
+from incrowd.gateway.state import lock_state, open_secret, set_aside
 from incrowd.gateway.text_query import read_query, typed_query
 from incrowd.gateway.worker import DecisionProcess
 from incrowd.measures.release import warm_up
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 RUNNING_NAME = "running.json"
 OPERATOR_SECONDS = 300.0
+CHECKED_AUDIT_BYTES = 64 * 2**20
+"""An audit log up to this size is checked at every start, within seconds."""
 
 
 def open_service(url: str, policy: Policy, state: Path) -> Service:
@@ -61,8 +64,7 @@ def run(url: str, policy: Policy, state: Path, address: Address) -> None:
         "starting: compiling, and copying the data if no snapshot is there; the first time takes a minute"
     )
     service = open_service(url, policy, state)
-    if service.audit.missing:
-        logger.error("the audit log has lost its last %d records", service.audit.missing)
+    _warn_of_audit(service, state)
     _warn(service)
     marker = state / RUNNING_NAME
 
@@ -74,6 +76,38 @@ def run(url: str, policy: Policy, state: Path, address: Address) -> None:
         asyncio.run(serve(service, address, started))
     finally:
         marker.unlink(missing_ok=True)
+
+
+def _warn_of_audit(service: Service, state: Path) -> None:
+    """Say at the start, and not only in a report, that the audit log was touched."""
+    if service.audit.missing:
+        logger.error("the audit log has lost its last %d records", service.audit.missing)
+        return
+    size = sum(path.stat().st_size for path in service.audit.folder.glob("*.jsonl"))
+    if size > CHECKED_AUDIT_BYTES:
+        logger.info("the audit log is large; 'incrowd gateway report' checks it")
+        return
+    checked = check_audit(state, open_secret(state).key("audit"))
+    if not checked.intact:
+        logger.error("the audit log was touched: %s", checked.problem)
+
+
+def reset(state: Path) -> Path | None:
+    """Start anew where a state is lost: set aside what is left of it, and count everything as told.
+
+    The new state answers nothing until what was told before would have been forgotten anyway.
+    """
+    lock = lock_state(state)
+    try:
+        aside = set_aside(state)
+        ledger = Ledger(state, open_secret(state))
+        try:
+            ledger.mark_reset(time())
+        finally:
+            ledger.close()
+        return aside
+    finally:
+        lock.release()
 
 
 def _warn(service: Service) -> None:

@@ -74,12 +74,13 @@ async def serve(
             ]
             if started is not None:
                 started(*ports)
-            refreshing = asyncio.create_task(service.keep_fresh())
+            background = [asyncio.create_task(one) for one in (service.keep_fresh(), service.keep_watch())]
             logger.info("listening on %s port %d, operator port %d", address.host, *ports)
             await asyncio.wait(listening, return_when=asyncio.FIRST_COMPLETED)
             stop()
             await asyncio.gather(*listening)
-            refreshing.cancel()
+            for task in background:
+                task.cancel()
     finally:
         await service.close()
         logger.info("stopped")

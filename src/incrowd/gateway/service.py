@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Any
 from weakref import WeakValueDictionary
 
-from incrowd.errors import InputError
+from incrowd.errors import IncrowdError, InputError
 from incrowd.gateway.audit import Audit
 from incrowd.gateway.core import Outcome
 from incrowd.gateway.keys import KeyStore
@@ -39,6 +39,8 @@ LATE = "late"
 CLOSING_SECONDS = 5.0
 FRESH_SECONDS = 30.0
 """How often to look whether a new snapshot is due."""
+WATCH_SECONDS, WATCH_PATIENCE = 5.0, 10.0
+"""How often to look whether all is well, and how long that may take."""
 QUICK_THREADS = 4
 """For reading questions and looking up answers, so that repeats do not queue behind new questions."""
 WAITING = 8
@@ -91,6 +93,7 @@ class Service:
         )
         self.metrics.gauge("incrowd_gateway_ready", "1 while questions can be answered.", self._readiness)
         self.closing = False
+        self._trouble = ""
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="read")
         self._working: set[asyncio.Task[Decision]] = set()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -106,7 +109,7 @@ class Service:
             return "the audit log cannot be written"
         if not self.decisions.alive:
             return "what decides questions is not running"
-        return ""
+        return self._trouble
 
     async def query(self, authorization: str, chunks: AsyncIterator[bytes]) -> Reply:
         """Treat one question, from the key to the reply."""
@@ -164,9 +167,30 @@ class Service:
                 if number != known:
                     logger.info("snapshot %d is in use", number)
                 known = number
+            except IncrowdError as error:  # its message names the cause and never quotes data
+                logger.error("no new snapshot: %s", error)
             except Exception as error:
                 log_error(error)
             await asyncio.sleep(FRESH_SECONDS)
+
+    async def keep_watch(self) -> None:
+        """Look every few seconds whether questions can be answered well, so that /ready says the truth."""
+        while True:
+            await self.look()
+            await asyncio.sleep(WATCH_SECONDS)
+
+    async def look(self) -> None:
+        """Find out once whether something is wrong, and log it when it begins and ends."""
+        before = self._trouble
+        try:
+            looking = asyncio.wrap_future(self.decisions.trouble())
+            self._trouble = await asyncio.wait_for(looking, WATCH_PATIENCE)
+        except TimeoutError:
+            self._trouble = "what decides questions does not answer"
+        except Exception as error:
+            self._trouble = str(error) if isinstance(error, IncrowdError) else "something unforeseen"
+        if self._trouble != before:
+            logger.error("%s", self._trouble) if self._trouble else logger.info("all is well again")
 
     def _readiness(self) -> float:
         return float(not self.not_ready)

@@ -1,16 +1,26 @@
-"""What holds a state folder together: the one secret every key is derived from, and the lock."""
+"""What holds a state folder together: one secret, one identity, one lock, one clock.
+
+The identity follows from the secret, and the ledger and the snapshots carry it. Whatever is missing, older than the
+rest or
+from another gateway is refused: a gateway that forgot what it told cannot protect anybody.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
+from threading import Lock
+from time import monotonic, time
 
 from filelock import BaseFileLock
 
 from incrowd.crowd.disk import PRIVATE, PRIVATE_FOLDER, Disk, take_lock
 from incrowd.errors import IncrowdError, InputError
+from incrowd.gateway.monitoring import logger
 
 SECRET_NAME = "secret"  # noqa: S105  the name of a file
 SECRET_BYTES = 32
@@ -29,11 +39,29 @@ class Secret:
         """Return the 32-byte key of one purpose, the same every time."""
         return blake2b(purpose.encode(), key=self._root, digest_size=32).digest()
 
+    @property
+    def identity(self) -> str:
+        """Stands for this gateway in everything that belongs to it."""
+        return self.key("identity").hex()[:32]
+
+
+class BrokenState(IncrowdError):
+    """Something of a state folder is missing, damaged, older than the rest, or from another gateway."""
+
+    def __init__(self, state: Path, what: str) -> None:
+        super().__init__(
+            f"{state}: {what}. A gateway that forgot what it told cannot protect anybody, so it does not start. Put "
+            "back a copy of the whole folder; if there is none, 'incrowd gateway reset' starts anew with all "
+            "budgets spent"
+        )
+
 
 def open_secret(state: Path) -> Secret:
     """Return the secret of a state folder; the first call makes it, readable by its owner alone."""
     path, disk = state / SECRET_NAME, Disk()
     disk.make_folder(state, PRIVATE_FOLDER)
+    if not path.exists() and (kept := belongings(state)):
+        raise BrokenState(state, f"expected the file '{SECRET_NAME}' beside '{kept[0].name}', there is none")
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     except FileExistsError:
@@ -43,6 +71,65 @@ def open_secret(state: Path) -> Secret:
         disk.sync(file)
     disk.sync_folder(state)
     return Secret(_read(path))
+
+
+BELONGINGS = ("ledger.sqlite", "ledger.seal", "snapshots-*", "prints", "audit", "audit.head")
+"""What a gateway that has run leaves in its folder."""
+
+
+def belongings(state: Path) -> list[Path]:
+    """Return what a gateway has left in a folder, without its secret and its keys."""
+    return [path for name in BELONGINGS for path in sorted(state.glob(name))]
+
+
+def set_aside(state: Path) -> Path | None:
+    """Move everything a gateway remembers into a folder beside it; None if there is nothing."""
+    kept = [*belongings(state), *state.glob("ledger.sqlite-*")]
+    kept += [state / SECRET_NAME] if (state / SECRET_NAME).exists() else []
+    if not kept:
+        return None
+    aside = state / f"before-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+    Disk().make_folder(aside, PRIVATE_FOLDER)
+    for path in kept:
+        Disk().rename(path, aside / path.name)
+    return aside
+
+
+class SteadyClock:
+    """The time of day, as long as it does not jump.
+
+    A clock that is set forward for a minute would stamp what is told with a day in the future, and budgets would
+    stay spent
+    until then. Here time goes on as it did when the process started; a jump is logged once and otherwise ignored.
+    """
+
+    DRIFT = 60.0
+    """Seconds by which the system's clock may differ before it counts as a jump."""
+
+    def __init__(
+        self, wall: Callable[[], float] = time, steady: Callable[[], float] = monotonic, least: float = 0.0
+    ) -> None:
+        self._wall, self._steady = wall, steady
+        self._offset = max(wall(), least) - steady()
+        self._jumped = False
+        self._lock = Lock()
+
+    def __call__(self) -> float:
+        """Return seconds since 1970."""
+        with self._lock:
+            expected, shown = self._steady() + self._offset, self._wall()
+            away = abs(shown - expected) > self.DRIFT
+            if away and not self._jumped:
+                logger.error(
+                    "the system's clock jumped by %.0f seconds; going on without it", shown - expected
+                )
+            elif self._jumped and not away:
+                logger.info("the system's clock is back")
+            self._jumped = away
+            if not away and shown >= expected:  # follow small corrections, never backwards
+                self._offset += shown - expected
+                return shown
+            return expected
 
 
 def refuse_if_others_can_read(path: Path) -> None:

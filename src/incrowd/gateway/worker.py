@@ -56,6 +56,9 @@ class DecisionService(Protocol):
     def budget(self, client: Client) -> Future[dict[str, Any]]:
         """Say what a client may still ask."""
 
+    def trouble(self) -> Future[str]:
+        """Say why questions cannot be answered well now; empty while all is well."""
+
     def refresh(self) -> Future[int]:
         """Take a new snapshot if one is due; return the number of the one in use."""
 
@@ -74,6 +77,7 @@ class DecisionThreads:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="decide")
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="aside")
         """For the provider's own questions and for snapshots, which may take long."""
+        self._watch = ThreadPoolExecutor(1, thread_name_prefix="watch")
 
     @property
     def alive(self) -> bool:
@@ -101,6 +105,10 @@ class DecisionThreads:
         """Say what a client may still ask."""
         return self._pool.submit(_hide_errors, self.gateway.budget, client)
 
+    def trouble(self) -> Future[str]:
+        """Say why questions cannot be answered well now; empty while all is well."""
+        return self._watch.submit(_hide_errors, self._trouble)
+
     def refresh(self) -> Future[int]:
         """Take a new snapshot if one is due; return the number of the one in use."""
         return self._aside.submit(_hide_errors, self._refresh)
@@ -109,9 +117,15 @@ class DecisionThreads:
         """Finish what is being decided, then let go of everything."""
         self._pool.shutdown(cancel_futures=True)
         self._aside.shutdown(cancel_futures=True)
+        self._watch.shutdown(cancel_futures=True)
         self.gateway.close()
         if self._solver is not None:
             self._solver.close()
+
+    def _trouble(self) -> str:
+        if self._solver is not None and not self._solver.alive:
+            return "the solver is not running"
+        return self.gateway.trouble()
 
     def _refresh(self) -> int:
         return self.gateway.refresh() if self.gateway.due else self.gateway.snapshot.number
@@ -133,7 +147,7 @@ def plain(error: IncrowdError) -> IncrowdError:
     return (InputError if isinstance(error, InputError) else IncrowdError)(str(error))
 
 
-MAY_BE_ASKED = ("decide", "explain", "support", "budget", "refresh")
+MAY_BE_ASKED = ("decide", "explain", "support", "budget", "trouble", "refresh")
 
 
 def open_decisions(url: str, policy: Policy, state: Path) -> DecisionThreads:
@@ -247,6 +261,10 @@ class DecisionProcess:
     def budget(self, client: Client) -> Future[dict[str, Any]]:
         """Say what a client may still ask."""
         return self._ask("budget", client)
+
+    def trouble(self) -> Future[str]:
+        """Say why questions cannot be answered well now; empty while all is well."""
+        return self._ask("trouble")
 
     def refresh(self) -> Future[int]:
         """Take a new snapshot if one is due; return the number of the one in use."""

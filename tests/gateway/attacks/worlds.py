@@ -62,9 +62,19 @@ class InMemory:
     def __init__(self, world: World) -> None:
         self.world = world
         self.asked: list[Predicate] = []
+        self._owner: str | None = None
         self._kept: dict[int, tuple[dict[str, Any], dict[str, dict[str, Numbers]], NDArray[np.bool_]]] = {}
 
     def open(self, state: Path, label: str, seconds: float) -> None:
+        pass
+
+    def identity(self) -> str | None:
+        return self._owner
+
+    def claim(self, identity: str) -> None:
+        self._owner = identity
+
+    def check(self) -> None:
         pass
 
     def snapshots(self) -> list[int]:

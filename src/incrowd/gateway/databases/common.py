@@ -28,6 +28,15 @@ class Database(Protocol):
     def open(self, state: Path, label: str, seconds: float) -> None:
         """Get ready: `state` and `label` say where snapshots live, queries may take `seconds`."""
 
+    def identity(self) -> str | None:
+        """Return whose snapshots these are; None if nobody's yet."""
+
+    def claim(self, identity: str) -> None:
+        """Say whose snapshots these are."""
+
+    def check(self) -> None:
+        """Raise if the source or the snapshots cannot be reached now."""
+
     def snapshots(self) -> list[int]:
         """Return the numbers of the complete snapshots, oldest first."""
 
@@ -146,6 +155,7 @@ class Dialect:
         return [
             f"CREATE TABLE IF NOT EXISTS {self.schema}people (id {text} PRIMARY KEY, number INTEGER NOT NULL)",
             f"CREATE TABLE IF NOT EXISTS {self.schema}taken (number INTEGER PRIMARY KEY)",
+            f"CREATE TABLE IF NOT EXISTS {self.schema}owner (identity {text} PRIMARY KEY)",
         ]
 
     def keep_users(self, number: int, policy: DatabasePolicy) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -66,13 +67,35 @@ class DuckDB:
         config = {**CLOSED, "threads": "2", "memory_limit": "2GB", "temp_directory": str(folder / "spill")}
         try:
             self._own = duckdb.connect(str(folder / "snapshots.duckdb"), config=config)  # type: ignore[arg-type]
-        except duckdb.Error:
+        except duckdb.Error as error:
+            if "lock" not in str(error):
+                raise _damaged(state) from None
             raise IncrowdError(
                 f"{state}: expected to open the snapshots in it, could not. Is another gateway running on it?"
             ) from None
-        for sql in DIALECT.prepare():
-            self._own.execute(sql)
-        self._own.execute("SET lock_configuration = true")
+        try:
+            for sql in DIALECT.prepare():
+                self._own.execute(sql)
+            self._own.execute("SET lock_configuration = true")
+        except duckdb.Error:
+            self.close()
+            raise _damaged(state) from None
+
+    def identity(self) -> str | None:
+        """Return whose snapshots these are; None if nobody's yet."""
+        found = self._rows("SELECT identity FROM owner")
+        return str(found[0][0]) if found else None
+
+    def claim(self, identity: str) -> None:
+        """Say whose snapshots these are."""
+        with closing(self._cursor()) as own:
+            own.execute("INSERT INTO owner VALUES (?)", [identity])
+
+    def check(self) -> None:
+        """Raise if the source or the snapshots cannot be reached now."""
+        if not self._source.is_file():
+            raise UnreadableSource(f"database: {self._source}: expected a DuckDB file, there is none")
+        self._rows("SELECT 1")
 
     def snapshots(self) -> list[int]:
         """Return the numbers of the complete snapshots, oldest first."""
@@ -176,10 +199,15 @@ class DuckDB:
             source = duckdb.connect(str(self._source), read_only=True, config=CLOSED)  # type: ignore[arg-type]
             source.execute("SET TimeZone = 'UTC'")
             source.execute("SET lock_configuration = true")
-        except duckdb.Error:
+        except duckdb.Error as error:
+            holder = re.search(r"\(PID (\d+)\)", str(error))
+            why = (
+                f"it is locked by process {holder[1]}, which has to close it first"
+                if holder
+                else "either it is none, or another process is writing to it and has to close it first"
+            )
             raise UnreadableSource(
-                f"database: {self._source}: expected a DuckDB file that can be read, could not open it. "
-                "Either it is none, or another process is writing to it and has to close it first"
+                f"database: {self._source}: expected a DuckDB file that can be read, could not open it: {why}"
             ) from None
         return source
 
@@ -189,8 +217,13 @@ class DuckDB:
         return self._own.cursor()
 
     def _rows(self, sql: str) -> list[Any]:
+        import duckdb
+
         with closing(self._cursor()) as own:
-            return own.execute(sql).fetchall()
+            try:
+                return own.execute(sql).fetchall()
+            except duckdb.Error:
+                raise _damaged(self._folder or Path()) from None
 
     @contextmanager
     def _in_time(self, own: duckdb.DuckDBPyConnection) -> Iterator[None]:
@@ -216,3 +249,10 @@ def _probe(source: Any, part: Select) -> None:
         source.execute(DIALECT.probe(part)).fetchall()
     except duckdb.Error:
         raise missing(part) from None
+
+
+def _damaged(folder: Path) -> IncrowdError:
+    return IncrowdError(
+        f"{folder}: expected the snapshots as they were written, they are damaged. Put back a copy of the whole state "
+        "folder; if there is none, 'incrowd gateway reset' starts anew with all budgets spent"
+    )

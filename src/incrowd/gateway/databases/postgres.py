@@ -66,6 +66,22 @@ class Postgres:
             for sql in self._dialect.prepare():
                 own.execute(sql)
 
+    def identity(self) -> str | None:
+        """Return whose snapshots these are; None if nobody's yet."""
+        with self._reading() as own:
+            row = own.execute(f"SELECT identity FROM {self._dialect.schema}owner").fetchone()
+        return None if row is None else str(row[0])
+
+    def claim(self, identity: str) -> None:
+        """Say whose snapshots these are."""
+        with self._connect() as own:
+            own.execute(f"INSERT INTO {self._dialect.schema}owner VALUES (%s)", [identity])
+
+    def check(self) -> None:
+        """Raise if the server cannot be reached now."""
+        with self._connect() as own:
+            own.execute("SELECT 1")
+
     def snapshots(self) -> list[int]:
         """Return the numbers of the complete snapshots, oldest first."""
         with self._reading() as own:

@@ -1,0 +1,288 @@
+"""A state folder in which something is missing, damaged, older or foreign is refused or healed; none forgets."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.gateway.making import NOW, crowd, fill_duckdb, policy
+from tests.gateway.serving import ask as send
+from tests.gateway.test_app import Place
+from tests.gateway.test_core import ANN, DENVER, ask, question
+from typer.testing import CliRunner
+
+from incrowd.cli.gateway import app as commands
+from incrowd.errors import IncrowdError
+from incrowd.gateway.audit import Audit, check_audit
+from incrowd.gateway.core import Gateway
+from incrowd.gateway.databases import connect
+from incrowd.gateway.ledger import Ledger
+from incrowd.gateway.operate import reset
+from incrowd.gateway.state import SteadyClock, open_secret
+
+PARTS = ("secret", "ledger.sqlite", "snapshots.duckdb", "audit")
+CLASS, WITHOUT = DENVER, "city = 'Denver' AND age < 50"
+"""A class, and the class without one person: whoever forgot the first answer would give the second."""
+
+
+def world(folder: Path, name: str = "a.db") -> str:
+    users, likes = crowd({"Titanic": 30})
+    users[7] = {**users[7], "age": 77}
+    return fill_duckdb(folder / name, users, {"movies": likes})
+
+
+@contextmanager
+def opened(url: str, state: Path) -> Iterator[Gateway]:
+    made = Gateway(connect(url), policy(), state, clock=lambda: NOW)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def part(state: Path, name: str) -> Path:
+    if name == "snapshots.duckdb":
+        return next(state.glob("snapshots-*")) / name
+    return state / "audit" / "00000001.jsonl" if name == "audit" else state / name
+
+
+def told(url: str, state: Path, conditions: tuple[str, ...]) -> None:
+    with opened(url, state) as made:
+        for condition in conditions:
+            ask(made, condition)
+    log = Audit(state, open_secret(state).key("audit"))
+    for condition in conditions:
+        log.append({"asked": condition}).result()
+    log.close()
+
+
+def flip(path: Path) -> None:
+    """Change every part of the file by a byte here and there."""
+    data = bytearray(path.read_bytes())
+    for place in range(len(data) // 3, len(data), max(1, len(data) // 2000)):
+        data[place] ^= 0x15
+    path.write_bytes(bytes(data))
+
+
+HARMS: dict[str, Callable[[Path, Path, Path], None]] = {
+    "missing": lambda path, older, foreign: path.unlink(),
+    "empty": lambda path, older, foreign: path.write_bytes(b""),
+    "truncated": lambda path, older, foreign: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "flipped": lambda path, older, foreign: flip(path),
+    "older": lambda path, older, foreign: path.write_bytes(older.read_bytes()),
+    "foreign": lambda path, older, foreign: path.write_bytes(foreign.read_bytes()),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("name", PARTS)
+def test_no_corruption_makes_the_gateway_forget(name: str, harm: str, tmp_path: Path) -> None:
+    url, state = world(tmp_path), tmp_path / "state"
+    told(url, state, ())
+    told(url, state, ("city = 'Boulder'",))
+    shutil.copytree(state, tmp_path / "older")
+    if name == "snapshots.duckdb":
+        with opened(url, state) as made:
+            made.refresh()
+    told(url, state, (CLASS,))
+    other = world(tmp_path, "b.db")
+    told(other, tmp_path / "foreign", (CLASS, WITHOUT))
+    path = part(state, name)
+    HARMS[harm](path, part(tmp_path / "older", name), part(tmp_path / "foreign", name))
+    if name == "audit":
+        log = Audit(state, open_secret(state).key("audit"))
+        log.append({"asked": "later"}).result()
+        log.close()
+        assert not check_audit(state, open_secret(state).key("audit")).intact
+    if name == "audit" or (name, harm) == ("secret", "older"):
+        with opened(url, state) as made:
+            assert made.decide(ANN, question(CLASS)).repeated
+            assert made.decide(ANN, question(WITHOUT)).answer.values == ()
+        return
+    with pytest.raises(IncrowdError, match=r"copy|original file"), opened(url, state):
+        pass
+
+
+def test_rows_that_are_gone_or_changed_are_found_at_the_start(tmp_path: Path) -> None:
+    import sqlite3
+
+    url = world(tmp_path)
+    for number, sql in enumerate(
+        [
+            "DELETE FROM entries",
+            "DELETE FROM entries WHERE id = (SELECT max(id) FROM entries)",
+            "UPDATE entries SET asked = asked + 1",
+            "UPDATE entries SET people = zeroblob(9)",
+            "DELETE FROM seals WHERE number = (SELECT max(number) FROM seals)",
+            "DELETE FROM facts",
+        ]
+    ):
+        state = tmp_path / f"state{number}"
+        told(url, state, (CLASS,))
+        with sqlite3.connect(state / "ledger.sqlite") as connection:
+            connection.execute(sql)
+        connection.close()
+        with pytest.raises(IncrowdError, match="reset"), opened(url, state):
+            pass
+
+
+def test_a_damaged_note_beside_a_whole_ledger_is_healed(tmp_path: Path) -> None:
+    url, state = world(tmp_path), tmp_path / "state"
+    told(url, state, (CLASS,))
+    for text in ("", "rubbish", None):
+        if text is None:
+            (state / "ledger.seal").unlink()
+        else:
+            (state / "ledger.seal").write_text(text)
+        with opened(url, state) as made:
+            assert made.decide(ANN, question(CLASS)).repeated
+
+
+def test_a_reset_counts_everything_as_told(tmp_path: Path) -> None:
+    url, state = world(tmp_path), tmp_path / "state"
+    told(url, state, (CLASS,))
+    (state / "secret").unlink()
+    refused = CliRunner().invoke(commands, ["reset", "--state", str(state)])
+    assert refused.exit_code != 0
+    aside = reset(state)
+    assert aside is not None
+    assert (aside / "ledger.sqlite").exists()
+    ledger = Ledger(state, open_secret(state))
+    moment = [ledger.started_anew]
+    ledger.close()
+    made = Gateway(connect(url), policy(), state, clock=lambda: moment[0])
+    try:
+        assert made.decide(ANN, question(CLASS)).rule == "over-budget"
+        assert "reset" in made.trouble()
+        moment[0] += 7 * 86400
+        assert made.answer(ANN, question(CLASS)).values == ("Titanic",)
+    finally:
+        made.close()
+
+
+def test_a_clock_that_jumps_is_ignored_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    wall, steady = [1000.0], [50.0]
+    clock = SteadyClock(lambda: wall[0], lambda: steady[0])
+    with caplog.at_level(logging.INFO, "incrowd.gateway"):
+        assert clock() == 1000
+        wall[0], steady[0] = 1010.5, 60.0
+        assert clock() == 1010.5
+        wall[0], steady[0] = 1010.5 + 400 * 86400, 61.0
+        assert clock() == pytest.approx(1011.5)
+        assert clock() == pytest.approx(1011.5)
+        wall[0], steady[0] = 1051.5, 101.0
+        assert clock() == pytest.approx(1051.5)
+        wall[0], steady[0] = 900.0, 102.0
+        assert clock() == pytest.approx(1052.5)
+    assert sum("jumped" in one.message for one in caplog.records) == 2
+    assert any("is back" in one.message for one in caplog.records)
+
+
+def test_what_a_clock_that_jumped_left_behind_is_healed(tmp_path: Path) -> None:
+    url, state, moment = world(tmp_path), tmp_path / "state", [NOW + 400 * 86400]
+    rules = policy(budget={"queries": 1, "scope": "organisation"})
+    made = Gateway(connect(url), rules, state, clock=lambda: moment[0])
+    assert made.answer(ANN, question(CLASS)).values
+    made.close()
+    moment[0] = NOW
+    made = Gateway(connect(url), rules, state, clock=lambda: moment[0])
+    try:
+        assert made.decide(ANN, question("city = 'Boulder'")).rule == "over-budget"
+        moment[0] += 86401
+        assert made.due
+        assert made.decide(ANN, question("city = 'Boulder'")).rule != "over-budget"
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    import asyncio
+
+    made = Place(tmp_path)
+    yield made
+    asyncio.run(made.service.close())
+
+
+def test_ready_says_the_truth(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+
+    gateway = place.service.decisions.gateway  # type: ignore[attr-defined]
+
+    def status() -> tuple[int, str]:
+        asyncio.run(place.service.look())
+        got = send(place.app, ("GET", "/ready"))[0]
+        return got.status, got.json["status"]
+
+    assert status() == (200, "ready")
+    source = Path(place.url.removeprefix("duckdb:///"))
+    moved = source.with_suffix(".away")
+    source.rename(moved)
+    assert status()[0] == 503
+    assert "there is none" in status()[1]
+    moved.rename(source)
+    assert status() == (200, "ready")
+    with monkeypatch.context() as patch:
+        patch.setattr(gateway, "_clock", lambda: gateway.ledger.snapshot()[1] + 3 * 86400)
+        assert status() == (503, "the snapshot is overdue")
+    with monkeypatch.context() as patch:
+
+        def fails(now: float) -> None:
+            raise OSError
+
+        patch.setattr(gateway.ledger, "write_probe", fails)
+        assert status() == (503, "the ledger cannot be written")
+    assert status() == (200, "ready")
+
+
+def test_the_log_names_who_locks_the_source(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    url = world(tmp_path)
+    script = (
+        f"import duckdb, time; held = duckdb.connect({str(tmp_path / 'a.db')!r}); "
+        "print('open', flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with (
+            pytest.raises(IncrowdError, match=f"locked by process {holder.pid}"),
+            opened(url, tmp_path / "state"),
+        ):
+            pass
+    finally:
+        holder.kill()
+        holder.wait()
+        assert holder.stdout is not None
+        holder.stdout.close()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8401", "localhost", "[::1]:8401", "LOCALHOST:1"])
+def test_the_operators_port_answers_this_machine(place: Place, host: str) -> None:
+    from tests.gateway.serving import call
+
+    assert send_host(place, host, call).status == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8401", "evil.example:127.0.0.1"])
+def test_the_operators_port_refuses_other_names(place: Place, host: str) -> None:
+    from tests.gateway.serving import call
+
+    assert send_host(place, host, call).status == 421
+
+
+def send_host(place: Place, host: str, call: Callable[..., Any]) -> Any:
+    import asyncio
+
+    async def named(scope: dict[str, object], receive: object, send: object) -> None:
+        await place.admin({**scope, "headers": [(b"host", host.encode())]}, receive, send)  # type: ignore[arg-type]
+
+    return asyncio.run(call(named, "GET", "/metrics"))  # type: ignore[arg-type]
