@@ -33,6 +33,9 @@ RESULTS: dict[str, Callable[[Crowd], Any]] = {
     "belief": lambda crowd: incrowd.belief.measure(
         crowd, policy=incrowd.belief.read_policy(POLICY, truth=None)
     ),
+    "study": lambda crowd: incrowd.study.anonymity_study(
+        crowd, incrowd.study.PairStudyOptions(min_posts=5, min_profiles=5, min_pairs=3)
+    ),
 }
 
 

@@ -6,13 +6,14 @@ import polars as pl
 import pytest
 
 from incrowd.crowd import Crowd
+from incrowd.drawing import Chart
 from incrowd.errors import InputError
 from incrowd.measures.exposure.scoring import score
 from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.report.page import study_page
 from incrowd.study.exposure import exposure_study
-from incrowd.study.figures import Chart, Study, Table
+from incrowd.study.figures import Study, Table
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,9 @@ import pytest
 from tests.oracles.linking import Forums, spearman
 
 from incrowd.crowd import Crowd
+from incrowd.drawing import Chart
 from incrowd.study.anonymity import anonymity_study, precision_by_size
-from incrowd.study.figures import Chart, Study, Table
+from incrowd.study.figures import Study, Table
 from incrowd.study.linkability import linkability_study, ratio_chart, three_cases
 from incrowd.study.matched import PairStudyOptions, matched_pairs
 from incrowd.text.options import TextOptions

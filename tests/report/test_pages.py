@@ -11,10 +11,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from incrowd.drawing import MOST_POINTS, Chart, Series, draw, picture, tick_text
 from incrowd.errors import InputError
-from incrowd.report.charts import MOST_POINTS, draw, picture, tick_text
 from incrowd.report.page import embed, page, study_page, table_html, write
-from incrowd.study.figures import Chart, Section, Series, Study, Table
+from incrowd.study.figures import Section, Study, Table
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -121,6 +121,4 @@ def _show(result: CommunityAnonymity) -> None:
 
 
 def _draw(result: CommunityAnonymity, picture: Path) -> None:
-    from incrowd.report.charts import crowd_picture
-
-    picture.write_text(crowd_picture(result), encoding="utf-8")
+    picture.write_text(result.chart(), encoding="utf-8")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from incrowd.drawing import Chart, Series
 from incrowd.report.page import chart_html, page, table_html
 from incrowd.result import Threat, say_count
-from incrowd.study.figures import Cell, Chart, Series, Table
+from incrowd.study.figures import Cell, Table
 
 if TYPE_CHECKING:
     from incrowd.advisor.crowd_answer import CrowdReport

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from incrowd.drawing import Chart, Series
 from incrowd.gateway.report import Activity, AttributeSupport, FilterSupport, GatewayReport, Support
 from incrowd.report.page import study_page
-from incrowd.study.figures import Cell, Chart, Section, Series, Study, Table
+from incrowd.study.figures import Cell, Section, Study, Table
 
 COUNTS = ("asked", "different questions", "answered", "empty", "refused", "failed", "values sent")
 

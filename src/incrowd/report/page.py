@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Template
 
 from incrowd.crowd.disk import PRIVATE, hand_over
+from incrowd.drawing import Chart, draw, tick_text
 from incrowd.measures.microdata.client import MOST_SPLIT, WANTED_CROWD, WORDS
-from incrowd.report.charts import draw, tick_text
 from incrowd.report.label import COLOURS, ink_on
-from incrowd.study.figures import Cell, Chart, Section, Study, Table
+from incrowd.study.figures import Cell, Section, Study, Table
 
 if TYPE_CHECKING:
     from incrowd.measures.microdata.statistics import Statistics

@@ -13,8 +13,9 @@ import polars as pl
 import scipy.sparse as sp
 
 from incrowd.distances import Compute, mean_distance, pair_distances
+from incrowd.drawing import Chart, Series
 from incrowd.measures.linkability.definition import Interval, clustered_mean, hits_at
-from incrowd.study.figures import Chart, Headline, Section, Series, Study, Table
+from incrowd.study.figures import Headline, Section, Study, Table
 from incrowd.study.matched import Matched, PairStudyOptions, Progress, matched_pairs, rows_by_community
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from incrowd import __version__
+from incrowd.drawing import Chart, Series
 from incrowd.measures.belief.calibration import Guesses
 from incrowd.measures.belief.text_evidence import Topics, read_words
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
@@ -29,7 +30,7 @@ from incrowd.study.belief_experiments import (
     stronger,
     text_section,
 )
-from incrowd.study.figures import Chart, Headline, Section, Series, Study, Table
+from incrowd.study.figures import Headline, Section, Study, Table
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from incrowd.drawing import Chart, Series
 from incrowd.measures.belief.adversary import Adversary
 from incrowd.measures.belief.calibration import Guesses, hide_and_guess, reliability
 from incrowd.measures.belief.critical import CriticalSet, critical_sets, loss_of_withholding
@@ -21,7 +22,7 @@ from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import Policy, Requirement
 from incrowd.measures.belief.text_evidence import Words, learn_signs
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
-from incrowd.study.figures import Chart, Section, Series, Table
+from incrowd.study.figures import Section, Table
 
 Progress = Callable[[float, float | None, str], None]
 PEOPLE, NETWORK, GUESSING = "people like you", "network", "guessing"

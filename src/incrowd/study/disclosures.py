@@ -12,13 +12,14 @@ import polars as pl
 
 from incrowd import __version__
 from incrowd.crowd import Crowd
+from incrowd.drawing import Chart, Series
 from incrowd.errors import InputError
 from incrowd.measures.disclosures.assess import disclosed
 from incrowd.measures.disclosures.facts import Told
 from incrowd.measures.disclosures.language import load_language
 from incrowd.measures.disclosures.normal import agrees, attribute_name
 from incrowd.measures.disclosures.spec import DisclosureOptions
-from incrowd.study.figures import Chart, Section, Series, Study, Table
+from incrowd.study.figures import Section, Study, Table
 
 Progress = Callable[[float, float | None, str], None]
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import incrowd
+from incrowd.drawing import Chart, Series
 from incrowd.errors import InputError
 from incrowd.measures.exposure.annotation import fleiss_kappa
 from incrowd.measures.exposure.comparison import (
@@ -23,7 +24,7 @@ from incrowd.measures.exposure.evaluation import SPLITS, HeldOut, held_out, leav
 from incrowd.measures.exposure.scoring import Progress
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import BASELINES, DIMENSIONS, ExposureOptions, method_name
-from incrowd.study.figures import Cell, Chart, Headline, Section, Series, Study, Table
+from incrowd.study.figures import Cell, Headline, Section, Study, Table
 
 if TYPE_CHECKING:
     import polars as pl

@@ -3,59 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-Kind = Literal["lines", "scatter", "bars"]
+import polars as pl
+
+from incrowd.drawing import Chart, picture
+from incrowd.result import Result, as_pandas
+
 Cell = str | int | float | None
-
-
-@dataclass(frozen=True)
-class Series:
-    """One line, one cloud of points, or one set of bars."""
-
-    name: str
-    x: tuple[float, ...]
-    """For bars: 0, 1, 2, ... as the chart's categories."""
-    y: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if len(self.x) != len(self.y):
-            raise ValueError(f"series '{self.name}': {len(self.x)} x values but {len(self.y)} y values")
-
-    @classmethod
-    def of(cls, name: str, x: Iterable[float], y: Iterable[float]) -> Series:
-        """Make a series from any numbers (lists, arrays, columns)."""
-        return cls(name, tuple(float(v) for v in x), tuple(float(v) for v in y))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chart:
-    """A figure as numbers."""
-
-    kind: Kind
-    title: str
-    sentence: str
-    """What a lay person should read off it."""
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    x_log: bool = False
-    y_log: bool = False
-    categories: tuple[str, ...] = ()
-    """Names of the bars."""
-    lines: tuple[float, ...] = ()
-    """Dashed horizontal lines, e.g. borders between groups."""
-
-    def __post_init__(self) -> None:
-        if self.kind != "bars":
-            return
-        places = {float(k) for k in range(len(self.categories))}
-        if any(not places.issuperset(one.x) for one in self.series):
-            raise ValueError(
-                f"chart '{self.title}': bars stand at 0 to {len(self.categories) - 1}, one a category"
-            )
+HEADLINE_COLUMNS = ["result", "paper", "here", "why"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +54,8 @@ class Headline:
     """Why the two differ, or what their agreement rests on."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Study:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Study(Result):
     """An experiment on a crowd, ready to be printed."""
 
     name: str
@@ -108,6 +66,39 @@ class Study:
     """Adversary, parameters, seed, data hash, versions: what it takes to run it again."""
     headlines: tuple[Headline, ...] = ()
     """The paper's best-known results beside ours."""
+
+    def sentence(self) -> str:
+        """Say what came out."""
+        return self.summary
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return the paper's results beside ours."""
+        return self.to_dict()["headlines"]  # type: ignore[no-any-return]
+
+    def to_frame(self, *, pandas: bool = False) -> Any:
+        """Return the paper's results beside ours as a table; a number and a sentence may stand in one column."""
+        frame = pl.DataFrame(
+            [{**row, "here": str(row["here"])} for row in self.rows()], schema=HEADLINE_COLUMNS
+        )
+        return as_pandas(frame) if pandas else frame
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """All charts, in the order of the page."""
+        return tuple(part for one in self.sections for part in one.parts if isinstance(part, Chart))
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All tables, in the order of the page."""
+        return tuple(part for one in self.sections for part in one.parts if isinstance(part, Table))
+
+    def chart(self, number: int = 0) -> str:
+        """Draw one of the charts as a stand-alone SVG picture."""
+        return picture(self.charts[number])
+
+    @property
+    def _title(self) -> str:
+        return self.title
 
     @property
     def beside_the_paper(self) -> Section:

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from incrowd.distances import ball_sizes, pair_distances, pairwise
+from incrowd.drawing import Chart, Series
 from incrowd.measures.linkability.by_distance import (
     Attack,
     measure,
@@ -25,7 +26,7 @@ from incrowd.measures.linkability.by_distance import (
 from incrowd.measures.linkability.definition import Ranking, precision_recall, spearman
 from incrowd.measures.linkability.spec import Distance, LinkabilityOptions, Model
 from incrowd.study.anonymity import study_facts, their_crowd
-from incrowd.study.figures import Cell, Chart, Headline, Section, Series, Study, Table
+from incrowd.study.figures import Cell, Headline, Section, Study, Table
 from incrowd.study.matched import Matched, PairStudyOptions, Progress, matched_pairs
 
 if TYPE_CHECKING:

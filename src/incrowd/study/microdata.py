@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau, spearmanr
 
 from incrowd import __version__
+from incrowd.drawing import Chart, Series
 from incrowd.measures.microdata.client import bar_of, bar_words, split_upper
 from incrowd.measures.microdata.evaluation import Evaluation, evaluate
 from incrowd.measures.microdata.overlaps import Progress
 from incrowd.measures.microdata.provider import Scored
 from incrowd.measures.microdata.spec import ScoreSpec
 from incrowd.measures.microdata.table import ItemTable
-from incrowd.study.figures import Cell, Chart, Headline, Section, Series, Study, Table
+from incrowd.study.figures import Cell, Headline, Section, Study, Table
 from incrowd.study.microdata_questions import (
     StudyOptions,
     adversary_section,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.drawing import Chart, Series
 from incrowd.measures.microdata.adversaries import ScoringAttack, others_against, scoring_attack
 from incrowd.measures.microdata.anonymity_set import expected_others
 from incrowd.measures.microdata.definition import Floats
@@ -23,7 +24,7 @@ from incrowd.measures.microdata.provider import find_groups
 from incrowd.measures.microdata.set_sizes import Effort, risks
 from incrowd.measures.microdata.spec import ADVERSARIES, GroupSpec, Knowledge, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.table import ItemTable, restrict
-from incrowd.study.figures import Chart, Section, Series, Table
+from incrowd.study.figures import Section, Table
 
 if TYPE_CHECKING:
     from incrowd.engine.local import Engine

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd import __version__
+from incrowd.drawing import Chart, Series
 from incrowd.measures.release.budget import ADVERSARY
-from incrowd.study.figures import Cell, Chart, Headline, Section, Series, Study, Table
+from incrowd.study.figures import Cell, Headline, Section, Study, Table
 from incrowd.study.matched import Progress
 from incrowd.study.release_claims import growth, rare_value_attack, small_classes, speed
 from incrowd.study.release_data import (

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.drawing import Chart, Series
 from incrowd.errors import BudgetExceeded
 from incrowd.measures.release import Budget, HolderIndex, measure_q
-from incrowd.study.figures import Cell, Chart, Section, Series, Table
+from incrowd.study.figures import Cell, Section, Table
 from incrowd.study.release_data import Released, Work, at_threshold, count, percent, ratio, release
 
 ASKED_VALUES = 8

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from incrowd.crowd import Crowd
 from incrowd.distances import Compute, ball_sizes, nearest
 from incrowd.distances.reference import METRICS
-from incrowd.drawing import line_chart
+from incrowd.drawing import Chart, Series, picture
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, printed_bound
 from incrowd.measures.anonymity.explain import stand_out
@@ -81,10 +81,34 @@ class CommunityAnonymity(Result):
         rows: list[dict[str, Any]] = self.to_frame().to_dicts()
         return rows
 
+    @property
+    def figure(self) -> Chart:
+        """Crowd sizes over the radius: the median member, and the most and least exposed tenth."""
+        tenth, half, most = np.quantile(self.curve, (0.1, 0.5, 0.9), axis=0)
+        return Chart(
+            kind="lines",
+            title=f"How large the crowd is in {self.options.community}",
+            sentence=(
+                "Read upwards from a distance: that many members, oneself included, write at least as alike. "
+                f"At {self.options.radius:g} the median member has {np.median(self.sizes):g}."
+            ),
+            x_label="distance (0 = same words, 1 = none in common)",
+            y_label="members within it",
+            series=tuple(
+                Series.of(name, self.radii, line)
+                for name, line in (
+                    ("most exposed tenth", tenth),
+                    ("median member", half),
+                    ("least exposed tenth", most),
+                )
+            ),
+            y_log=True,
+            lines=(float(self.options.wanted),),
+        )
+
     def chart(self) -> str:
-        """Draw the median crowd over the radius."""
-        title = f"Half of the members of {self.options.community} have a crowd of at most"
-        return line_chart(title, CURVE.tolist(), np.median(self.curve, axis=0).tolist(), "radius", "people")
+        """Draw the crowd over the radius as a stand-alone SVG picture."""
+        return picture(self.figure)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers other programs rely on."""
