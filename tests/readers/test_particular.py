@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -348,3 +350,35 @@ class TestParquet:
         path = write(tmp_path, out.getvalue())
         assert [row["row"] for row in rows(path)] == list(range(1, 11))
         assert outcome(path, ReadOptions(batch_bytes=1)) == outcome(path)
+
+
+def test_a_parquet_text_that_is_no_text_is_set_aside(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    raw = pa.array([b"ok", b"\xff\xfe", b"fine", None], pa.binary())
+    text = pa.StringArray.from_buffers(4, raw.buffers()[1], raw.buffers()[2], raw.buffers()[0])
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"author": ["a", "b", "c", "d"], "text": text}), path)
+    assert [row["text"] for row in rows(path)] == ["ok", "fine"]
+    assert rejects(path) == {2: "invalid_utf8", 4: "missing_field"}
+
+
+def test_a_tweet_from_an_impossible_year_is_set_aside(tmp_path: Path) -> None:
+    tweet = {"id_str": "1", "full_text": "x", "created_at": "Wed Nov 11 20:00:00 +0000 300000"}
+    path = tmp_path / "tweets.js"
+    path.write_text("window.YTD.tweets.part0 = " + json.dumps([{"tweet": tweet}]), encoding="utf-8")
+    assert rejects(path, ReadOptions(user="me")) == {1: "bad_time"}
+
+
+def test_the_example_in_the_documentation_is_a_reader(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "formats.md").read_text("utf-8")
+    code = page.split("```py\n")[1].split("```")[0].replace("from .", "from incrowd.crowd.readers.")
+    made: dict[str, Any] = {}
+    exec(code, made)
+    path = tmp_path / "messages.json"
+    path.write_text('[{"said": "Green, please.", "at": "2021-01-01 12:00", "room": "tea"}]', encoding="utf-8")
+    (batch,) = made["TEAROOM"].read(path, ReadOptions(user="ann"))
+    assert batch.rows.to_dicts()[0] | {"row": 1} == {
+        "row": 1, "id": None, "user": "ann", "community": "tea", "time": 1609502400, "text": "Green, please."
+    }  # fmt: skip

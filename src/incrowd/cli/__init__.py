@@ -25,6 +25,9 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.stderr.write("incrowd: interrupted; nothing half-written was kept\n")
+        # Python remembers an interrupt of code it was compiling from text, and would end by the signal instead of with
+        # our exit code; compiling something else makes it forget.
+        exec("")  # noqa: S102
         sys.exit(130)
 
 

@@ -106,6 +106,10 @@ def _run() -> None:
     interrupted = _note_interrupts()
     try:
         build(asked if asked and asked[0] in all_commands() else None)()
+    except SystemExit:
+        if interrupted:  # Typer ends without a word
+            raise KeyboardInterrupt from None
+        raise
     except BrokenPipeError:
         # The reader of our output went away (`| head`): not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

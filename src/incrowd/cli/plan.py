@@ -30,7 +30,8 @@ def plan(
 ) -> None:
     """Say what a command would cost: rows, people, pairs, memory and time; and what costs most.
 
-    Counts are exact. Speed is measured now, on a sample of the data; the time is right within a factor of
+    Counts of a crowd are exact, the rows of a long file an estimate. Speed is measured now, on a sample of the data;
+    the time is right within a factor of
     three or so. Put --json before the command: incrowd plan --json linkability DIR --source S --target T
     """
     words = [*(command or []), *context.args]
@@ -178,7 +179,10 @@ def _summary(made: Plan) -> RenderableType:
 
 def _facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     seconds = facts["seconds"]
-    rows = [("command", facts["command"]), ("rows", f"{facts['rows']:,}")]
+    rows = [
+        ("command", facts["command"]),
+        ("rows", f"{'about ' if facts['rows_estimated'] else ''}{facts['rows']:,}"),
+    ]
     if facts["identities"]:
         rows += [("people", f"{facts['identities']:,} profiles"), ("pairs", f"{facts['pairs']:,}")]
     if facts["disk_bytes"]:

@@ -32,6 +32,8 @@ class Step:
     what: str
     rows: int = 0
     """Rows to be read."""
+    estimated: bool = False
+    """Whether rows and bytes were told from the beginning of a file alone."""
     text_bytes: int = 0
     identities: int = 0
     pairs: int = 0
@@ -58,7 +60,7 @@ class Rates:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The cost of a job: counts are exact, memory and time are estimates."""
+    """The cost of a job: counts of a crowd are exact; memory, time and the rows of a long file are estimates."""
 
     command: str
     steps: tuple[Step, ...]
@@ -96,6 +98,7 @@ class Plan:
         return {
             "command": self.command,
             "rows": sum(step.rows for step in self.steps),
+            "rows_estimated": any(step.estimated for step in self.steps),
             "identities": sum(step.identities for step in self.steps),
             "pairs": sum(step.pairs + step.item_pairs for step in self.steps),
             "text_bytes": sum(step.text_bytes for step in self.steps),
@@ -183,6 +186,7 @@ class Planner:
 
 
 SAMPLE_BYTES = 4 * 2**20
+RATIO_BYTES = 64 * 2**20
 IMPORT_OVER_READING = 3.5
 """Checking, hashing, sorting and writing take this many times as long as parsing does."""
 STORED_OVER_TEXT = 0.55
@@ -201,6 +205,7 @@ def _step(path: Path, format: str, options: ReadOptions) -> Step:
         columns=options.columns,
         community=options.community,
         user=options.user,
+        dates=options.dates or "dmy",  # either order gives as many rows
         batch_bytes=SAMPLE_BYTES,
         keep_complete=True,
     )
@@ -214,6 +219,7 @@ def _step(path: Path, format: str, options: ReadOptions) -> Step:
         what=f"import {path.name}",
         rows=round(rows * times),
         text_bytes=round(size),
+        estimated=not whole,
         seconds=seconds * times * IMPORT_OVER_READING,
     )
 
@@ -230,6 +236,7 @@ def unpacked_bytes(path: Path) -> float:
     """Estimate a file's size after decompression from its beginning."""
     with Source(path, ReadOptions(keep_complete=True)) as source:
         unpacked = 0
-        while unpacked < SAMPLE_BYTES and (piece := source.read(SAMPLE_BYTES)):
+        # What a packed file's decompressor holds back is a small part of so much.
+        while unpacked < RATIO_BYTES and (piece := source.read(SAMPLE_BYTES)):
             unpacked += len(piece)
         return path.stat().st_size * unpacked / max(1, source.taken)

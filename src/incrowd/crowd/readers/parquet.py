@@ -12,11 +12,11 @@ import polars as pl
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions, layout_of
 from incrowd.crowd.readers.rows import ROW, Parsed, batch_of
 from incrowd.crowd.readers.source import open_regular
-from incrowd.crowd.schema import Kind
+from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, UnreadableSource
 
 if TYPE_CHECKING:
-    from pyarrow import Schema
+    from pyarrow import RecordBatch, Schema
     from pyarrow.parquet import ParquetFile
 
 MAGIC = b"PAR1"
@@ -42,8 +42,11 @@ class Parquet:
             layout = layout_of(schema.names, options, str(path))
             before = 0
             yield batch_of(Parsed(_texts(_empty(schema), layout, 0, path)), layout, options)
-            for frame in _frames(file, layout, options, path):
-                yield batch_of(Parsed(_texts(frame, layout, before, path)), layout, options)
+            for frame, bad in _frames(file, layout, options, path):
+                texts = _texts(frame, layout, before, path)
+                sound = texts.filter(~pl.Series(range(texts.height)).is_in(bad)) if bad else texts
+                rejects = [(before + place + 1, Reason.INVALID_UTF8) for place in bad]
+                yield batch_of(Parsed(sound, rejects), layout, options)
                 before += frame.height
 
 
@@ -60,18 +63,52 @@ def _open(path: Path) -> Iterator[ParquetFile]:
         yield parquet
 
 
-def _frames(file: ParquetFile, layout: Layout, options: ReadOptions, path: Path) -> Iterator[pl.DataFrame]:
+def _frames(
+    file: ParquetFile, layout: Layout, options: ReadOptions, path: Path
+) -> Iterator[tuple[pl.DataFrame, list[int]]]:
+    """Yield rows, and which of them hold bytes that are no text."""
     import pyarrow as pa
 
     size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
     rows = max(1, min(2**17, options.batch_bytes * max(1, file.metadata.num_rows) // max(1, size)))
     try:
         for batch in file.iter_batches(batch_size=rows, columns=layout.sources, use_threads=False):
+            batch, bad = _without_broken_texts(batch)
             frame = pl.from_arrow(batch)
             if isinstance(frame, pl.DataFrame):
-                yield frame
+                yield frame, bad
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path) from error
+
+
+def _without_broken_texts(batch: RecordBatch) -> tuple[RecordBatch, list[int]]:
+    """Blank out texts that are no UTF-8, which Polars would take on trust; return the rows they are in."""
+    import pyarrow as pa
+
+    bad: set[int] = set()
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid:
+                as_bytes = pa.binary() if pa.types.is_string(column.type) else pa.large_binary()
+                texts = [_decoded(value) for value in column.view(as_bytes).to_pylist()]
+                bad.update(
+                    place for place, text in enumerate(texts) if text is None and column[place].is_valid
+                )
+                column = pa.array(texts, column.type)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names), sorted(bad)
+
+
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _empty(schema: Schema) -> pl.DataFrame:
