@@ -27,7 +27,7 @@ from typing import Any
 import httpx
 from tests.collect.gathering import CONTACT, rows
 from tests.collect.real_servers import NO_PDS, has_pds, pds
-from tests.collect.sites import Asked, Reply, Site
+from tests.collect.sites import Asked, Reply, Site, cid
 
 ROOT = Path(__file__).parent.parent
 MAIN = [sys.executable, "-c", "from incrowd.cli import main; main()"]
@@ -131,6 +131,7 @@ def ready_server(people: int) -> None:
         records = [
             {
                 "uri": f"{uri}{start + n}",
+                "cid": cid(f"{uri}{start + n}"),
                 "value": {"text": f"{start + n} {text}", "createdAt": "2024-01-01T00:00:00Z"},
             }
             for n, text in enumerate(page)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+from base64 import b32encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -362,7 +364,8 @@ def discourse(world: World) -> Site:
             "post_type": 1,
             "user_id": 5,
         }
-        return {**facts, "cooked": f"{quote}<p>{post.text}</p>", "post_number": post.number}
+        place = {"topic_id": 7, "topic_slug": "on-tea", "post_number": post.number, "category_id": 12}
+        return {**facts, **place, "cooked": f"{quote}<p>{post.text}</p>"}
 
     def latest(asked: Asked) -> Any:
         return {"latest_posts": [post_of(p) for p in after(world.newest(), asked.query.get("before"), 20)]}
@@ -386,6 +389,10 @@ def discourse(world: World) -> Site:
             "user_actions": [
                 {
                     "post_id": post.number,
+                    "post_number": post.number,
+                    "topic_id": 7,
+                    "slug": "on-tea",
+                    "category_id": 12,
                     "username": post.user,
                     "created_at": post.iso,
                     "excerpt": post.text[:5] if post.number % 10 == 0 else post.text,
@@ -401,6 +408,11 @@ def discourse(world: World) -> Site:
 
     site.routes |= {
         "/posts.json": latest,
+        "/categories.json": lambda asked: {
+            "category_list": {
+                "categories": [{"id": 3, "name": "Food", "subcategory_list": [{"id": 12, "name": "Tea"}]}]
+            }
+        },
         "/c/": topics,
         "/t/": topic,
         "/u/": profile,
@@ -449,6 +461,12 @@ def mailman(world: World) -> Site:
     return site
 
 
+def cid(text: str) -> str:
+    """Return a record's hash in the form the network writes it."""
+    digest = b"\x01\x71\x12\x20" + sha256(text.encode()).digest()
+    return "b" + b32encode(digest).decode().lower().rstrip("=")
+
+
 def bluesky(world: World) -> Site:
     """The network's view; the repository and sync endpoints are tested with the real server."""
     site = Site()
@@ -458,7 +476,7 @@ def bluesky(world: World) -> Site:
         author = {"did": f"did:plc:{post.user}", "handle": f"{post.user}.example", "labels": labels}
         record = {"text": post.text, "createdAt": post.iso}
         uri = f"at://did:plc:{post.user}/app.bsky.feed.post/{post.number}"
-        return {"uri": uri, "author": author, "record": record}
+        return {"uri": uri, "cid": cid(f"{post.number}"), "author": author, "record": record}
 
     def page(asked: Asked, posts: list[Written], name: str, wrap: bool) -> Any:
         found = after(posts, asked.query.get("cursor"), int(asked["limit"]))

@@ -39,6 +39,12 @@ def test_everybody_on_blueskys_own_server_is_collected_and_followed(bluesky: Pds
         f"post {i} of person {n}" for n in range(3) for i in range(130)
     }
 
+    # The account's own export, a CAR file, holds the same posts.
+    export = tmp_path / "repo.car"
+    export.write_bytes(bluesky.http.get("/com.atproto.sync.getRepo", params={"did": people[0].did}).content)
+    report = Crowd(crowd).ingest(export)
+    assert (report.rows, report.added, dict(report.reasons)) == (130, 0, {"duplicate": 130})
+
     bluesky.delete(people[0], "post 100 of person 0")
     bluesky.post(people[0], ["something new"], start=500)
     bluesky.close_account(people[1])

@@ -166,6 +166,57 @@ class TestOnePost:
         box.write_bytes(mailbox(world.posts))
         self._same(tmp_path, box, "mailman", len(world.posts), communities=("tea",))
 
+    def test_lemmy_and_hacker_news(self, tmp_path: Path) -> None:
+        """What the readers take from saved answers is what the collector takes from them."""
+        for name in ("lemmy", "hackernews"):
+            folder = tmp_path / name
+            folder.mkdir()
+            make, community = SITES[name]
+            world = make_world(posts=40, communities=("tea",))
+            crowd = Crowd.create(folder / "crowd")
+            site = make(world)
+            with site.open() as server:
+                asked = {
+                    "lemmy": [
+                        Asked(
+                            "GET",
+                            f"/api/v3/{kind}/list",
+                            {"community_name": "tea", "page": "1", "limit": "50"},
+                            {},
+                        )
+                        for kind in ("post", "comment")
+                    ],
+                    "hackernews": [
+                        Asked("GET", "/api/v1/search_by_date", {"tags": "all", "hitsPerPage": "1000"}, {})
+                    ],
+                }[name]
+                site.compress = False
+                for number, question in enumerate(asked):
+                    (folder / f"{number}.json").write_bytes(site.answer(question)[2])
+                    crowd.ingest(folder / f"{number}.json")
+                before = crowd.data_hash
+                assert crowd.state.tables["posts"].rows == 40
+                done = gather(folder / "crowd", plan(name, server, community))
+            assert done.posts == 0
+            assert Crowd(folder / "crowd").data_hash == before
+
+    def test_discourse(self, tmp_path: Path) -> None:
+        world = make_world(people=1, posts=40)
+        make, _ = SITES["discourse"]
+        with make(world).open() as server:
+            lines = ["topic_title,categories,is_pm,post_raw,created_at,url"]
+            for post in world.posts:
+                lines.append(f"On tea,Food|Tea,No,{post.text},{post.iso},{server}/t/on-tea/7/{post.number}")
+            archive = tmp_path / "user_archive-1.csv"
+            archive.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            crowd = Crowd.create(tmp_path / "crowd")
+            crowd.ingest(archive, user="person0")
+            assert crowd.state.tables["posts"].rows == 40
+            before = crowd.data_hash
+            done = gather(tmp_path / "crowd", plan("discourse", server, "all"))
+        assert done.posts == 0
+        assert Crowd(tmp_path / "crowd").data_hash == before
+
     def _same(self, folder: Path, dump: Path, name: str, count: int, *more: Path, **world: object) -> None:
         make, community = SITES[name]
         crowd = Crowd.create(folder / "crowd")

@@ -7,6 +7,7 @@ Posts are `app.bsky.feed.post` records; a person is a DID, which stays when a ha
 
 from __future__ import annotations
 
+from base64 import b32decode
 from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ from incrowd.collect.services.base import Page, Post, Service, distinct, refuses
 
 POST = "app.bsky.feed.post"
 PROFILE = "app.bsky.actor.profile"
-COMMUNITY = "bluesky"
+COMMUNITY = "bsky.app"
 NO_OUTSIDERS = "!no-unauthenticated"
 """The label of people who do not want to be shown to those who are not logged in."""
 LOCAL = "local"
@@ -84,7 +85,7 @@ class Bluesky(Service):
         where = {"repo": did, "collection": POST, "limit": self.page_posts}
         found = self._gone_if_unknown("com.atproto.repo.listRecords", {**where, **_after(cursor)})
         with self.reading(PERSON):
-            posts = [_post(record["uri"], did, record["value"]) for record in found["records"]]
+            posts = [_post(record, did, record["value"]) for record in found["records"]]
             after = found.get("cursor") if found["records"] else None
             return Page(
                 posts=tuple(post for post in posts if post is not None),
@@ -183,7 +184,7 @@ def _page(views: list[Any], after: str | None) -> Page:
     for view in views:
         labels = {label["val"] for label in view["author"].get("labels") or []}
         (refused if NO_OUTSIDERS in labels else open_views).append(view)
-    posts = [_post(view["uri"], view["author"]["did"], view["record"]) for view in open_views]
+    posts = [_post(view, view["author"]["did"], view["record"]) for view in open_views]
     return Page(
         posts=tuple(post for post in posts if post is not None),
         people=distinct((VIEWED + view["author"]["did"], view["author"]["did"]) for view in open_views),
@@ -192,8 +193,14 @@ def _page(views: list[Any], after: str | None) -> Page:
     )
 
 
-def _post(uri: str, author: str, record: dict[str, Any]) -> Post | None:
+def _post(view: dict[str, Any], author: str, record: dict[str, Any]) -> Post | None:
     text = record.get("text")
     if not isinstance(text, str) or not text.strip():
         return None  # a picture, or a record of another kind
-    return Post(str(uri), str(author), COMMUNITY, seconds(record.get("createdAt")), text)
+    return Post(_identity(view["cid"]), author, COMMUNITY, seconds(record.get("createdAt")), text)
+
+
+def _identity(cid: str) -> str:
+    """Return a record's hash as a repository's file has it: a CID is ``b`` and base 32 without padding."""
+    digits = cid.removeprefix("b").upper()
+    return b32decode(digits + "=" * (-len(digits) % 8)).hex()

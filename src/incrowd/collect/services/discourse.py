@@ -1,6 +1,7 @@
 """Discourse forums: a forum's newest posts, a category's topics, and a person's posts.
 
-These are the documents behind the forum's own pages, so its robots.txt applies.
+These are the documents behind the forum's own pages, so its robots.txt applies. A post's id is its address and its
+community its category, as in the archive that a forum hands its members.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _QUOTE_TITLE = re.compile(r'<div class="title">[^<>]*(?:<[^<>]*>[^<>]*){0,20}?</
 
 
 class Discourse(Service):
-    """Posts of one forum, which is one community of the crowd."""
+    """Posts of one forum; its categories are communities of the crowd."""
 
     name = "discourse"
     communities = "'all', or a category as its address has it"
@@ -30,6 +31,7 @@ class Discourse(Service):
     pause = 1.0  # 60 requests a minute are allowed
     robots = True
     ordered = False  # categories list topics by their last change
+    _categories: dict[int, str] | None = None
 
     def check(self, community: str) -> str:
         """Return `all`, or a category's path with its number."""
@@ -83,7 +85,10 @@ class Discourse(Service):
             posts = [post for post in found["post_stream"]["posts"] if post["post_number"] >= int(first)]
             last = max((int(post["post_number"]) for post in posts), default=int(first))
             more = last < int(found["highest_post_number"]) and bool(posts)
-            return self._page(posts, (f"topic:{topic}/{last + 1}",) if more else ())
+            facts = {"category_id": found.get("category_id")}
+            return self._page(
+                [{**facts, **post} for post in posts], (f"topic:{topic}/{last + 1}",) if more else ()
+            )
 
     def _actions(self, account: str, offset: int) -> Page:
         found = self._ask(
@@ -91,20 +96,37 @@ class Discourse(Service):
         )
         with self.reading(PERSON):
             actions = found["user_actions"]
-            cut = tuple(f"post:{int(action['post_id'])}" for action in actions if action.get("truncated"))
+            cut = tuple(
+                f"post:{int(action['post_id'])}/{int(action.get('category_id') or 0)}"
+                for action in actions
+                if action.get("truncated")
+            )
             whole = [action for action in actions if not action.get("truncated")]
             more = (f"actions:{offset + len(actions)}",) if len(actions) >= ACTIONS_A_PAGE else ()
-            posts = [self._post(action["post_id"], action, action.get("excerpt") or "") for action in whole]
+            posts = [self._post(action, action.get("excerpt") or "") for action in whole]
             return Page(
                 posts=tuple(post for post in posts if post.text),
                 people=((account, account),),
                 cursors=(*cut, *more),
             )
 
-    def _one(self, number: str) -> Page:
+    def _one(self, place: str) -> Page:
+        number, _, category = place.partition("/")
         found = self._ask(f"posts/{number}.json", PERSON, {})
         with self.reading(PERSON):
-            return self._page([found], ())
+            return self._page([{**found, "category_id": int(category)}], ())
+
+    def _category(self, number: object) -> str:
+        """Return a category as archives write it, after the one it belongs to: ``Parent|Child``."""
+        if self._categories is None:
+            self._categories = {}
+            found = self._ask("categories.json", "a forum's categories", {"include_subcategories": "true"})
+            for category in found["category_list"]["categories"]:
+                name = str(category["name"])
+                self._categories[int(category["id"])] = name
+                for child in category.get("subcategory_list") or []:
+                    self._categories[int(child["id"])] = f"{name}|{child['name']}"
+        return self._categories.get(int(str(number or 0)), self.host)
 
     def _ask(self, path: str, what: str, params: dict[str, object]) -> Any:
         return self.client.json(f"{self.server}/{path}", what, params)
@@ -116,13 +138,16 @@ class Discourse(Service):
             for post in found
             if int(post.get("user_id", 1)) > 0 and post.get("post_type", 1) == 1 and not post.get("hidden")
         ]
-        posts = tuple(self._post(post["id"], post, post["cooked"]) for post in own)
+        posts = tuple(self._post(post, post["cooked"]) for post in own)
         return Page(
             posts=tuple(post for post in posts if post.text),
             people=distinct((post.user, post.user) for post in posts),
             cursors=cursors,
         )
 
-    def _post(self, number: int, found: dict[str, Any], markup: str) -> Post:
+    def _post(self, found: dict[str, Any], markup: str) -> Post:
         text = html_text(_QUOTE_TITLE.sub("", markup))
-        return Post(str(int(number)), str(found["username"]), self.host, seconds(found["created_at"]), text)
+        slug = found.get("topic_slug") or found["slug"]
+        address = f"{self.server}/t/{slug}/{int(found['topic_id'])}/{int(found['post_number'])}"
+        community = self._category(found.get("category_id"))
+        return Post(address, str(found["username"]), community, seconds(found["created_at"]), text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from incrowd.collect.services.base import Page, Post, Service, distinct, joined
 from incrowd.crowd.readers.html import html_text
 
-COMMUNITY = "Hacker News"
+COMMUNITY = "news.ycombinator.com"
 KINDS = ("all", "story", "comment", "ask_hn", "show_hn", "poll")
 NEWEST = "the newest posts"
 PERSON = "a person's posts"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 from incrowd.collect.services.base import Page, Post, Service, distinct, joined, refuses, seconds
+from incrowd.crowd.readers.lemmy import federated_name
 
 NEWEST = "the newest posts of a community"
 PERSON = "a person's posts"
@@ -59,9 +59,11 @@ def _page(views: list[dict[str, Any]], cursors: tuple[str, ...]) -> Page:
     posts = [_post(view) for view in willing]
     return Page(
         posts=tuple(post for post in posts if post is not None),
-        people=distinct((_name(view["creator"]), _name(view["creator"])) for view in willing),
+        people=distinct(
+            (federated_name(view["creator"]), federated_name(view["creator"])) for view in willing
+        ),
         cursors=cursors,
-        refused=tuple(_name(view["creator"]) for view in views if _reason(view["creator"])),
+        refused=tuple(federated_name(view["creator"]) for view in views if _reason(view["creator"])),
     )
 
 
@@ -71,16 +73,11 @@ def _reason(person: dict[str, Any]) -> str | None:
     return "asks not to be indexed" if refuses(person.get("bio")) else None
 
 
-def _name(actor: dict[str, Any]) -> str:
-    """Return ``name@host`` of a person or a community."""
-    return f"{actor['name']}@{urlsplit(actor['actor_id']).netloc}"
-
-
 def _post(view: dict[str, Any]) -> Post | None:
     thing = view.get("comment") or view["post"]
     if thing.get("deleted") or thing.get("removed"):
         return None
     comment = "comment" in view
     text = thing["content"] if comment else joined(thing["name"], thing.get("body"))
-    user, community = _name(view["creator"]), _name(view["community"])
+    user, community = federated_name(view["creator"]), federated_name(view["community"])
     return Post(str(thing["ap_id"]), user, community, seconds(thing["published"]), str(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from incrowd.crowd.readers.base import About
 from incrowd.crowd.readers.export import CUT, SKIP, Export, File, Part, Row, top_keys
@@ -35,9 +36,15 @@ def _post(record: dict[str, Any], owner: str) -> Row | object:
         text="\n\n".join(part for part in texts if part),
         time=said["published"],
         id=said.get("ap_id") or said["id"],
-        user=record["creator"]["name"],
-        community=record["community"]["name"],
+        user=federated_name(record["creator"]),
+        community=federated_name(record["community"]),
     )
+
+
+def federated_name(actor: dict[str, Any]) -> str:
+    """Return ``name@server``: the same name on another server is somebody else."""
+    server = urlsplit(actor.get("actor_id") or "").netloc
+    return f"{actor['name']}@{server}" if server else str(actor["name"])
 
 
 LEMMY = Export(
