@@ -145,16 +145,17 @@ def test_nobody_is_well_hidden_while_anything_is_missing(judged: list[Finding]) 
     assert "safe" not in answer.sentence
 
 
-def test_all_four_well_hidden_is_the_only_way_to_be_well_hidden() -> None:
-    four = [
+def test_all_well_hidden_is_the_only_way_to_be_well_hidden() -> None:
+    all_of_them = [
         judge(assessed("linkability", 50)),
         judge(assessed("anonymity", 50)),
         judge(assessed("belief", 0.5, baseline=0.5)),
         judge(assessed("exposure", 50, parameters={"looks_like": LITTLE})),
+        judge(assessed("disclosures", 50)),
     ]
-    assert verdict(label(four, [])).level is Level.WELL_HIDDEN
+    assert verdict(label(all_of_them, [])).level is Level.WELL_HIDDEN
     silent = NotAssessed(measure="microdata", why="no items", remedy="import", theme=ThemeName.SINGLED_OUT)
-    assert verdict(label(four, [silent])).level is Level.CANNOT_TELL
+    assert verdict(label(all_of_them, [silent])).level is Level.CANNOT_TELL
 
 
 def test_a_missing_part_does_not_hide_a_risk() -> None:

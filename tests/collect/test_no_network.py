@@ -69,6 +69,7 @@ CLIENTS = {
 
 ON_THIS_MACHINE = {
     "advisor/watch_alerts.py",  # a webhook: its address is checked to be loopback, tested with the alerts
+    "measures/disclosures/model_reader.py",  # a model of the user's own; another machine only by a named option
     "gateway/operate.py",  # the operator's own gateway, at 127.0.0.1
 }
 

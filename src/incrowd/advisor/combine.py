@@ -34,7 +34,7 @@ LEVELS = (
 
 
 def label(findings: Sequence[Finding], missing: Sequence[NotAssessed]) -> tuple[Theme, ...]:
-    """Return the four lines of the label; a line with something missing is never "well hidden"."""
+    """Return the lines of the label, one a question; a line with something missing is never "well hidden"."""
     return tuple(
         theme(name, findings, missing=[one.why for one in missing if one.theme is name]) for name in ThemeName
     )

@@ -177,10 +177,12 @@ class _Draft:
     @cached_property
     def notes(self) -> tuple[DraftNote, ...]:
         """What has to be said first, the worst on top."""
+        return self.notes_about(self.text)
+
+    def notes_about(self, text: str) -> tuple[DraftNote, ...]:
+        """Return what has to be said first about the draft, or about another version of it."""
         found = [
-            note
-            for _, ready in self.ready
-            for note in ready.draft_notes(self.person, self.community, self.text)
+            note for _, ready in self.ready for note in ready.draft_notes(self.person, self.community, text)
         ]
         return tuple(sorted(found, key=lambda note: not note.red))
 
@@ -234,6 +236,7 @@ def _suggestions(
     text = drafted.text
     shorter = {rest: what for what, rest in drafted.shorter() if rest != text and rest.strip()}
     tried = []
+    named = sum(note.red for note in drafted.notes)
     # One after the other: each is done before a second thread would have got going.
     for rest, what in shorter.items():
         measured = drafted.findings(rest)
@@ -245,7 +248,9 @@ def _suggestions(
                 left_out=tuple(sorted(gone)),
                 text=rest,
                 changes=drafted.effects(before, measured),
-                gain=sum(one.exposure[1] - one.exposure[0] for one in drafted.effects(measured, after)),
+                gain=sum(one.exposure[1] - one.exposure[0] for one in drafted.effects(measured, after))
+                + named
+                - sum(note.red for note in drafted.notes_about(rest)),
             )
         )
     useful = [one for one in tried if one.gain > 0]

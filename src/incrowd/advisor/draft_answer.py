@@ -61,7 +61,8 @@ class Suggestion:
     changes: tuple[Effect, ...]
     """From now to after posting the rest, measured."""
     gain: float
-    """How much less exposed you are than with the whole post: the sum of 1 in N over all numbers."""
+    """How much less exposed you are than with the whole post: the sum of 1 in N over all numbers, and 1 for each red
+    note that is gone."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -10,7 +10,8 @@ import typer
 from incrowd.cli.console import AsJson, FailAbove, exit_for_risk, progress_bar, show, show_json, writable
 
 if TYPE_CHECKING:
-    from incrowd.measures.disclosures.assess import Disclosed
+    from incrowd.measures.disclosures.assess import Disclosed, Post
+    from incrowd.measures.disclosures.facts import Told
 
 FACTS_SHOWN = 30
 
@@ -33,6 +34,23 @@ def disclosures(
         Path | None,
         typer.Option("--html", callback=writable, help="Where to write the page (one offline HTML file)."),
     ] = None,
+    reader: Annotated[
+        str | None,
+        typer.Option(
+            "--reader",
+            help="A language model on this machine, e.g. http://127.0.0.1:11434/v1: what would it add?",
+            show_default=False,
+        ),
+    ] = None,
+    elsewhere: Annotated[
+        str | None,
+        typer.Option(
+            "--send-my-posts-to",
+            help="The same, on another machine: your posts leave this one.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[str, typer.Option("--model", help="The model's name there.")] = "default",
     fail_above: FailAbove = None,
     as_json: AsJson = False,
 ) -> None:
@@ -58,15 +76,45 @@ def disclosures(
         else:
             posts = posts_of_export(sources, user, format=format)
         found = disclosed(posts, options)
+    added = None
+    if reader is not None or elsewhere is not None:
+        added = _with_model(found, posts, reader, elsewhere, model)
     if out is not None:
         out.write_text(_page(found), encoding="utf-8")
-    show_json(found.to_dict()) if as_json else _show(found)
+    show_json(found.to_dict() | _model_part(added)) if as_json else _show(found, added)
     if out is not None and not as_json:
         show(f"Page: {out}")
     exit_for_risk(1.0 if found.identifiers else 1 / max(found.together.people, 1.0), fail_above)
 
 
-def _show(found: Disclosed) -> None:
+def _with_model(
+    found: Disclosed, posts: list[Post], reader: str | None, elsewhere: str | None, model: str
+) -> tuple[Told, ...]:
+    import os
+
+    from incrowd.errors import InputError
+    from incrowd.measures.disclosures.model_reader import ModelOptions, added_by_model, read_with_model
+
+    if reader is not None and elsewhere is not None:
+        raise InputError("give --reader or --send-my-posts-to, not both")
+    options = ModelOptions(
+        address=reader or elsewhere or "",
+        model=model,
+        elsewhere=elsewhere is not None,
+        key=os.environ.get("INCROWD_READER_KEY", ""),
+    )
+    with progress_bar("asking the model") as progress:
+        return added_by_model(found, read_with_model(posts, options, found.options.language, progress))
+
+
+def _model_part(added: tuple[Told, ...] | None) -> dict[str, object]:
+    from incrowd.measures.disclosures.model_reader import NOTE
+
+    facts = None if added is None else [fact.to_dict() for fact in added]
+    return {"language_model": {"note": NOTE, "adds": facts}}
+
+
+def _show(found: Disclosed, added: tuple[Told, ...] | None = None) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -99,7 +147,22 @@ def _show(found: Disclosed) -> None:
         show(Text(edit.sentence()))
     if found.others:
         show(f"{found.others:,} statements about other people were left out.")
+    _show_model(added)
     show("The number of people is an estimate from population tables (heuristic).")
+
+
+def _show_model(added: tuple[Told, ...] | None) -> None:
+    from rich.text import Text
+
+    from incrowd.measures.disclosures.model_reader import NOTE
+
+    if added is None:
+        show(Text(NOTE, style="dim"))
+    elif added:
+        said = ", ".join(f"{fact.attribute}: {fact.value} ({fact.certainty:.0%})" for fact in added)
+        show(Text(f"A language model that reads your posts adds: {said}."))
+    else:
+        show("A language model that read your posts adds nothing.")
 
 
 def _page(found: Disclosed) -> str:

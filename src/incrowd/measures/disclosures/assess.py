@@ -17,7 +17,7 @@ from incrowd.measures.disclosures.facts import SENSITIVE, DatedReading, Named, T
 from incrowd.measures.disclosures.find import Reading, clean, read_text
 from incrowd.measures.disclosures.language import Language, load_language
 from incrowd.measures.disclosures.population import Together, coarser_wordings, together, two_digits
-from incrowd.measures.disclosures.spec import ADVERSARIES, READER, DisclosureOptions
+from incrowd.measures.disclosures.spec import ADVERSARIES, PROFILER, DisclosureOptions
 from incrowd.result import (
     Advice,
     Assessment,
@@ -244,7 +244,7 @@ class Disclosed:
             meaning=self.sentence(),
             standing=Standing.HEURISTIC,
             assumptions=Assumptions(
-                adversary=ADVERSARIES[READER], parameters=self.options.parameters(), data_hash=data_hash
+                adversary=ADVERSARIES[PROFILER], parameters=self.options.parameters(), data_hash=data_hash
             ),
             interval=(1.0, 1.0) if named else (two_digits(fits.low), two_digits(fits.high)),
             threats=(Threat.SINGLING_OUT,),

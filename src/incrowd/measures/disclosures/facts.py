@@ -4,7 +4,8 @@ Each kind of find has been held against labelled people it was not written on (`
 often was the value right? The log-odds of that is what one find of the kind is worth. Finds that agree add up, each
 further post of the same kind less than the one before; finds of another value take away. Where values exclude each
 other (a birth year, a gender), the best value's certainty is its share of all evidence. The later and the more frequent
-wins: a find's weight halves for every `HALVING` years before the person's last post, where what it says can change.
+wins: where a value can change and several are told, a find's weight halves for every `HALVING` years that it is older
+than the latest one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -179,8 +180,6 @@ def _order(attribute: str) -> int:
 def _vote(find: Find, post: DatedReading, last: int | None) -> tuple[str, _Vote]:
     attribute, value = find.attribute, find.value
     weight = worth(find)
-    if attribute in CHANGING and post.time is not None and last is not None:
-        weight *= 0.5 ** (max(last - post.time, 0) / YEAR / HALVING)
     if attribute in ("age", "birth year"):
         attribute, value = "age", _birth_year(find, post, last)
     return attribute, _Vote(value, weight, post.number, post.time, find)
@@ -229,18 +228,35 @@ def _decide(attribute: str, votes: Sequence[_Vote], last: int | None) -> list[To
     by_value: dict[str, list[_Vote]] = defaultdict(list)
     for vote in votes:
         by_value[vote.value].append(vote)
-    scores = {value: _score(some) for value, some in by_value.items()}
     if attribute == "age":
         return _decide_age(by_value, last)
+    whole = {value: _score(some) for value, some in by_value.items()}
     if attribute not in EXCLUSIVE:
         return [
-            _told(attribute, value, by_value, {value}, _certainty(scores[value], 0.0)) for value in by_value
+            _told(attribute, value, by_value, {value}, _certainty(whole[value], 0.0)) for value in by_value
         ]
-    scores = _refined(attribute, scores)
+    scores = _refined(attribute, _aged(by_value) if attribute in CHANGING else whole)
     best = max(scores, key=lambda value: (scores[value], _latest(by_value[value]), value))
     agreeing = {value for value in by_value if _agree(attribute, value, best)}
     against = max((score for value, score in scores.items() if value not in agreeing), default=0.0)
-    return [_told(attribute, best, by_value, agreeing, _certainty(scores[best], against))]
+    # Age decides between values; what nobody denies stays as certain as it was.
+    score = scores[best] if against else _refined(attribute, whole)[best]
+    return [_told(attribute, best, by_value, agreeing, _certainty(score, against))]
+
+
+def _aged(by_value: Mapping[str, list[_Vote]]) -> dict[str, float]:
+    """Score each value with older votes counting less."""
+    latest = max(map(_latest, by_value.values()))
+    scores = {}
+    for value, votes in by_value.items():
+        younger = [
+            replace(vote, weight=vote.weight * 0.5 ** ((latest - vote.time) / YEAR / HALVING))
+            if vote.time is not None
+            else vote
+            for vote in votes
+        ]
+        scores[value] = _score(younger)
+    return scores
 
 
 def _refined(attribute: str, scores: Mapping[str, float]) -> dict[str, float]:

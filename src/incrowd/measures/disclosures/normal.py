@@ -84,7 +84,9 @@ def agrees(attribute: str, told: str, truth: str, language: Language | None = No
     if attribute == "occupation" and told != true_value:
         shared = set(_WORD.findall(told)) & set(_WORD.findall(truth.lower()))
         return bool(shared - {"manager", "worker", "officer"}), False
-    return told == true_value or true_value in COARSER.get(told, ()), told == true_value
+    # Somebody divorced may call themselves single, but that is not what a table means by it.
+    coarser = () if told == "single" else COARSER.get(told, ())
+    return told == true_value or true_value in coarser, told == true_value
 
 
 def normal_form(attribute: str, value: str, language: Language | None = None) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 from incrowd.errors import InputError
 
-READER = "reader"
+PROFILER = "profiler"
 ADVERSARIES = {
-    READER: "someone who reads all your posts and puts together what you say about yourself",
+    PROFILER: "someone who reads all your posts and puts together what you say about yourself",
 }
 
 

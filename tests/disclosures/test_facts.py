@@ -1,0 +1,167 @@
+"""From finds to facts: dated ages, contradictions, what wins, what is counted and never listed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.measures.disclosures.assess import disclosed
+from incrowd.measures.disclosures.facts import Told
+from incrowd.measures.disclosures.language import load_language
+from incrowd.measures.disclosures.normal import agrees
+from incrowd.measures.disclosures.population import age_share, coarser_wordings, share_of, together
+from incrowd.measures.disclosures.spec import DisclosureOptions
+
+
+def at(year: int, month: int = 6, day: int = 1) -> int:
+    return int(datetime(year, month, day, tzinfo=UTC).timestamp())
+
+
+def value(found: object, attribute: str) -> str | None:
+    return next((fact.value for fact in found.told if fact.attribute == attribute), None)  # type: ignore[attr-defined]
+
+
+def told(attribute: str, value: str) -> Told:
+    return Told(attribute=attribute, value=value, certainty=0.9, said=True, posts=(0,))
+
+
+def test_ages_said_years_apart_agree_on_a_birth_year() -> None:
+    found = disclosed([(0, at(2014), "I'm 19."), (1, at(2017, 5), "I am turning 22 next month.")])
+    (age,) = [fact for fact in found.facts if fact.attribute == "age"]
+    assert age.posts == (0, 1)
+    assert not age.against
+    assert age.value == "22"
+
+
+def test_an_age_grows_with_the_posts_after_it() -> None:
+    found = disclosed([(0, at(2014), "I'm 19."), (1, at(2020), "Nice weather.")])
+    assert value(found, "age") == "25"
+
+
+def test_contradicting_ages_are_shown_and_the_more_frequent_wins() -> None:
+    posts = [(0, at(2020), "I'm 31."), (1, at(2020, 7), "I am 31 years old."), (2, at(2020, 8), "I'm 19.")]
+    (age,) = [fact for fact in disclosed(posts).facts if fact.attribute == "age"]
+    assert age.value == "31"
+    assert list(age.against.values()) == [(2,)]
+
+
+def test_where_people_move_the_later_wins() -> None:
+    found = disclosed([(0, at(2010), "I live in Boston."), (1, at(2020), "I live in Denver.")])
+    (home,) = [fact for fact in found.facts if fact.attribute == "location"]
+    assert home.value == "Denver, Colorado"
+    assert home.against == {"Boston, Massachusetts": (0,)}
+
+
+def test_the_finer_place_wins_over_the_one_around_it() -> None:
+    found = disclosed([(0, at(2020), "I live in Minnesota."), (1, at(2020), "I live in Duluth.")])
+    (home,) = [fact for fact in found.facts if fact.attribute == "location"]
+    assert (home.value, home.against) == ("Duluth, Minnesota", {})
+
+
+def test_facts_about_others_are_counted_and_not_listed() -> None:
+    found = disclosed([(0, None, "My brother is 31 and lives in Boston. My boss is divorced.")])
+    assert found.facts == ()
+    assert found.others == 2
+
+
+def test_text_comes_only_when_it_is_asked_for() -> None:
+    post = (0, None, "Well, I'm 31 and tired of Quibblewick.")
+    assert "Quibblewick" not in str(disclosed([post]).to_dict())
+    quoting = disclosed([post], DisclosureOptions(quote=True))
+    assert "31" in quoting.quotes["age: 31"][0]
+
+
+def test_more_posts_never_make_a_statement_less_certain() -> None:
+    once = disclosed([(0, None, "I'm 31.")]).facts[0].certainty
+    twice = disclosed([(0, None, "I'm 31."), (1, None, "I am 31.")]).facts[0].certainty
+    assert once < twice < 1
+
+
+def test_without_a_fact_it_fits_more_people() -> None:
+    facts = [told("location", "Duluth, Minnesota"), told("age", "31"), told("relationship", "divorced")]
+    whole = together(facts)
+    assert whole.low <= whole.people <= whole.high
+    for fact in facts:
+        assert whole.without(fact.attribute).product > whole.product
+    assert whole.people == pytest.approx(86_110 * (0.39 / 30) * 0.11)
+
+
+@given(st.permutations(["location", "age", "gender", "occupation"]))
+@settings(max_examples=10, deadline=None)
+def test_the_order_of_facts_does_not_matter(order: list[str]) -> None:
+    values = {"location": "Berlin, Germany", "age": "40", "gender": "female", "occupation": "nurse"}
+    found = together([told(name, values[name]) for name in order])
+    assert found.people == pytest.approx(together([told(*pair) for pair in values.items()]).people)
+
+
+def test_ages_add_up_to_everybody() -> None:
+    gazetteer = load_language().gazetteer
+    for country in ("US", "DE", "*", "AD"):
+        assert age_share(gazetteer, country, 0, 94) == pytest.approx(1, abs=0.02)
+
+
+def test_coarser_words_fit_more_people() -> None:
+    language = load_language()
+    for fact in (told("location", "Duluth, Minnesota"), told("age", "31"), told("relationship", "divorced")):
+        for _, value in coarser_wordings(fact, language):
+            assert together([told(fact.attribute, value)]).product > together([fact]).product
+
+
+def test_every_share_is_a_share() -> None:
+    language = load_language()
+    for name in {job for job, _ in language.occupations.values()}:
+        share, off = share_of("occupation", name, language, None, "US", 30)
+        assert 0 < share <= 1 <= off
+
+
+@pytest.mark.parametrize(
+    ("attribute", "said", "truth", "right"),
+    [
+        ("age", "31", "33", True),
+        ("age", "31", "34", False),
+        ("age", "31", "25-34", True),
+        ("gender", "female", "F", True),
+        ("gender", "male", "woman", False),
+        ("location", "Germany", "berlin, germany", True),
+        ("location", "Berlin, Germany", "Hamburg, Germany", False),
+        ("relationship", "in a relationship", "married", True),
+        ("relationship", "single", "divorced", False),
+        ("occupation", "teacher", "retired math teacher", True),
+        ("occupation", "nurse", "lawyer", False),
+        ("education", "doctorate", "PhD in some field", True),
+        ("education", "degree", "Bachelor's degree in history", True),
+        ("religion", "catholic", "Catholic", True),
+    ],
+)
+def test_normal_forms(attribute: str, said: str, truth: str, right: bool) -> None:
+    assert agrees(attribute, said, truth)[0] is right
+
+
+def test_direct_identifiers_leave_one_person() -> None:
+    found = disclosed([(0, None, "Mail me: jane.roe@example.com")])
+    assert found.assessment().value == 1
+    assert [one.kind for one in found.identifiers] == ["e-mail address"]
+    assert "jane" not in str(found.to_dict())
+
+
+def test_edits_are_measured_by_reading_again() -> None:
+    posts = [
+        (0, None, "I'm 31."),
+        (1, None, "I live in Duluth."),
+        (2, None, "I love Duluth, I live in Duluth."),
+    ]
+    edit = next(one for one in disclosed(posts).edits if one.attribute == "location")
+    assert edit.posts == (1, 2)
+    assert edit.after.people == together([told("age", "31")]).people
+    assert edit.sentence().startswith("Edit these 2 posts (1, 2) and your location is gone")
+
+
+def test_old_facts_stay_told_when_new_posts_say_nothing_of_them() -> None:
+    old = [(0, at(2005), "I'm divorced."), (1, at(2005), "I live in Duluth.")]
+    new = (2, at(2025), "I like tea.")
+    assert [fact.certainty for fact in disclosed([*old, new]).facts] == [
+        fact.certainty for fact in disclosed(old).facts
+    ]
