@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.console import AsJson, complain, progress_bar, show, show_json
+from incrowd.cli.console import AsJson, complain, progress_bar, say, show, show_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -127,7 +127,7 @@ def _collected(plan: Plan, target: Any, *, yes: bool, as_json: bool) -> Collecte
     from incrowd.collect import Collector
 
     with Collector(plan, target) as collector:
-        typer.echo(_costs(collector.estimate(), collector.service.server), err=True)
+        say(_costs(collector.estimate(), collector.service.server), err=True)
         if not yes:
             _ask(as_json=as_json)
         with progress_bar("collecting") as progress:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -43,16 +44,51 @@ class Progress(Protocol):
         ...
 
 
+# Everything that goes to the terminal goes through `show`, `show_json`, `say` or `complain`: names, communities, posts
+# and messages are other people's text, and escape sequences in them could write the clipboard or hide what is shown.
+HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+"""Control characters but for tab and new line, marks that turn the direction of text round, and line separators."""
+
+
+def cleaned(text: str) -> str:
+    """Return text without what a terminal would obey instead of show."""
+    return HARMFUL.sub("", text)
+
+
+def as_json_text(value: Any, indent: int | None = None) -> str:
+    """Write JSON that a terminal can show: what it would obey is escaped, which changes nothing for programs."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class _Cleaned:
+    """A renderable whose text is cleaned after it was laid out; colours and layout are ours and stay."""
+
+    def __init__(self, renderable: RenderableType) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich.segment import Segment
+
+        for part in console.render(self._renderable, options):
+            yield part if part.control else Segment(cleaned(part.text), part.style)
+
+
 def show(renderable: RenderableType) -> None:
     """Print for a person."""
     from rich.console import Console
 
-    Console().print(renderable)
+    Console().print(_Cleaned(renderable))
 
 
 def show_json(value: Any) -> None:
     """Print for a program: one JSON document on standard output."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    typer.echo(as_json_text(value, indent=2))
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a plain line."""
+    typer.echo(cleaned(text), err=err)
 
 
 def open_in_browser(address: str) -> None:
@@ -64,7 +100,7 @@ def open_in_browser(address: str) -> None:
 
 def complain(message: str) -> None:
     """Print one error line on standard error."""
-    typer.echo(f"incrowd: {message}", err=True)
+    say(f"incrowd: {message}", err=True)
 
 
 def exit_for_risk(risk: float, fail_above: float | None) -> None:
@@ -84,10 +120,10 @@ def progress_bar(what: str) -> Iterator[Progress]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=None)
+        task = bars.add_task(cleaned(what), total=None)
 
         def advance(done: float, total: float | None, what: str) -> None:
-            bars.update(task, completed=done, total=total, description=what)
+            bars.update(task, completed=done, total=total, description=cleaned(what))
 
         yield advance
 

@@ -20,6 +20,7 @@ from incrowd.cli.console import (
     Seed,
     parse_memory,
     progress_bar,
+    say,
     show,
     show_json,
     stopping_at_once,
@@ -170,7 +171,7 @@ def _answered(question: Undecided, options: dict[str, Any]) -> dict[str, Any]:
     """Put a question to the person at the terminal; return the options with the answer in them."""
     from incrowd.errors import InputError
 
-    typer.echo(question.question, err=True)
+    say(question.question, err=True)
     if question.option == "yes":
         if not typer.confirm("Import?", err=True):
             raise InputError("nothing was imported.")
@@ -451,7 +452,7 @@ def demo(
         _introduce(crowd, made.person)
         show_report(report)
         show(f"Report: {page}")
-        typer.echo(YOUR_OWN)
+        say(YOUR_OWN)
     if _has_screen() if open_report is None else open_report:
         typer.launch(str(page.resolve()))
 

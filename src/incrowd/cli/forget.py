@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.console import AsJson, show, show_json
+from incrowd.cli.console import AsJson, say, show, show_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -47,7 +47,7 @@ def forget(
         if as_json:
             show_json({"deleted": str(opened.path)})
         else:
-            typer.echo(f"{opened.path}: deleted. Copies and backups elsewhere are yours to find.")
+            say(f"{opened.path}: deleted. Copies and backups elsewhere are yours to find.")
         return
     done = (
         remove(opened, ids=[opened.user(user)])

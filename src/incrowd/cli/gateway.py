@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.console import AsJson, show, show_json, writable
+from incrowd.cli.console import AsJson, say, show, show_json, writable
 
 if TYPE_CHECKING:
     from incrowd.gateway.ledger import Explanation
@@ -101,8 +101,8 @@ def add_key(
     if as_json:
         show_json({"name": name, "organisation": organisation, "key": token})
     else:
-        typer.echo(token)
-        typer.echo("Keep this key: only a hash of it is stored, so it cannot be shown again.", err=True)
+        say(token)
+        say("Keep this key: only a hash of it is stored, so it cannot be shown again.", err=True)
 
 
 @keys.command("list")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.console import Progress
+from incrowd.cli.console import Progress, cleaned
 
 if TYPE_CHECKING:
     from incrowd.distances import Compute
@@ -74,7 +74,7 @@ def _say_once() -> Callable[[str], None]:
     def say(line: str) -> None:
         if line not in said:
             said.add(line)
-            typer.echo(line, err=True)
+            typer.echo(cleaned(line), err=True)
 
     return say
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.console import AsJson, Memory, complain, parse_memory, show
+from incrowd.cli.console import AsJson, Memory, as_json_text, complain, parse_memory, show
 from incrowd.cli.options import KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def _print(alert: Alert) -> None:
 
 
 def _print_json(alert: Alert) -> None:
-    typer.echo(json.dumps(alert.to_dict(), ensure_ascii=False))
+    typer.echo(as_json_text(alert.to_dict()))
 
 
 def _print_state(watching: Watch) -> None:
@@ -122,7 +121,7 @@ def _print_state(watching: Watch) -> None:
         }
         for line, reading in watching.readings().items()
     ]
-    typer.echo(json.dumps({"state": to_plain(state)}, ensure_ascii=False))
+    typer.echo(as_json_text({"state": to_plain(state)}))
 
 
 def _show(watching: Watch) -> None:

@@ -1,0 +1,94 @@
+"""Escape sequences and marks that turn text round never reach the terminal, whatever field they come from."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from incrowd.cli import main
+from incrowd.cli.console import as_json_text, cleaned
+
+OBEYED = "\x1b]52;c;aGk=\x07\x1b[31m\u202e\u2066\x9b2J\u200f\r\x08"
+HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def run(*arguments: object) -> int:
+    before, sys.argv = sys.argv, ["incrowd", *map(str, arguments)]
+    try:
+        main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    finally:
+        sys.argv = before
+    return 0
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crowd in which every name, community, item and post holds them."""
+    folder = tmp_path_factory.mktemp("planted")
+    posts = [
+        {
+            "author": f"u{user:02d}{OBEYED}",
+            "community": f"{place}{OBEYED}",
+            "text": " ".join(f"w{(user * 3 + post + k) % 50}{OBEYED}" for k in range(25)),
+            "created_utc": 1600000000 + 90000 * post,
+        }
+        for user in range(8)
+        for place in ("knit", "cook")
+        for post in range(4)
+    ]
+    (folder / "posts.jsonl").write_text("".join(json.dumps(post) + "\n" for post in posts), "utf-8")
+    assert run("ingest", folder / "posts.jsonl", "--crowd", folder / "crowd", "--json") == 0
+    ratings = [f"u{u}{OBEYED},film {(u * k) % 7}{OBEYED},{k % 5 + 1}" for u in range(12) for k in range(1, 6)]
+    (folder / "items.csv").write_text("\n".join(["user,item,rating", *ratings]) + "\n", "utf-8")
+    held = {f"film {k}{OBEYED}": [f"u{u}{OBEYED}" for u in range(k + 2)] for k in range(4)}
+    (folder / "answer.json").write_text(json.dumps(held), "utf-8")
+    return folder
+
+
+COMMANDS = [
+    "info {f}/crowd",
+    "info {f}/crowd --json",
+    "anonymity {f}/crowd --community knit{x}",
+    "anonymity {f}/crowd --community nothing{x}",
+    "anonymity {f}/crowd --community knit{x} --user u01{x}",
+    "linkability {f}/crowd --source knit{x} --target cook{x}",
+    "linkability {f}/crowd --source knit{x} --target cook{x} --user u02{x} --json",
+    "assess {f}/crowd --user u03{x}",
+    "assess {f}/crowd --user u03{x} --json",
+    "assess {f}/crowd --user nobody{x}",
+    "crowd-report {f}/crowd",
+    "plan {f}/posts.jsonl",
+    "ingest {f}/items.csv --crowd {f}/other --kind ratings",
+    "info {f}/no{x}",
+    "ingest {f}/no{x}.jsonl --crowd {f}/other",
+    "release q {f}/answer.json",
+    "release suppress {f}/answer.json --threshold 2",
+    "release suppress {f}/answer.json --threshold 2 --json",
+    "release tidy {f}/answer.json --out {f}/tidy.json",
+    "gateway check --policy {f}/no{x}.toml",
+    "gateway key add na{x}me --organisation lab --state {f}/state",
+    "watch {f}/crowd --user u03{x} --policy {f}/no{x}.toml",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_a_terminal_would_obey_comes_out(
+    crowd: Path, command: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run(*[part.format(f=crowd, x=OBEYED) for part in command.split()])
+    said = capfd.readouterr()
+    assert said.out or said.err
+    for text in (said.out, said.err):
+        found = HARMFUL.search(text)
+        assert found is None, repr(text[max(0, (found.start() if found else 0) - 80) :][:160])
+
+
+def test_json_says_the_same_to_programs() -> None:
+    assert json.loads(as_json_text({"name": OBEYED})) == {"name": OBEYED}
+    assert cleaned(f"a{OBEYED}b\tc\n") == "a]52;c;aGk=[31m2Jb\tc\n"
