@@ -22,4 +22,4 @@ html_title = "incrowd"
 html_static_path = ["images"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-suppress_warnings = ["myst.xref_missing"]
+suppress_warnings = ["myst.xref_missing", "ref.python"]  # `people` in a docstring is a word, not a link

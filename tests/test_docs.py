@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import shlex
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -118,3 +121,17 @@ def test_pages_that_name_a_benchmark_are_on_the_list() -> None:
         and page.name not in {"commands.md"}
     }
     assert not naming - listed - {"docs/tutorials/reproduce-a-paper.md"}
+
+
+@pytest.mark.parametrize("notebook", sorted(DOCS.rglob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_run_and_hold_no_outputs(notebook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make docs` runs them in Jupyter; here cell after cell, without it."""
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    display = ModuleType("IPython.display")
+    display.SVG = str  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    names: dict[str, object] = {"__name__": "notebook"}
+    for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"]
+            exec(compile("".join(cell["source"]), notebook.name, "exec"), names)

@@ -70,14 +70,22 @@ DASHES = ("", "6 3", "2 3", "9 3 2 3", "1 4")
 SHAPES = 5
 COLOURS = 8
 _PALETTE = ("#1d4ed8", "#b45309", "#047857", "#be185d", "#6d28d9", "#0e7490", "#a16207", "#4b5563")
-_STYLE = (
-    "svg{background:#fff;font:13px system-ui,sans-serif}.grid{stroke:#d7d7de}.axis{stroke:#55555e}"
-    ".rule{stroke:#1b1b1f;stroke-dasharray:5 4}.tick{fill:#55555e}"
-    + "".join(f".s{k}{{fill:{colour};stroke:{colour}}}" for k, colour in enumerate(_PALETTE))
-    + ".line{fill:none;stroke-width:2}.mark{fill-opacity:.75}.mark:not(.open){stroke:none}"
-    + ".open{fill:none;stroke-width:1.6}.bar{stroke:none}"
+_STYLE = " ".join(
+    f".chart {rule}"
+    for rule in (
+        ".grid{stroke:#d7d7de}",
+        ".axis{stroke:#55555e}",
+        ".rule{stroke:#1b1b1f;stroke-dasharray:5 4}",
+        ".tick{fill:#55555e}",
+        *(f".s{k}{{fill:{colour};stroke:{colour}}}" for k, colour in enumerate(_PALETTE)),
+        ".line{fill:none;stroke-width:2}",
+        ".mark{fill-opacity:.75}",
+        ".mark:not(.open){stroke:none}",
+        ".open{fill:none;stroke-width:1.6}",
+        ".bar{stroke:none}",
+    )
 )
-"""The page's own style sheet (page.css) says the same, light and dark."""
+"""The page's own style sheet (page.css) says the same, light and dark. Charts only: a notebook shares it."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,11 @@ class _Axis:
 
 def picture(chart: Chart) -> str:
     """Return the chart as a stand-alone SVG file, with its own (light) style."""
-    return draw(chart).replace("<title>", f"<style>{_STYLE}</style><title>", 1)
+    return draw(chart).replace(
+        "<title>",
+        f"<style>svg.chart{{background:#fff;font:13px system-ui,sans-serif}} {_STYLE}</style><title>",
+        1,
+    )
 
 
 def draw(chart: Chart) -> str:

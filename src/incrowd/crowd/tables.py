@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
@@ -43,8 +43,10 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
             "autoload_known_extensions": False,
         }
     )
-    # Where Python was started with -c, DuckDB takes it for a notebook and draws a bar into our output.
-    connection.execute("SET enable_progress_bar = false")
+    # Where Python was started with -c, DuckDB takes it for a notebook and draws a bar into our output. In a real
+    # notebook without ipywidgets it has no bar to draw, and refuses to hear about it.
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 
