@@ -16,7 +16,7 @@ from incrowd.crowd import Crowd
 from incrowd.web.options import ServeOptions
 from incrowd.web.uploads import FOLDER, discard_leftovers, harmless_name, private_folder
 
-from .visiting import options_for, send_files, visitor, wait_for
+from .visiting import form_key, options_for, send_files, visitor, wait_for
 
 POSTS = b"user,community,text\n" + b"".join(b"u%d,chess,a game number %d\n" % (k, k) for k in range(20))
 
@@ -143,3 +143,30 @@ def test_any_name_stays_in_its_folder(name: str) -> None:
 @pytest.mark.parametrize("name", ["export.zip", "RC_2024-01.zst", "my posts (2).csv.gz"])
 def test_endings_survive(name: str) -> None:
     assert harmless_name(name, 0) == name
+
+
+def test_columns_can_be_named_in_the_form(client: TestClient, options: ServeOptions) -> None:
+    table = b"nick,article\nann,hello\nbob,hi\n"
+    job = wait_for(
+        client, send_files(client, {"a.csv": table}, columns="user=nick, text=article", kind="posts")
+    )
+    assert job["state"] == "done", job
+    assert Crowd(options.crowd).info().posts == 2
+
+
+def test_a_question_is_asked_and_the_answer_goes_on_with_the_files(
+    client: TestClient, options: ServeOptions
+) -> None:
+    table = b"user,community,time,text\nann,tea,3/4/2020,hello\n"
+    shown = send_files(client, {"a.csv": table})
+    assert wait_for(client, shown)["state"] == "done"
+    page = client.get(str(shown.url))
+    assert "every one fits both readings" in page.text
+    assert "<option>community</option>" in page.text
+    assert not Crowd(options.crowd).info().posts
+    job_id = str(page.url).rsplit("/", 1)[1]
+    key = form_key(client, f"/imports/{job_id}")
+    again = client.post(f"/imports/{job_id}/answer", data={"form_key": key, "dates": "mdy"})
+    assert wait_for(client, again)["state"] == "done"
+    assert Crowd(options.crowd).posts().collect()["time"].to_list() == [1583280000]
+    assert not list((options.crowd / "uploads").glob("*/*"))

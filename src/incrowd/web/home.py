@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
 from incrowd.advisor.crowd_answer import CrowdReport
-from incrowd.crowd.ingest import ImportReport, Progress
+from incrowd.crowd.ingest import ImportReport, Progress, stop_at_questions
+from incrowd.crowd.readers import column_names
 from incrowd.crowd.schema import KINDS, MEANING
-from incrowd.errors import IncrowdError, InputError
+from incrowd.crowd.staging import Understood
+from incrowd.errors import IncrowdError, InputError, Undecided
 from incrowd.report.crowd import crowd_report_page
 from incrowd.web.jobs import Job
 from incrowd.web.site import Gone, Site, attached, document, receive_files, see_other
@@ -47,8 +50,17 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/imports/{job_id}")
     def imported(job_id: str) -> Response:
-        report: ImportReport = site.finished(job_id, ImportReport).result
-        return site.page("imported.html", report=report, meaning=MEANING, info=site.info())
+        result = site.finished(job_id, ImportReport | Asked).result
+        if isinstance(result, Asked):
+            return site.page("import_question.html", asked=result, job_id=job_id, kinds=KINDS, fields=FIELDS)
+        return site.page("imported.html", report=result, meaning=MEANING, info=site.info())
+
+    @router.post("/imports/{job_id}/answer", dependencies=form)
+    async def answer(job_id: str, request: Request) -> Response:
+        asked: Asked = site.finished(job_id, Asked).result
+        answers = {name: str(value).strip() for name, value in (await request.form()).items()}
+        asked.upload.fields |= {name: value for name, value in answers.items() if value}
+        return site.begin("Reading your files", "/imports/{id}", _import(site, asked.upload))
 
     @router.get("/jobs/{job_id}")
     def job_page(job_id: str) -> Response:
@@ -74,24 +86,65 @@ def _job(site: Site, job_id: str) -> Job:
     return job
 
 
-def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport]:
+FIELDS = ("user", "community", "time", "text", "item", "value", "attribute")
+"""What a column of a table may be chosen for."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An import that stopped at a question: what was understood so far, and the files, which wait."""
+
+    upload: Upload
+    question: Undecided
+    understood: tuple[Understood, ...]
+    columns: tuple[str, ...]
+    """The columns the files have, if they are tables."""
+
+
+def _chosen_columns(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return which column is what: from one field of pairs, and from a choice for each of ours."""
+    pairs = [part.partition("=") for part in fields.get("columns", "").split(",") if part.strip()]
+    found = {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+    if not all(ours and theirs for ours, theirs in found.items()):
+        raise InputError("columns: expected OURS=THEIRS, parted by commas, e.g. user=author, text=body")
+    return found | {name: fields[f"column_{name}"] for name in FIELDS if fields.get(f"column_{name}")}
+
+
+def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport | Asked]:
+    columns = _chosen_columns(upload.fields)
     kind = upload.fields.get("kind") or None
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind: expected {', '.join(KINDS)}, or nothing to find out; got something else")
 
-    def work(progress: Progress) -> ImportReport:
+    seen: list[Understood] = []
+
+    def confirm(understood: Sequence[Understood]) -> None:
+        seen.extend(understood)
+        if upload.fields.get("yes") != "true":
+            stop_at_questions(understood)
+
+    def work(progress: Progress) -> ImportReport | Asked:
+        waits = False
         try:
             return site.crowd().ingest(
                 upload.files,
                 kind=kind,
+                columns=columns,
                 community=upload.fields.get("community") or None,
                 user=upload.fields.get("user") or None,
+                dates=upload.fields.get("dates") or None,
+                confirm=confirm,
                 progress=progress,
             )
+        except Undecided as question:
+            waits = True
+            names = dict.fromkeys(name for path in upload.files for name in column_names(path))
+            return Asked(upload, question, tuple(seen), tuple(names))
         except IncrowdError as error:
             raise type(error)(upload.for_the_form(str(error))) from None
         finally:
-            upload.discard()
+            if not waits:
+                upload.discard()
 
     return work
 

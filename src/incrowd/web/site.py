@@ -6,6 +6,7 @@ import hashlib
 import hmac
 from functools import cached_property
 from importlib import resources
+from types import UnionType
 from typing import Annotated, Any
 
 from fastapi import Form, Request
@@ -93,7 +94,7 @@ class Site:
         """Start a job and lead to the page that shows how far it is."""
         return see_other(f"/jobs/{self.jobs.start(title, url, work).id}")
 
-    def finished(self, job_id: str, kind: type) -> Job:
+    def finished(self, job_id: str, kind: type | UnionType) -> Job:
         """Return a job with a result of that kind."""
         job = self.jobs.get(job_id)
         if job is None or not isinstance(job.result, kind):

@@ -19,8 +19,8 @@ FOLDER = "uploads"
 MOST_FIELD_BYTES = 4096
 MOST_NAME = 120
 FORM_REMEDY = (
-    "In the form you can say what the files hold, whose they are and which community they are from. Columns and "
-    "formats can be named when importing on the command line."
+    "In the form you can say what the files hold, whose they are, which community they are from, which column is what "
+    "and how dates are meant. A format can be named when importing on the command line."
 )
 _OPTION = re.compile(r"(?<!\S)[(']?--[a-z]")
 

@@ -23,7 +23,7 @@ from incrowd.crowd.readers.instagram import INSTAGRAM
 from incrowd.crowd.readers.jester import Jester
 from incrowd.crowd.readers.json_array import JsonArray
 from incrowd.crowd.readers.json_map import JsonMap
-from incrowd.crowd.readers.jsonl import JsonLines
+from incrowd.crowd.readers.jsonl import JsonLines, sample_keys
 from incrowd.crowd.readers.lastfm import LASTFM
 from incrowd.crowd.readers.lemmy import LEMMY
 from incrowd.crowd.readers.letterboxd import LETTERBOXD
@@ -54,7 +54,7 @@ from incrowd.crowd.readers.twitter import TwitterArchive
 from incrowd.crowd.readers.whatsapp import WHATSAPP
 from incrowd.errors import InputError, UnreadableSource
 
-__all__ = ["FORMATS", "Batch", "ReadOptions", "Reader", "detect"]
+__all__ = ["FORMATS", "Batch", "ReadOptions", "Reader", "column_names", "detect"]
 
 _READERS: tuple[Reader, ...] = (
     # A person's own exports, each told by marks of its own.
@@ -132,6 +132,17 @@ def detect(path: Path | str, format: str = "auto") -> Reader:
 
 def _taker(look: Seen) -> Reader | None:
     return next((reader for reader in FORMATS.values() if reader.probe(look)), None)
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the columns of a table whose columns the caller may name; none of other formats."""
+    try:
+        reader = detect(path)
+        if isinstance(reader, Table):
+            return reader.columns(path)
+        return sample_keys(first_lines(path)) if isinstance(reader, JsonLines) else []
+    except InputError:
+        return []
 
 
 _BINARY = bytes(c for c in range(32) if c not in b"\t\n\r\f")

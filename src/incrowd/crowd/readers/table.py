@@ -20,7 +20,7 @@ import polars as pl
 
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions, guess, layout_of
 from incrowd.crowd.readers.rows import ROW, Parsed, batch_of
-from incrowd.crowd.readers.source import Bytes, Lines, decoded, lines_of, read_lines
+from incrowd.crowd.readers.source import Bytes, Lines, decoded, first_lines, lines_of, read_lines
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError
 
@@ -224,6 +224,11 @@ class Table:
         if found is None or len(found.names) < 2 or len(set(found.names)) < len(found.names):
             return False
         return "user" in guess(found.names) or _names_columns(found, look.head)
+
+    def columns(self, path: Path) -> list[str]:
+        """Return the names in the first line."""
+        found = _header(first_lines(path), self._delimiters)
+        return [] if found is None else found.names
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""
