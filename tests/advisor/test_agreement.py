@@ -14,9 +14,8 @@ from incrowd.measures.anonymity.assess import community_anonymity, member_anonym
 from incrowd.measures.anonymity.spec import AnonymityOptions
 from incrowd.measures.exposure.assess import assess_topics
 from incrowd.measures.exposure.scoring import score
-from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.spec import ExposureOptions
-from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.exposure.weighted import default_space
 from incrowd.measures.linkability.assess import assess_person as assess_link
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.microdata.assess import assess_person as assess_items
@@ -73,7 +72,7 @@ def test_microdata_agrees(tiny_crowd: Crowd, alex: PersonReport) -> None:
 
 
 def test_exposure_agrees(tiny_crowd: Crowd, alex: PersonReport) -> None:
-    space = BagOfWords(starter_topics())
+    space = default_space()
     scored = score(tiny_crowd, space, ExposureOptions(community="cycling"))
     for one in assess_topics(tiny_crowd, scored, "alex", space.topics.sensitive):
         agree(alex, one)

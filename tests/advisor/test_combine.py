@@ -94,7 +94,8 @@ def test_a_guess_counts_by_what_it_gained(belief: float, prior: float, level: Le
     [
         (1, LASTING, Level.AT_RISK),
         (1, PASSING, Level.WATCH),
-        (1, LITTLE, Level.WELL_HIDDEN),
+        (1, LITTLE, Level.WATCH),
+        (2, LITTLE, Level.WELL_HIDDEN),
         (6, LASTING, Level.WATCH),
         (12, LASTING, Level.WELL_HIDDEN),
     ],
@@ -165,7 +166,7 @@ def test_a_missing_part_does_not_hide_a_risk() -> None:
 
 @pytest.mark.parametrize(
     ("looks", "rank", "told"),
-    [(SINGLE_WORDS, 1, True), (PROFESSIONAL, 1, True), (LITTLE, 40, False), (LASTING, 1, False)],
+    [(SINGLE_WORDS, 2, True), (PROFESSIONAL, 2, True), (LITTLE, 40, False), (LASTING, 1, False)],
 )
 def test_a_place_among_the_first_is_not_well_hidden_without_a_reason(
     looks: str, rank: int, told: bool
@@ -242,3 +243,11 @@ def test_a_rank_shared_with_everybody_who_never_wrote_about_it_is_no_exposure() 
         crowd_size=100,
     )
     assert judge(silent).risk == 0
+
+
+@pytest.mark.parametrize("looks", [SINGLE_WORDS, PROFESSIONAL, LITTLE, PASSING, LASTING])
+def test_whoever_comes_first_is_never_well_hidden(looks: str) -> None:
+    """The most exposed person of a community has no green badge, whatever the interest looks like."""
+    judged = judge(assessed("exposure", 1, parameters={"looks_like": looks}))
+    assert judged.level in (Level.WATCH, Level.AT_RISK)
+    assert theme(ThemeName.EXPOSED, [judged], missing=()).level is judged.level

@@ -28,9 +28,9 @@ from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
 from incrowd.measures.anonymity.spec import AnonymityOptions
 from incrowd.measures.exposure.scoring import score
-from incrowd.measures.exposure.space import BagOfWords, WordLists
+from incrowd.measures.exposure.space import WordLists
 from incrowd.measures.exposure.spec import ExposureOptions
-from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.exposure.weighted import default_space
 from incrowd.measures.linkability.assess import assess_person
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.protocol import AdvisorOptions, Effect, Level, ThemeName, WordShare
@@ -40,7 +40,7 @@ WORDS = ["kettle", "teapot", "sugar", "lemon", "cup", "debt", "loan", "sadness",
 WEEK = 7 * 86_400
 NOW = 1_700_000_000
 OPTIONS = AdvisorOptions(radius=0.7, min_posts=2)
-SPACE = BagOfWords(starter_topics())
+SPACE = default_space()
 LEVELS: dict[str, Any] = {
     "theme": ThemeName.EXPOSED,
     "direction": Direction.HIGHER_IS_SAFER,
@@ -238,7 +238,8 @@ def test_a_crowd_of_one_reassures_nobody() -> None:
 
 def test_topics_nobody_hears_of_are_not_listed() -> None:
     posts = [*posts_of_everybody(), ("new", "money", NOW, "teapot sugar")]
-    check = draft(crowd_of(posts), "new", "tea", "debt loan", options=OPTIONS, time=NOW)
+    long_enough = "I have a debt and a loan that I can not pay back, and now I owe them more"
+    check = draft(crowd_of(posts), "new", "tea", long_enough, options=OPTIONS, time=NOW)
     ranks = [change for change in check.shown if change.unit == "rank"]
     assert ranks
     assert all(change.score_after > 0 for change in ranks)

@@ -37,7 +37,7 @@ SPACE = BagOfWords(starter_topics())
 TOPIC = SPACE.topics.topics[0]
 WORDS = ["kettle", "teapot", "sugar", "lemon", "cup", *TOPIC.words[:2]]
 NOW = 1_700_000_000
-OPTIONS = AdvisorOptions(radius=0.6, min_posts=2)
+OPTIONS = AdvisorOptions(radius=0.6, min_posts=2, space=SPACE)
 LINES = (
     Line(measure="anonymity", community="tea", at=4),
     Line(measure="linkability", community="tea", target="money", at=3),
@@ -286,10 +286,10 @@ def test_a_handful_of_people_is_no_crowd_to_watch(tmp_path: Path) -> None:
 def test_what_cannot_be_told_is_not_called_right(tmp_path: Path) -> None:
     crowd = Crowd.from_frame(table(base()))
     line = Line(measure="linkability", community="tea", target="money", at=9)
-    options = AdvisorOptions(min_posts=2)
+    options = AdvisorOptions(min_posts=2, space=SPACE)
     with new_watch(tmp_path, crowd, policy=WatchPolicy(lines=(line,)), options=options) as watch:
         assert [alert.crossed for alert in watch.step()] == [True]
-    options = AdvisorOptions(min_posts=3)
+    options = AdvisorOptions(min_posts=3, space=SPACE)
     with new_watch(tmp_path, crowd, policy=WatchPolicy(lines=(line,)), options=options) as watch:
         (alert,) = watch.step()
     assert alert.sentence == (

@@ -15,7 +15,7 @@ from incrowd.cli import main
 from incrowd.crowd import Crowd
 from incrowd.measures.exposure.topics import starter_topics
 
-STARTER = 33
+STARTER = 47
 SENSITIVE = len(starter_topics().sensitive)
 
 
@@ -79,7 +79,10 @@ def test_methods_are_compared_on_labels(incrowd, tiny_crowd: Crowd, tmp_path: Pa
     result = incrowd("exposure", "evaluate", tiny_crowd.path, "--labels", labels, "--json")
     assert result.code == 0
     methods = json.loads(result.out)["methods"]
-    assert {"ENTROPY", "DIFF-PRIV", "BOW", "BOW-D", "BOW-T", "BOW-DT"} == set(methods)
+    spaces = {f"{space}{dimension}" for space in ("BOW", "WORDS") for dimension in ("", "-D", "-T", "-DT")}
+    assert {"ENTROPY", "DIFF-PRIV"} | spaces == set(methods)
+    auc = json.loads(result.out)["auc"]["depression"]
+    assert auc["default"] == auc["WORDS"]
     keys = {"r_precision_micro", "r_precision_macro", "p_at_5", "map", "ndcg"}
     assert keys <= set(methods["BOW-DT"])
     assert "alex" not in result.out
@@ -116,7 +119,7 @@ def test_a_space_is_learnt_and_used(incrowd, tiny_crowd: Crowd, tmp_path: Path) 
     used = incrowd(
         "exposure", "rank", tiny_crowd.path, "--model", model, "--user", "alex", "--topic", "debts", "--json"
     )
-    assert json.loads(used.out)["assessments"][0]["assumptions"]["parameters"]["method"] == "LDA-DT"
+    assert json.loads(used.out)["assessments"][0]["assumptions"]["parameters"]["method"] == "LDA-T"
     lost = incrowd("exposure", "train", tiny_crowd.path, "--out", tmp_path / "none" / "lda.npz")
     assert (lost.code, "expected an existing folder" in lost.err) == (2, True)
     both = incrowd("exposure", "rank", tiny_crowd.path, "--model", model, "--topics", model)
@@ -135,7 +138,8 @@ def test_a_space_is_learnt_and_used(incrowd, tiny_crowd: Crowd, tmp_path: Path) 
 
 
 def test_topics_nobody_points_to_are_counted_apart(incrowd, tmp_path: Path) -> None:
-    posts = [("me", 0, "debt loan creditor hello"), *((f"p{k}", 0, f"hello there {k}") for k in range(9))]
+    enough = "we went to the shop in the morning and then we all had a cup of tea at home with them " * 2
+    posts = [("me", 0, enough + "debt loan creditor"), *((f"p{k}", 0, enough) for k in range(9))]
     frame = pl.DataFrame(posts, schema=["user", "time", "text"], orient="row")
     crowd = Crowd.from_frame(frame, path=tmp_path / "crowd")
     told = incrowd("exposure", "rank", crowd.path, "--user", "me").out
@@ -172,7 +176,7 @@ def test_a_space_of_embeddings_is_made_and_used(incrowd, tiny_crowd: Crowd, tmp_
     assert (json.loads(learnt.out)["space"], json.loads(learnt.out)["dims"]) == ("EMB", 256)
     used = incrowd("exposure", "rank", tiny_crowd.path, "--model", model, "--user", "alex", "--json")
     found = json.loads(used.out)["assessments"]
-    assert found[0]["assumptions"]["parameters"]["method"] == "EMB-DT"
+    assert found[0]["assumptions"]["parameters"]["method"] == "EMB-T"
     assert all(
         sum(part["contribution"] for part in one["evidence"]) == pytest.approx(one["explained"])
         for one in found

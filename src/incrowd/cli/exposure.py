@@ -38,13 +38,13 @@ TopicFile = Annotated[
 ]
 Model = Annotated[
     list[Path] | None,
-    typer.Option("--model", help="A space learnt by `exposure train` [default: bag of words]."),
+    typer.Option("--model", help="A space of `exposure train` or `exposure learn` [default: learnt words]."),
 ]
 Community = Annotated[
     str | None, typer.Option("--community", help="Rank within this community [default: the whole crowd].")
 ]
 Dimensions = Annotated[
-    str, typer.Option("--dimension", help="DT (breadth and time), D, T, or none for strength alone.")
+    str, typer.Option("--dimension", help="T (time), DT (breadth and time), D, or none for strength alone.")
 ]
 Breadth = Annotated[float, typer.Option("--breadth", help="k: the share of a domain that makes it broad.")]
 BreadthOver = Annotated[
@@ -165,6 +165,74 @@ def train(
 
 
 @app.command()
+def learn(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A crowd with posts, or a JSONL file of community, text and title (.zst too).",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Where to write the weights (one JSON file).")],
+    weights: Annotated[int, typer.Option("--weights", help="Words and pairs kept for each topic.")] = 1_000,
+    file: TopicFile = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Learn which words and pairs tell a topic, from communities about it; the default was made by this.
+
+    The topic file says which communities a topic has. Half of the posts teach, the other half judges.
+    """
+    from incrowd.errors import InputError
+    from incrowd.measures.exposure import learning, weighted
+
+    if not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: expected an existing folder to write to; make it, or choose another --out")
+    chosen, options = _topics(file), learning.LearnOptions(weights=weights, seed=seed)
+    with progress_bar("reading posts") as progress:
+        posts = _corpus(source)
+        learnt = learning.learn(learning.read_corpus(posts, chosen, options), chosen, options, progress)
+    about = learnt.about(posts, options)
+    out.write_text(weighted.write_weighted(learnt.space, about), encoding="utf-8", newline="\n")
+    if as_json:
+        show_json(about | {"out": str(out)})
+        return
+    held = about["held_out"]
+    show(
+        f"{held['topics']} topics learnt from communities: held-out AUC {held['median']:.3f} in the middle, "
+        f"{held['lowest']:.3f} at worst. {len(learnt.space.words):,} words and pairs. Use it with --model {out}."
+    )
+
+
+def _corpus(source: Path) -> Any:
+    """Read community and text of all posts of a crowd or a file; a title is part of its text."""
+    import polars as pl
+
+    from incrowd.crowd import Crowd
+    from incrowd.errors import SchemaError, UnreadableSource
+
+    if source.is_dir():
+        return Crowd(source).posts().select("community", "text").collect()
+    try:
+        frame = pl.read_ndjson(_unpacked(source))
+    except FileNotFoundError:
+        raise UnreadableSource(f"{source}: no such file or crowd") from None
+    except (pl.exceptions.PolarsError, OSError):
+        raise UnreadableSource(f"{source}: expected one JSON object a line with community and text") from None
+    if missing := {"community", "text"} - set(frame.columns):
+        raise SchemaError(f"{source}: expected community and text in every line; '{min(missing)}' is missing")
+    parts = [name for name in ("title", "text") if name in frame.columns]
+    return frame.select("community", text=pl.concat_str(parts, separator=" ", ignore_nulls=True))
+
+
+def _unpacked(source: Path) -> bytes:
+    from backports import zstd
+
+    packed = source.read_bytes()
+    return zstd.decompress(packed) if source.suffix == ".zst" else packed
+
+
+@app.command()
 def annotate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="An LDA space learnt by `exposure train`.")],
     page: Annotated[
@@ -223,7 +291,7 @@ def rank(
     community: Community = None,
     model: Model = None,
     file: TopicFile = None,
-    dimension: Dimensions = "DT",
+    dimension: Dimensions = "T",
     breadth: Breadth = 0.3,
     breadth_over: BreadthOver = "periods",
     weeks: Weeks = 3,
@@ -349,7 +417,7 @@ def publish(
     community: Community = None,
     model: Model = None,
     file: TopicFile = None,
-    dimension: Dimensions = "DT",
+    dimension: Dimensions = "T",
     breadth: Breadth = 0.3,
     breadth_over: BreadthOver = "periods",
     weeks: Weeks = 3,
@@ -382,33 +450,41 @@ def _topics(file: Path | None) -> TopicSet:
 
 
 def _spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
-    """Return the spaces asked for; bag of words if none."""
+    """Return the spaces asked for; if none, a bag of words for topics of one's own, else the learnt words."""
     from incrowd.errors import InputError
     from incrowd.measures.exposure.learnt_spaces import load_space
     from incrowd.measures.exposure.space import BagOfWords
+    from incrowd.measures.exposure.weighted import default_space, load_weighted
 
     if not model:
-        return [BagOfWords(_topics(file))]
+        return [default_space() if file is None else BagOfWords(_topics(file))]
     if file is not None:
         raise InputError(
             "--topics and --model exclude each other: a model brings the topics it was learnt with"
         )
-    return [load_space(path) for path in model]
+    return [load_weighted(path) if path.suffix == ".json" else load_space(path) for path in model]
 
 
 def all_spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
-    """Return bag of words and every model; all must have the same topics."""
+    """Return the default, a bag of words and every model; all must have topics of the same names."""
     from incrowd.errors import InputError
     from incrowd.measures.exposure.space import BagOfWords
+    from incrowd.measures.exposure.weighted import default_space
 
     spaces = _spaces(model, file)
-    if not model:
-        return spaces
-    if len({space.topics.hash for space in spaces}) > 1:
+    own = next((space for space in spaces if space.name not in ("BOW", "WORDS")), None)
+    bag = BagOfWords(_topics(file) if own is None else own.topics)
+    spaces = [space for space in spaces if space.name != "BOW"]
+    default = default_space()
+    if "WORDS" not in {space.name for space in spaces} and default.topics.names == bag.topics.names:
+        spaces = [default, *spaces]
+    # The default comes first: what is said about it is said about the first.
+    spaces = sorted([*spaces, bag], key=lambda space: ("WORDS", "BOW", space.name).index(space.name))
+    if len({space.topics.names for space in spaces}) > 1:
         raise InputError("the models were learnt with different topics; learn them again with the same file")
     if len({space.name for space in spaces}) < len(spaces):
         raise InputError("--model was given twice for the same kind of space; compare one of each kind")
-    return [BagOfWords(spaces[0].topics), *spaces]
+    return spaces
 
 
 def _options(

@@ -154,6 +154,7 @@ def _exposure(site: Site, labels: Upload, progress: Progress) -> Study:
     from incrowd.measures.exposure.space import BagOfWords
     from incrowd.measures.exposure.spec import ExposureOptions
     from incrowd.measures.exposure.topics import starter_topics
+    from incrowd.measures.exposure.weighted import default_space
     from incrowd.study.exposure import exposure_study
 
     crowd = site.crowd()
@@ -163,7 +164,9 @@ def _exposure(site: Site, labels: Upload, progress: Progress) -> Study:
         raise type(error)(labels.for_the_form(str(error))) from None
     finally:
         labels.discard()
-    return exposure_study(crowd, [BagOfWords(starter_topics())], judged, ExposureOptions(), progress)
+    return exposure_study(
+        crowd, [default_space(), BagOfWords(starter_topics())], judged, ExposureOptions(), progress
+    )
 
 
 def routes(site: Site) -> APIRouter:

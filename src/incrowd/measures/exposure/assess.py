@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from incrowd.measures.exposure.definition import UNDATED, Floats, breadth, person_risk
 from incrowd.measures.exposure.publish import Quantiles
 from incrowd.measures.exposure.scoring import Scored, post_periods
-from incrowd.measures.exposure.space import Encoder, WordLists
+from incrowd.measures.exposure.space import Encoder, WordLists, silence
 from incrowd.measures.exposure.spec import ADVERSARIES, LINES, method_name
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat, say_count
 
@@ -41,6 +41,13 @@ class OwnPosts:
     periods: NDArray[np.int64]
     words: WordLists
     similarities: Floats
+    counted: int | None = None
+    """How many known words the posts hold, where the words themselves are not at hand."""
+
+    @property
+    def known_words(self) -> int:
+        """How many known words the posts hold."""
+        return len(self.words.words) if self.counted is None else self.counted
 
     def risk(self, scored: Scored, topic: int, *, keep: Any = None, dimension: str | None = None) -> float:
         """Return the risk from the posts that are kept; 0 without any post."""
@@ -57,15 +64,18 @@ class OwnPosts:
             k=o.breadth,
             m=o.weeks,
             breadth_over=o.breadth_over,
+            pooling=scored.space.pooling,
             literal=o.literal,
         )
 
     def leading(self, scored: Scored, topic: int) -> NDArray[np.bool_]:
         """Mark the posts that make the score: the best of all, or the best of each of the m best periods.
 
-        Posts that have nothing to do with the topic make nothing.
+        Posts that have nothing to do with the topic make nothing. Where the strength is a mean, all posts make it.
         """
         values = self.similarities[:, topic]
+        if "T" not in scored.options.dimension and scored.space.pooling == "mean":
+            return np.ones(len(values), bool)
         order = np.argsort(-values, kind="stable")[: int((values > 0).sum())]
         chosen = np.zeros(len(values), bool)
         if "T" not in scored.options.dimension:
@@ -87,20 +97,40 @@ def own_posts(crowd: Crowd, scored: Scored, user: str) -> OwnPosts:
 
 def evidence(posts: OwnPosts, scored: Scored, topic: int) -> tuple[Evidence, ...]:
     """Return each word's share of the risk, and what breadth takes off; they add up to the risk score."""
-    timed = "T" in scored.options.dimension
+    leading = np.flatnonzero(posts.leading(scored, topic))
+    whole = scored.options.weeks if "T" in scored.options.dimension else len(leading)
     per_word: dict[str, float] = defaultdict(float)
-    for post in np.flatnonzero(posts.leading(scored, topic)):
+    for post in leading:
         words = posts.words.part(int(post), int(post) + 1).words
-        shares = scored.space.shares(words, topic) / (scored.options.weeks if timed else 1)
+        shares = scored.space.shares(words, topic) / whole
         for word, share in zip(words, shares, strict=True):
             per_word[scored.space.words[word]] += float(share)
-    shown = {word: share for word, share in per_word.items() if share}
-    parts = [Evidence(what=f"the word “{word}”", contribution=share) for word, share in shown.items()]
-    parts.sort(key=lambda part: -part.contribution)
+    parts = _told_by_words(per_word, dict(scored.space.topics.topics[topic].weighted_words))
+    if silent := float(silence(scored.space)[topic]) * len(leading) / max(1, whole):
+        parts.append(Evidence(what="where any post starts, whatever it says", contribution=silent))
     if "D" in scored.options.dimension and (taken := _taken_off(posts, scored, topic)):
         domain = scored.space.topics.topics[topic].domain
         parts.append(Evidence(what=f"you also write about other topics of {domain}", contribution=-taken))
     return tuple(parts)
+
+
+def _told_by_words(shares: Mapping[str, float], weights: Mapping[str, float]) -> list[Evidence]:
+    """Return the words and pairs that say most; where there are very many, the others together."""
+    order = sorted((word for word, share in shares.items() if share), key=lambda word: -abs(shares[word]))
+    told = order[:MOST_WORDS]
+    parts = [
+        Evidence(
+            what=f"the words “{word}”" if " " in word else f"the word “{word}”",
+            contribution=shares[word],
+            detail=f"weight {weights[word]:+.2f}" if weights.get(word, 1.0) != 1.0 else "",
+        )
+        for word in told
+    ]
+    parts.sort(key=lambda part: -part.contribution)
+    if rest := order[MOST_WORDS:]:
+        together = math.fsum(shares[word] for word in rest)
+        parts.append(Evidence(what=f"{len(rest):,} other words and pairs", contribution=together))
+    return parts
 
 
 def _taken_off(posts: OwnPosts, scored: Scored, topic: int) -> float:
@@ -110,14 +140,14 @@ def _taken_off(posts: OwnPosts, scored: Scored, topic: int) -> float:
 
 
 def _breadth(posts: OwnPosts, scored: Scored, topic: int) -> float:
-    strength = posts.similarities.max(axis=0)[None, :]
+    strength = posts.similarities.max(axis=0)[None, :]  # of the post that says most, in all spaces
     return float(breadth(strength, scored.space.topics.siblings(topic), scored.options.breadth)[0])
 
 
 def impression(posts: OwnPosts, scored: Scored, topic: int, rank: int) -> str:
     """Say in words what an adversary would make of it: little, lasting, passing or professional."""
     strength = float(posts.similarities[:, topic].max())
-    if strength <= 0:
+    if strength <= LINES[scored.space.name].nothing_up_to:
         return NOTHING
     if rank > max(1, LITTLE_BELOW * len(scored.users)):
         return LITTLE
@@ -133,6 +163,11 @@ def impression(posts: OwnPosts, scored: Scored, topic: int, rank: int) -> str:
 
 
 CARE = "This says how it looks to them, not how you are."
+UNDATED_POSTS = (
+    "undated_posts: your posts carry no time, so a lasting interest cannot be told from a passing one"
+)
+MOST_WORDS = 20
+"""So many words are named in an explanation, the others are added up."""
 ON_TOPIC = 0.5
 """Posts at least this share as similar as the most similar one count as posts on the topic."""
 
@@ -179,10 +214,11 @@ def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool
     risks = scored.risks()[:, place]
     mine, people = float(risks[row]), len(risks)
     if math.isnan(mine):
-        return _undefined(scored, topic, people)
+        return _undefined(scored, topic, people, posts.known_words)
     rank = scored.rank(topic, row)
     parts = () if scored.options.literal or not explain else evidence(posts, scored, place)
     looks = impression(posts, scored, place, rank)
+    heard = min(mine, 0.0) if looks == NOTHING else mine
     return Assessment(
         measure="exposure",
         subject=_subject(scored, topic),
@@ -191,7 +227,7 @@ def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool
         direction=Direction.HIGHER_IS_SAFER,
         meaning=_meaning(scored, topic, rank, looks),
         standing=Standing.HEURISTIC,
-        assumptions=_assumptions(scored, topic=topic, looks_like=looks, score=mine),
+        assumptions=_assumptions(scored, topic=topic, looks_like=looks, score=heard),
         baseline=(people + 1) / 2,
         crowd_rank=rank,
         crowd_size=people,
@@ -211,7 +247,7 @@ def assess_alone(own: Scored, user: str, topic: str, published: Quantiles) -> As
     published.check(own)
     risk = float(own.risks()[own.place(user), own.space.topics.place(topic)])
     if math.isnan(risk):
-        return _undefined(own, topic, published.people)
+        return _undefined(own, topic, published.people, None)
     best, worst = published.rank(topic, risk)
     silent = _points_nowhere_alone(own, user, topic)
     return Assessment(
@@ -237,8 +273,8 @@ def assess_alone(own: Scored, user: str, topic: str, published: Quantiles) -> As
 
 
 def _points_nowhere_alone(own: Scored, user: str, topic: str) -> bool:
-    strength = own.risks("")[own.place(user), own.space.topics.place(topic)]
-    return not strength > 0
+    strength = own.peaks.strength[own.place(user), own.space.topics.place(topic)]
+    return not strength > LINES[own.space.name].nothing_up_to
 
 
 def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advice, ...]:
@@ -249,7 +285,8 @@ def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advic
     others = np.delete(scored.risks()[:, place], row)
     before = _rank(float(scored.risks()[row, place]), others)
     similar = posts.similarities[:, place]
-    if not similar.max() > 0:
+    nothing = LINES[scored.space.name].nothing_up_to
+    if not similar.max() > nothing:
         return ()
     leading = posts.leading(scored, place)
     stand_out = "the post that stands out" if leading.sum() == 1 else "the {} that stand out"
@@ -264,7 +301,7 @@ def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advic
     tried = []
     for action, gone, loss in steps:
         after = _rank(posts.risk(scored, place, keep=~gone), others)
-        silent = not similar[~gone].max(initial=0) > 0
+        silent = not similar[~gone].max(initial=0) > nothing
         if after > before or silent:
             what = action.format(say_count(int(gone.sum()), "post"))
             what += "; nothing would point to the topic any more" if silent else ""
@@ -306,7 +343,14 @@ def _assumptions(scored: Scored, **more: Any) -> Assumptions:
     )
 
 
-def _undefined(scored: Scored, topic: str, people: int) -> Assessment:
+def _undefined(scored: Scored, topic: str, people: int, words: int | None) -> Assessment:
+    """Say why nothing can be told. `words`: how many known ones somebody wrote; None if that is not at hand."""
+    reason = UNDATED_POSTS
+    if words is not None and words < scored.space.enough:
+        reason = (
+            f"too_little_text: you wrote {words:,} words and pairs that this adversary knows; "
+            f"below {scored.space.enough:,} nothing can be told"
+        )
     return Assessment(
         measure="exposure",
         subject=_subject(scored, topic),
@@ -318,5 +362,5 @@ def _undefined(scored: Scored, topic: str, people: int) -> Assessment:
         assumptions=_assumptions(scored, topic=topic),
         crowd_size=people,
         threats=(Threat.INFERENCE,),
-        reason="undated_posts: your posts carry no time, so a lasting interest cannot be told from a passing one",
+        reason=reason,
     )

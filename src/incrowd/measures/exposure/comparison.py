@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 
 from incrowd.crowd import pseudonyms
 from incrowd.errors import InputError, NotInCrowd, SchemaError, UnreadableSource
@@ -31,6 +30,7 @@ from incrowd.measures.exposure.evaluation import (
     sample_by_score,
     sensitive,
 )
+from incrowd.measures.exposure.learning import fit
 from incrowd.measures.exposure.scoring import (
     Peaks,
     Progress,
@@ -125,8 +125,6 @@ def diff_priv_order(risks: ArrayLike, unique: ArrayLike) -> Floats:
 
 
 FOLDS = 5
-WEIGHT = 1.0
-"""How much the labels count against the wish for small weights."""
 FEWEST_PEOPLE = 10
 """Words of fewer people are left out, or of a hundredth of the people where that is less."""
 
@@ -161,24 +159,6 @@ def tfidf(counts: sp.csr_matrix) -> sp.csr_matrix:
     return (sp.diags(1 / np.maximum(length, 1e-12)) @ rows).tocsr()
 
 
-def fit(features: sp.csr_matrix, truth: NDArray[np.bool_]) -> Floats:
-    """Return the weights of a logistic regression with a penalty on their squares, the intercept last.
-
-    Ten lines over SciPy's optimiser: scikit-learn would be a heavy dependency for one smooth sum. A test holds the
-    two equal.
-    """
-    sign = np.where(truth, 1.0, -1.0)
-
-    def loss(weights: Any) -> tuple[float, Any]:
-        margin = sign * (features @ weights[:-1] + weights[-1])
-        pull = -WEIGHT * sign / (1 + np.exp(margin))
-        gradient = np.append(weights[:-1] + features.T @ pull, pull.sum())
-        return float(0.5 * weights[:-1] @ weights[:-1] + WEIGHT * np.logaddexp(0, -margin).sum()), gradient
-
-    start = np.zeros(features.shape[1] + 1)
-    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x)
-
-
 def supervised_risks(features: sp.csr_matrix, votes: Floats, *, seed: int = 0) -> Floats:
     """Return a score for everybody from a model that has seen the labels of others only.
 
@@ -200,6 +180,7 @@ def supervised_risks(features: sp.csr_matrix, votes: Floats, *, seed: int = 0) -
     return scores
 
 
+DEFAULT = "default"
 BREADTHS = tuple(k / 10 for k in range(1, 11))
 WEEKS = tuple(range(1, 13))
 
@@ -262,6 +243,11 @@ class Comparison:
     labels: Labels
 
     @property
+    def default(self) -> str:
+        """The method whose strength is the default's: the first space by itself, without breadth or time."""
+        return next(iter(self.scored))
+
+    @property
     def chance(self) -> float:
         """The r-precision of a random order: the share of sensitive people, over all topics."""
         judged, found = (sum(column) for column in zip(*self.judged.values(), strict=True))
@@ -281,7 +267,8 @@ class Comparison:
         """Return the AUC of every method for each topic, with its interval, and under "default" the default's."""
         return {
             topic: {
-                method: Auc.of(one[topic], self.labels.votes[topic]) for method, one in self.risks.items()
+                method: Auc.of(one[topic], self.labels.votes[topic])
+                for method, one in (*self.risks.items(), (DEFAULT, self.risks[self.default]))
             }
             for topic in self.judged
         }
@@ -334,8 +321,9 @@ def compare(
     """
     options = options or ExposureOptions()
     users, _ = people(crowd, options)
-    topics = spaces[0].topics
-    known = _labels(labels, users, topics)
+    known = _labels(labels, users, spaces[0].topics)
+    # Hand-made lists, where there are any: ENTROPY and DIFF-PRIV are about twenty words, not a thousand.
+    topics = next((space.topics for space in spaces if space.name == "BOW"), spaces[0].topics)
     risks = {name: known.of_judged(one) for name, one in baseline_risks(crowd, topics, options).items()}
     scored = {space.name: score(crowd, space, options, progress) for space in spaces}
     for name, one in scored.items():

@@ -100,6 +100,7 @@ def person_risk(
     k: float = 0.3,
     m: int = 3,
     breadth_over: str = "periods",
+    pooling: str = "largest",
     literal: bool = False,
 ) -> float:
     """Return one person's risk for one topic, straight from the definitions: the reference.
@@ -112,14 +113,15 @@ def person_risk(
     """
     rows, weeks = np.asarray(similarities, np.float64), np.asarray(post_periods)
     timed = "T" in dimension
-    seen = _lasting(rows, weeks, m, literal=literal) if timed else rows.max(axis=0)
+    strength = rows.mean(axis=0) if pooling == "mean" else rows.max(axis=0)
+    seen = _lasting(rows, weeks, m, literal=literal) if timed else strength
     risk = float(seen[topic])
     if "D" not in dimension or math.isnan(risk):
         return risk
     if literal:
         seen = rows[rows[:, topic].argmax()]
     elif timed and breadth_over == "posts":
-        seen = rows.max(axis=0)
+        seen = strength
     others = sorted([topic, *siblings]) if literal and not timed else list(siblings)
     place = place_in_order(k, len(others))
     return risk - (float(sorted(seen[others], reverse=True)[place - 1]) if place else 0.0)

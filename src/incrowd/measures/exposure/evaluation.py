@@ -314,8 +314,9 @@ def tried(space: str, peaks: Peaks, topics: TopicSet, topic: str) -> Iterator[tu
     """Yield everybody's risk for one topic under every setting."""
     place = topics.place(topic)
     columns = [place, *topics.siblings(place)]
-    domain = replace(peaks, values=peaks.values[:, columns])
-    yield from _broad(space, "", None, domain.strength)
+    means = None if peaks.means is None else peaks.means[:, columns]
+    domain = replace(peaks, values=peaks.values[:, columns], means=means)
+    yield from _broad(space, "", None, domain.pooled)
     for m, lasting in zip(WEEKS, domain.lasting_over(WEEKS), strict=True):
         yield from _broad(space, "T", m, lasting)
 

@@ -15,7 +15,7 @@ from functools import cache, cached_property
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from incrowd.errors import MissingExtra, UnreadableSource
-from incrowd.measures.exposure.space import Floats, Ints, WordLists, in_parts
+from incrowd.measures.exposure.space import Floats, Ints, Pooling, WordLists, in_parts
 from incrowd.measures.exposure.topics import Topic, TopicSet
 
 
@@ -99,6 +99,8 @@ class LdaSpace:
     plain: bool = False
     """The paper's cosine, with the prior in it: a post that says nothing then lies close to every topic."""
     name = "LDA"
+    pooling: ClassVar[Pooling] = "largest"
+    enough: ClassVar[int] = 0
 
     @cached_property
     def hash(self) -> str:
@@ -179,6 +181,8 @@ class WordVectors:
     literal: bool = False
     """Let words that point away from a topic count too, turned towards it, as printed."""
     name = "W2V"
+    pooling: ClassVar[Pooling] = "largest"
+    enough: ClassVar[int] = 0
 
     @cached_property
     def hash(self) -> str:
@@ -190,10 +194,14 @@ class WordVectors:
 
     @cached_property
     def topic_vectors(self) -> NDArray[np.float32]:
-        """One row a topic; zeros if none of its words is known."""
+        """One row a topic: the sum of its words' vectors, each as much as the word counts; zeros if none is known."""
         place = {word: at for at, word in enumerate(self.words)}
-        known = [[place[word] for word in topic.words if word in place] for topic in self.topics.topics]
-        return np.array([self.vectors[rows].sum(axis=0) for rows in known], np.float32)
+        rows = []
+        for topic in self.topics.topics:
+            known = {place[word]: weight for word, weight in topic.single_words().items() if word in place}
+            weights = np.fromiter(known.values(), np.float32, len(known))
+            rows.append(weights @ self.vectors[list(known)] if known else np.zeros(self.vectors.shape[1]))
+        return np.array(rows, np.float32)
 
     @cached_property
     def _projections(self) -> NDArray[np.float32]:
@@ -263,6 +271,8 @@ class Embeddings:
     prior: float
     """The length that every post has besides its words': a short post says little."""
     name = "EMB"
+    pooling: ClassVar[Pooling] = "largest"
+    enough: ClassVar[int] = 0
 
     @cached_property
     def hash(self) -> str:
@@ -356,7 +366,9 @@ def save_space(space: TrainedSpace, path: Path | str, origin: Mapping[str, Any])
         "space": space.name,
         "hash": space.hash,
         "origin": dict(origin),
-        "topics": [[t.name, t.domain, list(t.words), t.sensitive] for t in space.topics.topics],
+        "topics": [
+            [t.name, t.domain, list(t.words), t.sensitive, t.weights, t.level] for t in space.topics.topics
+        ],
         "words": list(space.words),
     }
     text = json.dumps(about, ensure_ascii=False, sort_keys=True).encode()
@@ -390,10 +402,16 @@ def model_origin(path: Path | str) -> dict[str, Any]:
         return dict(json.loads(file["about"].tobytes())["origin"])
 
 
+def _topic(
+    name: str, domain: str, words: list[str], sensitive: bool, weights: Any = None, level: Any = None
+) -> Topic:
+    return Topic(name, domain, tuple(words), sensitive, None if weights is None else tuple(weights), level)
+
+
 def _space(about: dict[str, Any], arrays: dict[str, Any]) -> TrainedSpace:
     if about["format"] != FORMAT:
         raise ValueError("another format")
-    topics = TopicSet(tuple(Topic(n, d, tuple(w), s) for n, d, w, s in about["topics"]))
+    topics = TopicSet(tuple(_topic(*parts) for parts in about["topics"]))
     words = tuple(about["words"])
     kind, names = KINDS[about["space"]]
     # Models written before a choice existed lack it, and have what was then the only way.

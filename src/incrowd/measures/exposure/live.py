@@ -107,6 +107,10 @@ class LiveExposure:
     def __post_init__(self) -> None:
         if self.options.literal:
             raise InputError("a stream follows the corrected definitions; leave out --literal")
+        if self.space.pooling == "mean" and "T" not in self.options.dimension:
+            raise InputError(
+                "a stream keeps the best of every period; choose dimension T or DT in this space"
+            )
         self._encoder = Encoder(self.space, self.options.text)
         self._of_person = PersonRisks(self.space.topics, self.options)
         self._risks: Floats = np.zeros((0, len(self.space.topics)))

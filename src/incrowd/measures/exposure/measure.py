@@ -31,9 +31,9 @@ from incrowd.measures.exposure.assess import (
 )
 from incrowd.measures.exposure.definition import UNDATED, Floats, alert_ranks, periods
 from incrowd.measures.exposure.scoring import Collector, Peaks, Scored, post_periods, score
-from incrowd.measures.exposure.space import BagOfWords, Space, WordLists
-from incrowd.measures.exposure.spec import ADVERSARIES, ExposureOptions
-from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.exposure.space import Encoder, Space, WordLists
+from incrowd.measures.exposure.spec import ADVERSARIES, LINES, ExposureOptions
+from incrowd.measures.exposure.weighted import default_space
 from incrowd.measures.following import GrowingCrowd
 from incrowd.measures.lines import FollowedPost, Follower, Line, Reading
 from incrowd.measures.protocol import (
@@ -62,13 +62,18 @@ from incrowd.result import Assessment, say_count
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from incrowd.crowd import Crowd
 
 SHARE_SCALE = ((0.0, 0.01, 0.1, 1.0), (1.0, AT_RISK_ABOVE, WATCH_ABOVE, 0.0))
 """Share of people who are more exposed -> risk: none is risk 1, 1 % is 1/5, 10 % is 1/10."""
 SMALL_RANK = 10
 """A reader wonders why anybody up to here should be well hidden."""
-SWEPT = "BOW"
+SWEPT = "WORDS"
+"""The adversary of the default space."""
+MANY_TEXTS = 200
+"""From here on texts are read by the compiled tokeniser, which takes a moment to start."""
 
 
 class Exposure(Measure):
@@ -83,7 +88,7 @@ class Exposure(Measure):
 
     def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
         """Score communities as people are asked about."""
-        return ReadyExposure(self, crowd, options, options.space or BagOfWords(starter_topics()))
+        return ReadyExposure(self, crowd, options, options.space or default_space())
 
     def risk(self, assessment: Assessment) -> float:
         """Go by the share of people who are more exposed.
@@ -96,7 +101,8 @@ class Exposure(Measure):
             return 0.0
         value = float(np.interp(_share(assessment), *SHARE_SCALE))
         if not looks_personal(assessment):
-            return min(value, WATCH_ABOVE)
+            # Whoever comes first is found first, whatever it looks like: never "well hidden".
+            return min(value, AT_RISK_ABOVE if assessment.value <= 1 else WATCH_ABOVE)
         return min(value, AT_RISK_ABOVE) if _looks(assessment) == PASSING else value
 
     def shortfall(self, assessment: Assessment, targets: Targets) -> float:
@@ -125,7 +131,7 @@ class Exposure(Measure):
 
     def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
         """Count, for each sensitive topic over the whole crowd, who shows it and who is among the first."""
-        space = options.space or BagOfWords(starter_topics())
+        space = options.space or default_space()
         chosen = ExposureOptions(text=options.text, memory=options.memory)
         everybody = CommunityScores.of(crowd, space, chosen).risks
         people = len(everybody)
@@ -136,7 +142,7 @@ class Exposure(Measure):
         found = []
         for name in space.topics.sensitive:
             risks = np.nan_to_num(everybody[:, space.topics.place(name)], nan=0.0)
-            shown = risks > 0
+            shown = risks > LINES[space.name].nothing_up_to
             ranks = alert_ranks(everybody[:, space.topics.place(name)])
             first |= shown & (ranks <= max(1, int(options.exposed * people)))
             enough = int(shown.sum()) >= options.smallest
@@ -163,7 +169,7 @@ class Exposure(Measure):
         self, communities: Sequence[str], topics: Sequence[str], people: Mapping[str, int], wanted: int
     ) -> Iterable[Line]:
         """Be no member of the most exposed hundredth of a community for any topic."""
-        topics = topics or starter_topics().sensitive
+        topics = topics or default_space().topics.sensitive
         return [
             Line(measure=self.name, community=name, topic=topic, at=max(1, people[name] // 100))
             for name in communities
@@ -172,7 +178,7 @@ class Exposure(Measure):
 
     def follow(self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions) -> Follower:
         """Follow everybody's scores."""
-        return _TopicFollower(crowd, lines, options, options.space or BagOfWords(starter_topics()))
+        return _TopicFollower(crowd, lines, options, options.space or default_space())
 
     def is_crossed(self, line: Line, reading: Reading) -> bool:
         """Say whether the rank is at the line or before it; a rank without a score behind it crosses nothing."""
@@ -232,6 +238,8 @@ class CommunityScores:
     period: NDArray[np.int64]
     values: Floats
     """The periods of row i lie from ``starts[i]`` on."""
+    held: NDArray[np.int64]
+    """How many known words everybody wrote."""
 
     @classmethod
     def of(cls, crowd: PreparedCrowd, space: Space, options: ExposureOptions) -> CommunityScores:
@@ -248,10 +256,11 @@ class CommunityScores:
                 "starts": np.searchsorted(peaks.person, np.arange(peaks.people + 1)).astype(np.int64),
                 "period": peaks.period,
                 "values": peaks.values,
+                "held": np.zeros(peaks.people, np.int64) if peaks.words is None else peaks.words,
             }
             return arrays, {}
 
-        question = options.parameters() | {"space": space.hash, "kind": space.name}
+        question = options.parameters() | {"space": space.hash, "kind": space.name, "words": "counted"}
         return cls(**crowd.arrays("topics", question, make)[0])
 
     def row_of(self, user: str) -> int | None:
@@ -266,25 +275,35 @@ class CommunityScores:
         return Weeks(np.asarray(self.period[span]), np.asarray(self.values[span]))
 
 
+NO_WORDS = WordLists(np.zeros(0, np.int32), np.zeros(1, np.int64))
+
+
 class PostScorer:
     """Scores one post at a time in a space, without the cost of setting up whole columns of texts."""
 
     def __init__(self, space: Space, options: ExposureOptions) -> None:
         self.space, self.options = space, options
-        self.places = {word: place for place, word in enumerate(space.words)}
+        self._encoder = Encoder(space, options.text)
+        self._known: dict[str, NDArray[np.int32]] = {}
 
     def words(self, text: str) -> list[str]:
-        """Return the post's words that the space knows, in order."""
-        return [word for word in tokenise(text, self.options.text) if word in self.places]
+        """Return the post's words and pairs that the space knows, in order."""
+        return self._encoder.words(text)
 
     def lists(self, text: str) -> WordLists:
         """Return the post as the space sees it."""
-        places = [self.places[word] for word in self.words(text)]
-        return WordLists(np.array(places, np.int32), np.array([0, len(places)], np.int64))
+        return self._encoder.encode_one(text)
 
-    def similar(self, text: str) -> Floats:
-        """Return the post's similarity to each topic."""
-        return np.asarray(self.space.similarities(self.lists(text))[0])
+    def many(self, texts: pl.Series) -> list[NDArray[np.int32]]:
+        """Return each of some posts as the space sees it; the same texts come again with every change tried."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if len(new) > MANY_TEXTS:
+            lists = self._encoder.encode(texts)
+            found = {text: lists.part(at, at + 1).words for at, text in enumerate(texts)}
+        else:
+            found = {text: self._encoder.encode_one(text).words for text in new}
+        self._known |= found
+        return [self._known[text] for text in texts]
 
     def period(self, time: int | None) -> int:
         """Return the period of a post."""
@@ -356,7 +375,7 @@ class ReadyExposure(Ready):
         return [
             NotAssessed(
                 measure=f"{self.measure.name} (LDA, W2V)",
-                why="somebody who learnt from other texts what people say about a topic may see more than single words",
+                why="somebody with a model of what people say about a topic may see more than words and pairs",
                 remedy="incrowd exposure train, then incrowd exposure rank --model MODEL --user U",
             )
         ]
@@ -387,21 +406,23 @@ class ReadyExposure(Ready):
             when = post_periods(mine["time"], self._scorer.options.days)
             return OwnPosts(when, words, self.space.similarities(words))
         there = self._community(name)
-        weeks = there.weeks(there.row_of(person.user))
+        row = there.row_of(person.user)
+        weeks, held = there.weeks(row), 0 if row is None else int(there.held[row])
         for one in person.added_in(name):
-            weeks = weeks.plus(self._scorer.period(one.time), self._scorer.similar(one.text))
-        nothing = WordLists(np.zeros(0, np.int32), np.zeros(len(weeks.periods) + 1, np.int64))
-        return OwnPosts(weeks.periods, nothing, weeks.values)
+            lists = self._scorer.lists(one.text)
+            held += len(lists.words)
+            weeks = weeks.plus(self._scorer.period(one.time), self.space.similarities(lists)[0])
+        return OwnPosts(weeks.periods, NO_WORDS, weeks.values, held)
 
     def _known_words(self, person: Person, name: str) -> WordLists:
         """Return the words of each post that the adversary knows, as numbers of the space."""
-        counts = person.words.matrix[person.rows_in(name)]
-        places = self._scorer.places
-        place = np.array([places.get(word, -1) for word in person.words.vocabulary], np.int32)
-        of_entry = place[counts.indices]
-        times = np.where(of_entry >= 0, counts.data.astype(np.int64), 0)
-        before = np.concatenate([[0], np.cumsum(times)])
-        return WordLists(np.repeat(of_entry, times), before[counts.indptr].astype(np.int64))
+        known = self._scorer.many(person.posts.filter(person.rows_in(name))["text"])
+        if person.uncounted:
+            said = self.space.words
+            gone = np.array([not person.uncounted.isdisjoint(word.split(" ")) for word in said], bool)
+            known = [words[~gone[words]] for words in known]
+        bounds = np.cumsum([0, *map(len, known)])
+        return WordLists(np.concatenate([np.zeros(0, np.int32), *known]), bounds.astype(np.int64))
 
     def _placed(self, person: Person, name: str, posts: OwnPosts) -> Scored:
         """Return everybody's scores with the person's own row computed from these posts."""
@@ -411,8 +432,10 @@ class ReadyExposure(Ready):
         row = len(risks) - 1 if row is None else row
         risks[row] = math.nan
         if len(posts.periods):
-            mine = Collector(1, len(self.space.topics))
-            mine.add(np.zeros(len(posts.periods), np.int64), posts.periods, posts.similarities)
+            mine = Collector(1, len(self.space.topics), space=self.space)
+            held = np.zeros(len(posts.periods), np.int64)
+            held[0] = posts.known_words
+            mine.add(np.zeros(len(posts.periods), np.int64), posts.periods, posts.similarities, held)
             risks[row] = mine.finish().risks(self.space.topics, options.dimension, options)[0]
         nobody = Collector(0, len(self.space.topics)).finish()
         known: dict[str, Floats] = {options.dimension: risks}
@@ -435,7 +458,8 @@ class ReadyExposure(Ready):
             keep = np.ones(len(numbers), bool)
             keep[order[:count]] = False
             # Without an explanation nobody looks at the words.
-            left = OwnPosts(posts.periods[keep], posts.words, posts.similarities[keep])
+            held = int(np.diff(posts.words.bounds)[keep].sum())
+            left = OwnPosts(posts.periods[keep], NO_WORDS, posts.similarities[keep], held)
             assessed = self._assess(person, name, left, (topic,), explain=False)[0]
             return goal.short(_taken_personally(assessed))
 
@@ -469,7 +493,9 @@ class ReadyExposure(Ready):
             for word, share in zip(
                 words, self.space.shares(places, self.space.topics.place(name)), strict=False
             ):
-                shares[word] += float(share)
+                parts = word.split(" ")
+                for part in parts:
+                    shares[part] += float(share) / len(parts)
             for word, share in shares.items():
                 if share > found.get(word, ("", 0.0))[1]:
                     found[word] = (name, share)
@@ -507,14 +533,22 @@ class GrowingScores:
         self._risks = np.array(self._base.risks) if self._base else np.zeros((0, len(scorer.space.topics)))
         self._rows: dict[str, int] = {}
         self._weeks: dict[str, Weeks] = {}
+        self._held: dict[str, int] = {}
 
     def add(self, post: FollowedPost) -> None:
         """Take in a post: one person's row changes, and no other."""
         row = self._row(post.user)
         weeks = self._weeks.get(post.user) or self._before(post.user)
-        weeks = weeks.plus(self._scorer.period(post.time), self._scorer.similar(post.text))
+        lists, space = self._scorer.lists(post.text), self._scorer.space
+        weeks = weeks.plus(self._scorer.period(post.time), np.asarray(space.similarities(lists)[0]))
         self._weeks[post.user] = weeks
-        risks = weeks.risks(self._scorer.space, self._scorer.options)
+        risks = weeks.risks(space, self._scorer.options)
+        known = (
+            0 if self._base is None or row is None or post.user in self._rows else int(self._base.held[row])
+        )
+        self._held[post.user] = self._held.get(post.user, known) + len(lists.words)
+        if self._held[post.user] < space.enough:
+            risks[:] = math.nan
         if row is None:
             row = self._rows[post.user] = len(self._risks)
             self._risks = np.concatenate([self._risks, risks[None, :]])
@@ -537,10 +571,12 @@ class GrowingScores:
             return Reading(value=math.nan, of=len(self._risks), reason="you have no dated posts there")
         column = self._risks[:, at]
         mine = float(column[row])
-        faint = self._scorer.space.name == SWEPT and mine < BEYOND_SINGLE_WORDS
+        faint = self._scorer.space.name == "BOW" and mine < BEYOND_SINGLE_WORDS
         # Nobody is above themselves, so their own place may stay in; undefined risks are above nobody.
         rank = 1 + int((column > mine).sum())
-        return Reading(value=rank, of=len(column), score=mine, looks=SINGLE_WORDS if faint else "")
+        heard = mine - LINES[self._scorer.space.name].nothing_up_to
+        score = mine if heard > 0 else min(heard, 0.0)
+        return Reading(value=rank, of=len(column), score=score, looks=SINGLE_WORDS if faint else "")
 
 
 class _TopicFollower(Follower):
@@ -571,8 +607,8 @@ class _TopicFollower(Follower):
 
 
 def measure(crowd: Crowd, options: ExposureOptions | None = None, *, space: Space | None = None) -> Scored:
-    """Return how similar everybody's posts are to each topic, at their peaks; `space`: None for words."""
-    return score(crowd, space or BagOfWords(starter_topics()), options or ExposureOptions())
+    """Return how similar everybody's posts are to each topic, at their peaks; `space`: None for the default."""
+    return score(crowd, space or default_space(), options or ExposureOptions())
 
 
 def assess(

@@ -47,11 +47,22 @@ class Peaks:
     people: int
     leading: Floats | None = None
     """For the literal definitions: the post most similar to each topic, as similarities to all topics."""
+    means: Floats | None = None
+    """For spaces whose strength is a mean: everybody's mean similarity over all posts."""
+    words: NDArray[np.int64] | None = None
+    """How many known words everybody wrote; None: enough."""
+    enough: int = 0
+    """Nothing is told about people with fewer."""
 
     @cached_property
     def strength(self) -> Floats:
         """Everybody's strength of interest in each topic."""
         return strengths(self.values, np.searchsorted(self.person, np.arange(self.people)))
+
+    @property
+    def pooled(self) -> Floats:
+        """Everybody's strength as their space has it: the mean where there is one, else the largest similarity."""
+        return self.strength if self.means is None else self.means
 
     def lasting(self, m: int, *, literal: bool = False) -> Floats:
         """Return the mean of everybody's m best periods; NaN for people without any dated post."""
@@ -71,11 +82,13 @@ class Peaks:
     def risks(self, topics: TopicSet, dimension: Dimension, options: ExposureOptions) -> Floats:
         """Return everybody's risk for every topic: definition 5, 7, 8 or 9."""
         timed = "T" in dimension
-        base = self.lasting(options.weeks, literal=options.literal) if timed else self.strength
+        base = self.lasting(options.weeks, literal=options.literal) if timed else self.pooled
         risk = np.array(base, dtype=np.float64)
+        if self.words is not None:
+            risk[self.words < self.enough] = np.nan
         if "D" not in dimension:
             return risk
-        everything = base if options.breadth_over == "periods" else self.strength
+        everything = base if options.breadth_over == "periods" else self.pooled
         for topic in range(len(topics)):
             # As printed, definition 7 ranks over the whole domain, definition 9 over the rest of it.
             whole = options.literal and not timed
@@ -88,16 +101,36 @@ class Peaks:
 class Collector:
     """Takes batches of scored posts and keeps the peaks."""
 
-    def __init__(self, people: int, topics: int, *, literal: bool = False) -> None:
+    def __init__(
+        self, people: int, topics: int, *, literal: bool = False, space: Space | None = None
+    ) -> None:
         self._people, self._topics = people, topics
+        mean = space is not None and space.pooling == "mean"
+        self._sums = np.zeros((people, topics)) if mean else None
+        self._posts = np.zeros(people, np.int64)
+        self._words: NDArray[np.int64] | None = None
+        self._enough = 0 if space is None else space.enough
         self._parts: list[tuple[Ints, NDArray[np.int64], Floats]] = []
         self._waiting = 0
         self._leading = np.full((people, topics, topics), -np.inf) if literal else None
 
-    def add(self, person: Ints, period: NDArray[np.int64], similarities: Floats) -> None:
-        """Add posts: who wrote them, in which period, how similar they are to each topic."""
+    def add(
+        self, person: Ints, period: NDArray[np.int64], similarities: Floats, words: Ints | None = None
+    ) -> None:
+        """Add posts: who wrote them, in which period, how similar they are to each topic, how many words they hold.
+
+        Where the number of words is not told, it is taken to be enough.
+        """
         if not len(person):
             return
+        if self._sums is not None:
+            order = np.argsort(person, kind="stable")
+            who, first = np.unique(person[order], return_index=True)
+            self._sums[who] += np.add.reduceat(similarities[order].astype(np.float64), first, axis=0)
+            self._posts += np.bincount(person, minlength=self._people)
+        if words is not None:
+            held = np.bincount(person, words, self._people).astype(np.int64)
+            self._words = held if self._words is None else self._words + held
         if self._leading is not None:
             self._lead(person, similarities)
         self._parts.append(_largest(person, period, similarities))
@@ -127,7 +160,15 @@ class Collector:
             empty = np.zeros((0, self._topics))
             return Peaks(np.zeros(0, np.int64), np.zeros(0, np.int64), empty, 0)
         self._merge()
-        return Peaks(*self._parts[0], people=self._people, leading=self._leading)
+        means = None if self._sums is None else self._sums / np.maximum(self._posts, 1)[:, None]
+        return Peaks(
+            *self._parts[0],
+            people=self._people,
+            leading=self._leading,
+            means=means,
+            words=self._words,
+            enough=self._enough,
+        )
 
 
 def _largest(
@@ -189,12 +230,13 @@ def score(
     users, total = people(crowd, options)
     if options.literal:
         _require_room(8 * len(users) * len(space.topics) ** 2, options, "the literal definitions")
-    collector = Collector(len(users), len(space.topics), literal=options.literal)
+    collector = Collector(len(users), len(space.topics), literal=options.literal, space=space)
     encoder, done = Encoder(space, options.text), 0
     for batch in post_batches(crowd, options):
         person = numbers(batch["user"], users)
         when = post_periods(batch["time"], options.days)
-        collector.add(person, when, space.similarities(encoder.encode(batch["text"])))
+        lists = encoder.encode(batch["text"])
+        collector.add(person, when, space.similarities(lists), np.diff(lists.bounds))
         done += batch.height
         if progress is not None:
             progress(done, total, f"comparing posts with {len(space.topics)} topics ({space.name})")

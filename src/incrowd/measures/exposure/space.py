@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
     from incrowd.text.options import TextOptions
-    from incrowd.text.tokeniser import TokenNumbers
+    from incrowd.text.tokeniser import Tokeniser
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
+Pooling = Literal["largest", "mean"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,17 @@ class Space(Protocol):
 
     @property
     def name(self) -> str:
-        """The paper's name, BOW, LDA or W2V; or EMB."""
+        """The paper's name, BOW, LDA or W2V; or EMB, or WORDS."""
+        ...
+
+    @property
+    def pooling(self) -> Pooling:
+        """What somebody's strength is: the largest similarity of their posts, or the mean over all."""
+        ...
+
+    @property
+    def enough(self) -> int:
+        """Nothing is told about somebody who has written fewer known words; 0: always something."""
         ...
 
     @property
@@ -66,7 +78,7 @@ class Space(Protocol):
 
     @property
     def words(self) -> Sequence[str]:
-        """The words this adversary knows; all others are passed over."""
+        """The words, and pairs of words, that this adversary knows; all others are passed over."""
         ...
 
     @property
@@ -79,40 +91,76 @@ class Space(Protocol):
         ...
 
     def shares(self, words: Ints, topic: int) -> Floats:
-        """Return what each word of one post adds to its similarity."""
+        """Return what each word of one post adds to its similarity, over that of a post that says nothing."""
         ...
 
 
+def silence(space: Space) -> Floats:
+    """Return the similarity of a post that says nothing with each topic: 0 in most spaces."""
+    nothing = WordLists(np.zeros(0, np.int32), np.zeros(2, np.int64))
+    return np.asarray(space.similarities(nothing)[0], np.float64)
+
+
 class Encoder:
-    """Turns posts into a space's words, a column of texts at a time."""
+    """Turns posts into a space's words and pairs of words, a column of texts at a time."""
 
     def __init__(self, space: Space, text: TextOptions) -> None:
-        # Compiled; a draft is read without it.
-        from incrowd.text.tokeniser import Tokeniser
-
-        self._text = text
-        self._tokeniser = Tokeniser(text)
         self._known = {word: place for place, word in enumerate(space.words)}
-        self._places = np.empty(0, np.int32)
+        pairs = {tuple(word.split(" ")): place for word, place in self._known.items() if " " in word}
+        # A pair may hold a stop word, and stop words between two others keep them from being neighbours.
+        self._text = replace(text, keep_stopwords=True) if pairs else text
+        self._tokeniser: Tokeniser | None = None
+        self._places = np.empty((2, 0), np.int32)
+        self._parts = {part: at for at, part in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
+        keys = np.array([self._parts[a] * len(self._parts) + self._parts[b] for a, b in pairs], np.int64)
+        order = np.argsort(keys)
+        self._pair_keys = keys[order]
+        self._pair_places = np.array(list(pairs.values()), np.int32)[order]
 
     def encode(self, texts: pl.Series) -> WordLists:
-        """Return the posts' known words."""
-        return self._known_only(self._tokeniser.numbers(texts))
+        """Return the posts' known words and pairs; a pair stands behind its second word."""
+        if self._tokeniser is None:
+            # Compiled; a draft is read without it.
+            from incrowd.text.tokeniser import Tokeniser
+
+            self._tokeniser = Tokeniser(self._text)
+        tokens = self._tokeniser.numbers(texts)
+        self._look_up(self._tokeniser.vocabulary()[self._places.shape[1] :].to_list())
+        places, parts = self._places[:, tokens.numbers]
+        if len(self._pair_keys):
+            places = np.stack([places, self._pairs(parts, tokens.ends)], axis=1).ravel()
+        kept_before = np.concatenate([[0], np.cumsum(places >= 0)])
+        ends = tokens.ends * (2 if len(self._pair_keys) else 1)
+        bounds = kept_before[np.concatenate([[0], ends])]
+        return WordLists(places[places >= 0], bounds.astype(np.int64))
+
+    def words(self, text: str) -> list[str]:
+        """Return one post's known words and pairs, in the same order, without the cost of a whole column."""
+        tokens = tokenise(text, self._text)
+        found = []
+        for before, token in zip(["", *tokens], tokens, strict=False):
+            found += [one for one in (token, f"{before} {token}") if one in self._known]
+        return found
 
     def encode_one(self, text: str) -> WordLists:
-        """Return one post's known words, without the cost of setting up a whole column."""
-        places = [self._known[word] for word in tokenise(text, self._text) if word in self._known]
+        """Return the same as numbers."""
+        places = [self._known[word] for word in self.words(text)]
         return WordLists(np.array(places, np.int32), np.array([0, len(places)], np.int64))
 
-    def _known_only(self, tokens: TokenNumbers) -> WordLists:
-        vocabulary = self._tokeniser.vocabulary()
-        new = vocabulary[len(self._places) :].to_list()
-        found = np.array([self._known.get(word, -1) for word in new], dtype=np.int32)
-        self._places = np.concatenate([self._places, found])
-        places = self._places[tokens.numbers]
-        kept_before = np.concatenate([[0], np.cumsum(places >= 0)])
-        bounds = kept_before[np.concatenate([[0], tokens.ends])]
-        return WordLists(places[places >= 0], bounds.astype(np.int64))
+    def _look_up(self, new: list[str]) -> None:
+        found = [[known.get(word, -1) for word in new] for known in (self._known, self._parts)]
+        self._places = np.concatenate([self._places, np.array(found, np.int32).reshape(2, len(new))], axis=1)
+
+    def _pairs(self, parts: Ints, ends: Ints) -> NDArray[np.int32]:
+        """Return the pair that each word is the second of; -1 for none, and for the first word of a post."""
+        keys = parts[:-1].astype(np.int64) * len(self._parts) + parts[1:]
+        at = np.minimum(np.searchsorted(self._pair_keys, keys), len(self._pair_keys) - 1)
+        hit = (self._pair_keys[at] == keys) & (parts[:-1] >= 0) & (parts[1:] >= 0)
+        found = np.full(len(parts), -1, np.int32)
+        found[1:][hit] = self._pair_places[at[hit]]
+        firsts = np.concatenate([[0], ends[:-1]])
+        found[firsts[firsts < len(parts)]] = -1
+        return found
 
 
 def in_parts(posts: WordLists, topics: int, size: int, work: Callable[[WordLists], Floats]) -> Floats:
@@ -131,6 +179,8 @@ class BagOfWords:
 
     topics: TopicSet
     name = "BOW"
+    pooling: ClassVar[Pooling] = "largest"
+    enough: ClassVar[int] = 0
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -144,20 +194,23 @@ class BagOfWords:
 
     @cached_property
     def _topic_words(self) -> Floats:
-        """One column a topic: 1/sqrt(its words) for its words, so that the column has length 1."""
+        """One column a topic: its words' weights, brought to length 1."""
         place = {word: at for at, word in enumerate(self.words)}
         matrix = np.zeros((len(self.words), len(self.topics)))
         for column, topic in enumerate(self.topics.topics):
-            matrix[[place[word] for word in topic.words], column] = 1 / np.sqrt(len(topic.words))
+            weights = np.array([weight for _, weight in topic.weighted_words])
+            matrix[[place[word] for word in topic.words], column] = weights / np.sqrt(
+                (weights**2).sum() or 1.0
+            )
         return matrix
 
     def similarities(self, posts: WordLists) -> Floats:
-        """Return the cosine of each post with each topic."""
+        """Return the cosine of each post with each topic; 0 for a post that points away."""
         if len(posts) == 1:
             return self._one(posts.words)
         counts = posts.counts(len(self.words))
         length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
-        return np.asarray(counts @ self._topic_words / np.maximum(length, 1.0)[:, None])
+        return np.asarray(np.maximum(counts @ self._topic_words, 0.0) / np.maximum(length, 1.0)[:, None])
 
     def _one(self, words: Ints) -> Floats:
         """Do the same for one post, to the bit, without loading SciPy: somebody waits for a draft's answer."""
@@ -166,11 +219,12 @@ class BagOfWords:
         counts = every[used]
         length = np.sqrt((counts**2).sum())
         total = (counts[:, None] * self._topic_words[used]).sum(axis=0)
-        return np.asarray(total / np.maximum(length, 1.0))[None, :]
+        return np.asarray(np.maximum(total, 0.0) / np.maximum(length, 1.0))[None, :]
 
     def shares(self, words: Ints, topic: int) -> Floats:
         """Return what each word adds to the cosine."""
         if not len(words):
             return np.zeros(0)
         length = np.sqrt((np.bincount(words) ** 2).sum())
-        return np.asarray(self._topic_words[words, topic] / length)
+        along = np.asarray(self._topic_words[words, topic] / length)
+        return along if along.sum() > 0 else np.zeros(len(words))

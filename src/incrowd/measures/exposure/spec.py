@@ -15,6 +15,7 @@ BreadthOver = Literal["periods", "posts"]
 BASELINES = ("ENTROPY", "DIFF-PRIV")
 
 ADVERSARIES: dict[str, str] = {
+    "WORDS": "someone who has learnt from other communities which words go with a topic and reads everybody's posts",
     "BOW": "someone who knows which words go with a topic and reads everybody's posts",
     "LDA": "someone who has learnt from other texts what goes with a topic and reads everybody's posts",
     "W2V": "someone who has learnt from other texts which words are related and reads everybody's posts",
@@ -32,9 +33,12 @@ class Lines:
 
     professional_from: float
     passing_below: float
+    nothing_up_to: float = 0.0
+    """A post up to here says nothing about a topic."""
 
 
 LINES: dict[str, Lines] = {
+    "WORDS": Lines(professional_from=0.8, passing_below=0.7, nothing_up_to=0.05),
     "BOW": Lines(professional_from=0.75, passing_below=0.65),
     "LDA": Lines(professional_from=0.8, passing_below=0.7),
     "W2V": Lines(professional_from=0.95, passing_below=0.85),
@@ -49,7 +53,7 @@ class ExposureOptions:
 
     community: str | None = None
     """None: everybody in the crowd, over all communities."""
-    dimension: Dimension = "DT"
+    dimension: Dimension = "T"
     breadth: float = 0.3
     """k: the share of a domain's other topics that somebody must write about to look professional."""
     breadth_over: BreadthOver = "periods"

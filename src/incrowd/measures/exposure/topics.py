@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +17,7 @@ from incrowd.errors import InputError, NotInCrowd, UnreadableSource
 from incrowd.text.options import TextOptions
 from incrowd.text.reference import tokenise
 
-KEYS = {"domain", "words", "sensitive"}
+KEYS = {"domain", "words", "weights", "sensitive", "communities"}
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,35 @@ class Topic:
     name: str
     domain: str
     words: tuple[str, ...]
+    """Single words, and pairs of words with a space between them."""
     sensitive: bool = True
+    weights: tuple[float, ...] | None = None
+    """How much each of the words counts; None: 1 each."""
+    level: float | None = None
+    """For learnt weights: the log-odds of a post that says nothing."""
+    communities: tuple[str, ...] = ()
+    """Where people write about the topic: what its weights can be learnt from."""
+
+    @property
+    def weighted_words(self) -> tuple[tuple[str, float], ...]:
+        """The words and pairs with their weights."""
+        return tuple(zip(self.words, self.weights or (1.0,) * len(self.words), strict=True))
+
+    def single_words(self) -> dict[str, float]:
+        """Return single words with weights above 0; a pair counts as its two words, with half its weight each.
+
+        Spaces that know single words only see a topic so.
+
+        >>> Topic("a", "d", ("dread", "panic attack"), weights=(1.0, 3.0)).single_words()
+        {'dread': 1.0, 'panic': 1.5, 'attack': 1.5}
+        """
+        found: dict[str, float] = {}
+        for words, weight in self.weighted_words:
+            parts = words.split(" ")
+            for part in parts:
+                if weight > 0:
+                    found[part] = found.get(part, 0.0) + weight / len(parts)
+        return found
 
 
 @dataclass(frozen=True)
@@ -56,7 +85,11 @@ class TopicSet:
     @cached_property
     def hash(self) -> str:
         """A digest of everything in the set."""
-        plain = [[t.name, t.domain, list(t.words), t.sensitive] for t in self.topics]
+        plain = [
+            [t.name, t.domain, list(t.words), t.sensitive]
+            + ([] if t.weights is None else [list(t.weights), t.level])
+            for t in self.topics
+        ]
         return hashlib.blake2b(json.dumps(plain).encode(), digest_size=8).hexdigest()
 
     def place(self, name: str) -> int:
@@ -128,22 +161,39 @@ def _topic(name: str, table: Any, place: str) -> Topic:
         raise InputError(f"{where}: expected a table with 'domain' and 'words', got {type(table).__name__}")
     if unknown := set(table) - KEYS:
         raise InputError(f"{where}: unknown key '{min(unknown)}'; a topic has: {', '.join(sorted(KEYS))}")
-    domain, words, sensitive = table.get("domain"), table.get("words"), table.get("sensitive", True)
+    domain, sensitive = table.get("domain"), table.get("sensitive", True)
+    words, weights = table.get("words", []), table.get("weights", {})
+    communities = table.get("communities", [])
     if not isinstance(domain, str) or not domain.strip():
         raise InputError(f"{where}: expected 'domain' as text; add it, e.g. domain = \"medicine\"")
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+    if not isinstance(weights, dict) or not all(_is_number(weight) for weight in weights.values()):
+        raise InputError(f"{where}: expected 'weights' as a table of numbers, e.g. {{ dread = 1.5 }}")
+    if not isinstance(words, list) or not words + list(weights) or not all(isinstance(w, str) for w in words):
         raise InputError(f"{where}: expected 'words' as a list of text with at least one word; add it")
+    if not isinstance(communities, list) or not all(isinstance(one, str) for one in communities):
+        raise InputError(f"{where}: expected 'communities' as a list of names")
     if not isinstance(sensitive, bool):
         raise InputError(f"{where}: 'sensitive' must be true or false")
-    if len(set(words)) < len(words):
+    every = [*words, *weights]
+    if len(set(every)) < len(every):
         raise InputError(f"{where}: a word occurs twice; leave each word in once")
-    return Topic(name, domain, tuple(words), sensitive)
+    counts = (*(1.0 for _ in words), *(float(weight) for weight in weights.values())) if weights else None
+    return Topic(name, domain, tuple(every), sensitive, counts, communities=tuple(communities))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _check_words(words: Iterable[str], text: TextOptions, where: str) -> None:
+    # The words of a pair may be stop words: "kill myself" says what "myself" alone does not.
+    in_pairs = replace(text, keep_stopwords=True)
     for word in words:
+        parts = word.split(" ")
+        if len(parts) == 2 and tokenise(word, in_pairs) == parts:
+            continue
         if tokenise(word, text) != [word]:
             raise InputError(
-                f"{where}: '{word}' never occurs as one word of a post; write it in lower case, without "
-                "spaces, hyphens or apostrophes, and use no stop word"
+                f"{where}: '{word}' never occurs as one word of a post, or as two with a space between them; write it "
+                "in lower case, without hyphens or apostrophes, and use no stop word by itself"
             )

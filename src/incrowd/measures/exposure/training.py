@@ -263,6 +263,8 @@ def evening(parts: Iterable[Floats]) -> NDArray[np.float32]:
     return np.asarray(directions / np.sqrt(spread) @ directions.T, np.float32)
 
 
+MOST_WORDS = 40
+"""So many of a topic's words place it in a learnt space."""
 ENOUGH_WORDS = 2
 """A background post is on a topic if it uses so many of its salient words."""
 
@@ -278,9 +280,15 @@ def word_lists(posts: Sequence[Sequence[str]], words: Sequence[str]) -> WordList
 
 
 def known_words(topics: TopicSet, words: Sequence[str]) -> list[list[int]]:
-    """Return, for each topic, the numbers of those of its salient words that a space knows."""
+    """Return, for each topic, the numbers of those of its salient words that a space knows, the weightiest first."""
     place = {word: at for at, word in enumerate(words)}
-    return [[place[word] for word in topic.words if word in place] for topic in topics.topics]
+    found = []
+    for topic in topics.topics:
+        singles = topic.single_words()
+        # Learnt topics have a thousand words; those that count little would put every post on every topic.
+        known = sorted((word for word in singles if word in place), key=lambda word: -singles[word])
+        found.append([place[word] for word in known[:MOST_WORDS]])
+    return found
 
 
 def posts_on_topics(posts: WordLists, columns: Sequence[Sequence[int]], width: int) -> NDArray[np.bool_]:
