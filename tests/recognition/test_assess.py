@@ -11,13 +11,15 @@ from tests.cli.running import incrowd as run
 
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
+from incrowd.measures.protocol import AdvisorOptions, Changes, Person, PreparedCrowd
 from incrowd.measures.recognition.assess import (
     CommunityRecognition,
     community_recognition,
     member_recognition,
-    recognition_assessments,
+    recognition_assessment,
 )
 from incrowd.measures.recognition.attack import Attack
+from incrowd.measures.recognition.measure import Recognition
 from incrowd.measures.recognition.spec import RecognitionOptions
 from incrowd.profiles.habits import post_habits
 
@@ -93,7 +95,7 @@ def test_too_little_text_cannot_be_told(measured: CommunityRecognition) -> None:
     found = member_recognition(measured, "newcomer")
     assert math.isnan(found.takes)
     assert found.reason.startswith("too_little_text")
-    (only,) = recognition_assessments(found, measured.options, "hash")
+    only = recognition_assessment(found, measured.options, "hash")
     assert not only.defined
     assert only.sentence().startswith("Cannot tell")
 
@@ -152,3 +154,21 @@ def test_the_command_says_the_same_in_text_and_json(
     assert risky.code == 1
     assert "to recognise you half of the time" in risky.out
     assert "p1" not in risky.out
+
+
+def test_the_advisor_s_way_agrees_with_the_command_s_and_follows_changes(
+    crowd: Crowd, measured: CommunityRecognition
+) -> None:
+    ready = Recognition().prepare(PreparedCrowd.of(crowd), AdvisorOptions())
+    loud = Person("p100", PreparedCrowd.of(crowd))
+    (found,) = ready.assess_thorough(loud).assessments
+    assert found.value == pytest.approx(member_recognition(measured, "p100").probability[3], abs=0.15)
+    assert found.assumptions.parameters["takes"] <= 3
+    again = Recognition().prepare(PreparedCrowd.of(crowd), AdvisorOptions()).assess_thorough(loud)
+    assert again.assessments[0].to_dict() == found.to_dict()
+    own = frozenset(f"own100x{k}" for k in range(12))
+    (quiet,) = ready.assess_thorough(loud.after(Changes(edit_words=own))).assessments
+    assert quiet.value < found.value - 0.2
+    told = ready.assess_thorough(Person("newcomer", PreparedCrowd.of(crowd)))
+    assert not told.assessments
+    assert "1 post of yours" in told.not_assessed[0].why

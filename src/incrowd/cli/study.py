@@ -304,3 +304,37 @@ def release(
     with progress_bar("reading who lists what") as progress:
         study = release_study(Crowd(crowd), options, progress)
     finish(study, out, as_json)
+
+
+@app.command()
+def validity(
+    crowd: CrowdFolder,
+    out: Out = None,
+    community: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--community", help="Look at this community; may be given again [default: the largest]."
+        ),
+    ] = None,
+    people: Annotated[
+        int, typer.Option("--people", help="Attacked for each number of posts, at most.")
+    ] = 300,
+    rivals: Annotated[int, typer.Option("--rivals", help="Among whom they are looked for, at most.")] = 600,
+    memory: Memory = "1GiB",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Is what people are told true? Predictions from earlier posts, held against attacks that they do not use."""
+    from incrowd.crowd import Crowd
+    from incrowd.study.validity import ValidityOptions, validity_study
+
+    options = ValidityOptions(
+        communities=tuple(community or ()),
+        people=people,
+        rivals=rivals,
+        seed=seed,
+        memory=parse_memory(memory),
+    )
+    with progress_bar("predicting") as progress:
+        study = validity_study(Crowd(crowd), options, progress)
+    finish(study, out, as_json)

@@ -105,7 +105,7 @@ def habits(posts: pl.DataFrame, *, min_posts: int = 1, families: tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class PostHabits:
-    """The written habits of single posts: one row a post under each family, columns that no post uses left out."""
+    """The written habits of single posts: one row a post under each family; columns mean the same everywhere."""
 
     rows: dict[str, sp.csr_matrix]
 
@@ -114,20 +114,16 @@ class PostHabits:
         """How many posts there are."""
         return int(next(iter(self.rows.values())).shape[0])
 
+    def only(self, keep: Any) -> PostHabits:
+        """Return some of the posts."""
+        return PostHabits({name: rows[keep] for name, rows in self.rows.items()})
+
 
 def post_habits(texts: pl.Series, families: tuple[str, ...] = TEXT_FAMILIES) -> PostHabits:
     """Count the written habits of each post; sums of rows are the habits of several posts together."""
     each = np.arange(len(texts) + 1, dtype=np.int64)
     counted = _text_rows(texts, each, list(families))
-    return PostHabits({name: _used_columns(rows) for name, rows in counted.items()})
-
-
-def _used_columns(rows: sp.csr_matrix) -> sp.csr_matrix:
-    used = np.zeros(rows.shape[1], bool)
-    used[rows.indices] = True
-    place = (np.cumsum(used) - 1).astype(np.int32)
-    shape = (rows.shape[0], max(int(used.sum()), 1))
-    return sp.csr_matrix((rows.data.astype(np.float32), place[rows.indices], rows.indptr), shape=shape)
+    return PostHabits({name: rows.astype(np.float32) for name, rows in counted.items()})
 
 
 def _text_rows(text: pl.Series, posts_of: Any, families: list[str]) -> dict[str, sp.csr_matrix]:

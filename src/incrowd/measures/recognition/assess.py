@@ -5,27 +5,28 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
+from incrowd.measures.prepared import PreparedCrowd
 from incrowd.measures.recognition.definition import posts_it_takes
 from incrowd.measures.recognition.history import (
     FEWEST,
     Histories,
     Lesson,
-    Rehearsal,
+    OwnHistory,
+    Rivals,
     as_days,
     learn,
-    whole_history,
 )
 from incrowd.measures.recognition.spec import ADVERSARIES, DEFAULT_KNOWN, KNOWN, RecognitionOptions
-from incrowd.profiles.habits import post_habits
+from incrowd.profiles.habits import PostHabits, post_habits
 from incrowd.result import (
     Assessment,
     Assumptions,
@@ -36,6 +37,7 @@ from incrowd.result import (
     say_count,
     say_percent,
 )
+from incrowd.statistics import Logistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,12 +119,6 @@ class CommunityRecognition(Result):
             f"one of {self.members:,} people this often, by posts read: {said}."
         )
 
-    @cached_property
-    def rehearsal(self) -> Rehearsal:
-        """Everybody's halves held against each other, for predictions about what comes next."""
-        o = self.options
-        return whole_history(self.histories, draws=o.draws, seed=o.seed, memory=o.memory // 4)
-
 
 @dataclass(frozen=True)
 class MemberRecognition:
@@ -146,6 +142,31 @@ class MemberRecognition:
         """The fewest and the most that `takes` may be, by the ends of the intervals."""
         low, high = ({n: ends[side] for n, ends in self.interval.items()} for side in (0, 1))
         return posts_it_takes(high), posts_it_takes(low)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the numbers as arrays, to be kept."""
+        known = [n for n in KNOWN if n in self.probability]
+        return {
+            "people": np.array([self.members, self.posts]),
+            "known": np.array(known, np.int64),
+            "probability": np.array([self.probability[n] for n in known], np.float64),
+            "interval": np.array([self.interval[n] for n in known], np.float64).reshape(len(known), 2),
+            "reason": np.array(self.reason),
+        }
+
+    @classmethod
+    def from_arrays(cls, community: str, kept: Mapping[str, NDArray[Any]]) -> MemberRecognition:
+        """Read what :meth:`arrays` gave."""
+        known = kept["known"].tolist()
+        members, posts = (int(count) for count in kept["people"])
+        return cls(
+            community,
+            members,
+            posts,
+            probability=dict(zip(known, kept["probability"].tolist(), strict=True)),
+            interval={n: (float(a), float(b)) for n, (a, b) in zip(known, kept["interval"], strict=True)},
+            reason=str(kept["reason"]),
+        )
 
     def say_takes(self) -> str:
         """Say how many posts it takes."""
@@ -185,12 +206,7 @@ def community_recognition(
     crowd: Crowd, options: RecognitionOptions, *, keep: str | None = None
 ) -> CommunityRecognition:
     """Try out how soon the members of a community are recognised; `keep` (a user's id) is in every sample."""
-    there = crowd.communities()["community"].to_list()
-    if options.community not in there:
-        some = ", ".join(there[:8]) + (", …" if len(there) > 8 else "")
-        raise NotInCrowd(f"community '{options.community}' is not in this crowd; it has: {some}")
-    users, members = _candidates(crowd, options, keep)
-    histories = _histories(crowd, options.community, users, members)
+    histories, _, users, members = community_histories(crowd, options, keep=keep)
     lessons = learn(
         histories, draws=options.draws, most=options.judged, seed=options.seed, memory=options.memory // 4
     )
@@ -205,34 +221,41 @@ def member_recognition(result: CommunityRecognition, user: str) -> MemberRecogni
             f"this person has no posts in '{o.community}', or was not asked for when it was measured"
         )
     place = result.users.index(user)
-    rows = result.histories.of[place]
-    if reason := _too_little(result, len(rows)):
-        return MemberRecognition(o.community, result.members, len(rows), {}, {}, reason)
-    features = result.rehearsal.features(np.array([place]))
-    probability = {n: float(one.model.predict(features)[0]) for n, one in result.lessons.items()}
-    ends = {n: one.model.interval(features) for n, one in result.lessons.items()}
+    h, rows = result.histories, result.histories.of[place]
+    own = OwnHistory(h.posts.only(rows), h.words[rows], h.days[rows])
+    rivals = Rivals(h.without(place), draws=o.draws, seed=o.seed, memory=o.memory // 4)
+    return predicted(own, rivals, {n: one.model for n, one in result.lessons.items()}, o, result.members)
+
+
+def predicted(
+    own: OwnHistory, rivals: Rivals, models: Mapping[int, Logistic], options: RecognitionOptions, members: int
+) -> MemberRecognition:
+    """Say how soon somebody with a history is recognised among rivals, by what the past taught."""
+    posts = own.posts.count
+    if reason := _too_little(options, posts, bool(models)):
+        return MemberRecognition(options.community, members, posts, {}, {}, reason)
+    features = rivals.features(own)
+    probability = {n: float(one.predict(features)[0]) for n, one in models.items()}
+    ends = {n: one.interval(features) for n, one in models.items()}
     intervals = {n: (float(low[0]), float(high[0])) for n, (low, high) in ends.items()}
-    return MemberRecognition(o.community, result.members, len(rows), probability, intervals)
+    return MemberRecognition(options.community, members, posts, probability, intervals)
 
 
-def _too_little(result: CommunityRecognition, posts: int) -> str:
-    if posts < result.options.min_posts:
-        least = result.options.min_posts
-        return f"too_little_text: {say_count(posts, 'post')} of yours in {result.options.community}; it takes {least}"
-    if not result.lessons:
-        return f"small_crowd: fewer than {FEWEST} people of {result.options.community} wrote enough to learn from"
+def _too_little(options: RecognitionOptions, posts: int, taught: bool) -> str:
+    name, least = options.community, options.min_posts
+    if posts < least:
+        return f"too_little_text: {say_count(posts, 'post')} of yours in {name}; it takes {least}"
+    if not taught:
+        return f"small_crowd: fewer than {FEWEST} people of {name} wrote enough to learn from"
     return ""
 
 
-def recognition_assessments(
+def recognition_assessment(
     found: MemberRecognition, options: RecognitionOptions, data_hash: str
-) -> tuple[Assessment, ...]:
-    """Return one assessment for each number of posts that could be told; one that says why, if none could."""
-    told = [n for n in KNOWN if n in found.probability] or [DEFAULT_KNOWN]
-    return tuple(_assessment(found, n, options, data_hash) for n in told)
-
-
-def _assessment(found: MemberRecognition, n: int, options: RecognitionOptions, data_hash: str) -> Assessment:
+) -> Assessment:
+    """Put into words how likely the plausible adversary finds somebody, and what it takes; undefined with a reason."""
+    n = DEFAULT_KNOWN if DEFAULT_KNOWN in found.probability else min(found.probability, default=DEFAULT_KNOWN)
+    told = found.to_dict()
     return Assessment(
         measure="recognition",
         subject=f"you in {found.community}",
@@ -242,8 +265,9 @@ def _assessment(found: MemberRecognition, n: int, options: RecognitionOptions, d
         meaning=_meaning(found, n),
         standing=Standing.HEURISTIC,
         assumptions=Assumptions(
-            adversary=ADVERSARIES[str(n)],
-            parameters={**options.parameters(), "posts_known": n, "takes": _whole(found.takes)},
+            adversary=ADVERSARIES[f"read-{n}"],
+            parameters=options.parameters()
+            | {"posts_known": n, **{name: told[name] for name in ("takes", "takes_interval", "probability")}},
             seed=options.seed,
             data_hash=data_hash,
         ),
@@ -284,8 +308,16 @@ def _candidates(crowd: Crowd, options: RecognitionOptions, keep: str | None) -> 
     return sorted(some), len(everybody)
 
 
-def _histories(crowd: Crowd, community: str, users: list[str], members: int) -> Histories:
-    posts = crowd.posts(community=community).select("user", "time", "text")
+def community_histories(
+    crowd: Crowd, options: RecognitionOptions, *, keep: str | None = None
+) -> tuple[Histories, pl.Series, list[str], int]:
+    """Read everybody's posts in a community, or a sample's: histories, texts, whose they are, and how many people."""
+    there = crowd.communities()["community"].to_list()
+    if options.community not in there:
+        some = ", ".join(there[:8]) + (", …" if len(there) > 8 else "")
+        raise NotInCrowd(f"community '{options.community}' is not in this crowd; it has: {some}")
+    users, members = _candidates(crowd, options, keep)
+    posts = crowd.posts(community=options.community).select("user", "time", "text")
     if len(users) < members:
         posts = posts.filter(pl.col("user").is_in(users))
     # Undated posts come last, in the order of their text: there is no better order to be had.
@@ -293,10 +325,44 @@ def _histories(crowd: Crowd, community: str, users: list[str], members: int) -> 
     counted = post_habits(read["text"])
     own = np.searchsorted(np.array(users), read["user"].to_numpy())
     starts = np.searchsorted(own, np.arange(len(users) + 1))
-    return Histories(
+    histories = Histories(
         posts=counted,
-        words=np.asarray(counted.rows["vocabulary"].sum(axis=1), np.float64).ravel(),
-        days=as_days(read["time"].cast(pl.Float64).fill_null(float("nan")).to_numpy()),
+        words=words_of(counted),
+        days=days_of(read["time"]),
         of=tuple(np.arange(a, b) for a, b in itertools.pairwise(starts)),
         outside=members - len(users),
     )
+    return histories, read["text"], users, members
+
+
+def own_history(texts: pl.Series, times: pl.Series) -> OwnHistory:
+    """Count the habits of one person's posts, earliest first."""
+    posts = post_habits(texts)
+    return OwnHistory(posts, words_of(posts), days_of(times))
+
+
+def taught(crowd: PreparedCrowd, histories: Histories, options: RecognitionOptions) -> dict[int, Logistic]:
+    """Return what a community's past teaches about each number of posts, found out once."""
+
+    def find() -> dict[str, NDArray[Any]]:
+        o = options
+        lessons = learn(histories, draws=o.draws, most=o.judged, seed=o.seed, memory=o.memory // 4)
+        return {f"{n} {name}": part for n, one in lessons.items() for name, part in vars(one.model).items()}
+
+    kept = crowd.answer({"what": "recognition taught", **options.parameters()}, find)
+    names = [part.name for part in fields(Logistic)]
+    return {
+        n: Logistic(**{name: np.asarray(kept[f"{n} {name}"]) for name in names})
+        for n in KNOWN
+        if f"{n} {names[0]}" in kept
+    }
+
+
+def words_of(posts: PostHabits) -> NDArray[np.float64]:
+    """Return how many words each post has."""
+    return np.asarray(posts.rows["vocabulary"].sum(axis=1), np.float64).ravel()
+
+
+def days_of(times: pl.Series) -> NDArray[np.float64]:
+    """Return times as days; NaN: unknown."""
+    return as_days(times.cast(pl.Float64).fill_null(float("nan")).to_numpy())

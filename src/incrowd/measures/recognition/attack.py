@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,6 +37,13 @@ class _View:
     weight: float
     rarity: Singles
     candidates: sp.csr_matrix
+
+    def rarity_with(self, profile: sp.csr_matrix, people: int) -> Singles:
+        """Return the rarity of habits when one more has this profile; what only they do is as rare as can be."""
+        rarity = self.rarity.copy()
+        alone = profile.indices[rarity[profile.indices] == 0]
+        rarity[alone] = _rarity(1, people)
+        return rarity
 
     def cosines(self, groups: sp.csr_matrix, posts: PostHabits) -> Singles:
         asked = _unit_rows(groups @ posts.rows[self.name], self.rarity)
@@ -83,6 +91,28 @@ class Attack:
             scale.append(float((2 * cosines - strongest).std()) or 1.0)
         return Hubs(tuple(pull), tuple(scale))
 
+    def outcomes_of_one_more(
+        self, posts: PostHabits, known: Rows, groups: Sequence[Rows], hubs: Hubs, sample: Sequence[Rows]
+    ) -> Outcome:
+        """Name an author for groups of posts by somebody who is not among the profiles, but is added as one.
+
+        `known` are the posts that make their profile; `sample` are the posts that showed the hubs.
+        """
+        asked, mine = grouping(groups, posts.count), grouping([known], posts.count)
+        scores = np.zeros((len(groups), self.people + 1), np.float32)
+        for view, pull, scale in zip(self._views, hubs.pull, hubs.scale, strict=True):
+            rows, weight = posts.rows[view.name], view.weight / scale
+            profile = mine @ rows
+            rarity = view.rarity_with(profile, self.people)
+            own, said = _unit_rows(profile, rarity).T, _unit_rows(asked @ rows, rarity)
+            attracted = (
+                _unit_rows(grouping(sample, self.posts.count) @ self.posts.rows[view.name], rarity) @ own
+            )
+            own_pull = np.sort(attracted.toarray().ravel())[-min(NEIGHBOURS, len(sample)) :].mean()
+            scores[:, :-1] += weight * (2 * (said @ view.candidates).toarray() - pull)
+            scores[:, -1] += weight * (2 * (said @ own).toarray().ravel() - own_pull)
+        return Outcome(*self._judged(scores, np.full(len(groups), self.people)))
+
     def outcomes(self, groups: Sequence[Rows], authors: Rows, hubs: Hubs) -> Outcome:
         """Name an author for each group of posts; `authors` are the true ones, as places among the profiles."""
         first, rank = np.zeros(len(groups)), np.zeros(len(groups))
@@ -106,12 +136,11 @@ class Attack:
         above, ties = (scores > own[:, None]).sum(axis=1), (scores == own[:, None]).sum(axis=1)
         unseen = np.zeros(len(own))
         if self.outside:
-            tail = min(TAIL, self.people - 1)
-            best = np.sort(np.partition(scores, self.people - tail, axis=1)[:, -tail:], axis=1)
-            unseen = unseen_above(
-                own.astype(np.float64), best.astype(np.float64), self.people - 1, self.outside
-            )
-            seen = above * self.outside / max(self.people - 1, 1)
+            rivals = scores.shape[1] - 1
+            tail = min(TAIL, rivals)
+            best = np.sort(np.partition(scores, rivals + 1 - tail, axis=1)[:, -tail:], axis=1)
+            unseen = unseen_above(own.astype(np.float64), best.astype(np.float64), rivals, self.outside)
+            seen = above * self.outside / max(rivals, 1)
             unseen = np.where(above >= tail, seen, unseen)
         return first_place(above, ties, unseen), expected_rank(above, ties, unseen)
 
@@ -129,14 +158,22 @@ def grouping(groups: Sequence[Rows], posts: int) -> sp.csr_matrix:
 
 def _view(name: str, weight: float, profiles: sp.csr_matrix) -> _View:
     holders = np.bincount(profiles.indices, minlength=profiles.shape[1])
-    rarity = np.log((1 + profiles.shape[0]) / (1 + holders)) + 1
-    rarity[holders < 1] = 0.0  # what no candidate does tells them not apart
-    return _View(name, weight, rarity.astype(np.float32), _unit_rows(profiles, rarity).T.tocsr())
+    # What no candidate does tells nobody apart.
+    rarity = np.where(holders > 0, _rarity(holders, profiles.shape[0]), 0.0).astype(np.float32)
+    return _View(name, weight, rarity, _unit_rows(profiles, rarity).T.tocsr())
 
 
-def _unit_rows(counts: sp.csr_matrix, rarity: NDArray[np.floating]) -> sp.csr_matrix:
+def _rarity(holders: Any, people: int) -> Any:
+    return np.log((1 + people) / (1 + holders)) + 1
+
+
+def _unit_rows(counts: sp.csr_matrix, rarity: Singles) -> sp.csr_matrix:
     """Damp repetition, weigh by rarity, scale rows to length 1."""
     rows = sp.csr_matrix(counts, dtype=np.float32)
-    rows.data = ((1 + np.log(rows.data)) * rarity[rows.indices]).astype(np.float32)
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    return sp.csr_matrix(sp.diags((1 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)) @ rows)
+    data = (1 + np.log(rows.data)) * rarity[rows.indices]
+    sizes = np.diff(rows.indptr)
+    squares = np.bincount(np.repeat(np.arange(len(sizes)), sizes), weights=data**2, minlength=len(sizes))
+    length = np.sqrt(np.where(squares > 0, squares, 1.0))
+    return sp.csr_matrix(
+        ((data / np.repeat(length, sizes)).astype(np.float32), rows.indices, rows.indptr), shape=rows.shape
+    )

@@ -9,14 +9,14 @@ fitted on. A prediction for today uses the whole history: its two halves rehears
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.measures.recognition.attack import Attack, Rows
+from incrowd.measures.recognition.attack import Attack, Hubs, Rows
 from incrowd.measures.recognition.definition import halves, pick
 from incrowd.measures.recognition.spec import KNOWN
 from incrowd.profiles.habits import PostHabits
@@ -27,6 +27,7 @@ RIDGE = 3.0
 FEWEST = 40
 """Fewer people than this teach nothing reliable about n posts."""
 HUB_SAMPLE = 500
+FACTS = 4
 
 Floats = NDArray[np.float64]
 
@@ -57,14 +58,17 @@ class Histories:
             return tuple(cut)
         return tuple(rows[len(start) :] for rows, start in zip(self.of, cut, strict=True))
 
-    def facts(self, rows: Rows) -> tuple[float, float, float, float]:
-        """Return what a history shows without reading it: posts, words, typical length, days; logarithms."""
-        if not len(rows):
-            return (np.nan, np.nan, np.nan, np.nan)
-        words, days = self.words[rows], self.days[rows]
-        span = float(np.nanmax(days) - np.nanmin(days)) if np.isfinite(days).any() else np.nan
-        parts = (len(rows) - 1, words.sum(), np.median(words), span)
-        return tuple(float(np.log1p(part)) for part in parts)  # type: ignore[return-value]
+    def without(self, person: int) -> Histories:
+        """Return everybody else's histories."""
+        return replace(self, of=(*self.of[:person], *self.of[person + 1 :]))
+
+
+def history_facts(words: Floats, days: Floats) -> tuple[float, ...]:
+    """Return what a history shows without reading it: posts, words, typical length, days; logarithms."""
+    if not len(words):
+        return (np.nan,) * FACTS
+    span = float(np.nanmax(days) - np.nanmin(days)) if np.isfinite(days).any() else np.nan
+    return tuple(float(np.log1p(part)) for part in (len(words) - 1, words.sum(), np.median(words), span))
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class Contest:
     draws: int
     seed: int
     memory: int
+    _known_hubs: dict[int, tuple[Hubs, list[Rows]]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _place(self) -> Rows:
@@ -109,21 +114,36 @@ class Contest:
 
     def tried(self, n: int, people: Rows) -> Tried:
         """Draw n posts of each of some people, several times, and ask whose they are."""
-        rng = np.random.default_rng([self.seed, n])
-        able = self.can_be_tried(n)
-        some = rng.choice(able, min(HUB_SAMPLE, len(able)), replace=False)
-        hubs = self._attack.hubs([pick(self.asked[i], n, 1, rng)[0] for i in some])
         groups = [
             drawn
             for i in people
             for drawn in pick(self.asked[i], n, self.draws, np.random.default_rng([self.seed, n, int(i)]))
         ]
         authors = np.repeat(self._place[people], self.draws)
-        found = self._attack.outcomes(groups, authors, hubs)
+        found = self._attack.outcomes(groups, authors, self._hubs(n)[0])
         shape = len(people), self.draws
         return Tried(
             people, found.first.reshape(shape).mean(axis=1), np.log(found.rank).reshape(shape).mean(axis=1)
         )
+
+    def log_rank_of_one_more(self, n: int, posts: PostHabits, known: Rows, asked: Rows) -> float:
+        """Try somebody who is not among these people; NaN if too few posts are there."""
+        if len(asked) < n or not len(known) or not len(self.can_be_tried(n)):
+            return float("nan")
+        hubs, sample = self._hubs(n)
+        groups = pick(asked, n, self.draws, np.random.default_rng([self.seed, n]))
+        found = self._attack.outcomes_of_one_more(posts, known, groups, hubs, sample)
+        return float(np.log(found.rank).mean())
+
+    def _hubs(self, n: int) -> tuple[Hubs, list[Rows]]:
+        """Return how much each candidate attracts n posts at a time, and whose posts showed it."""
+        if n not in self._known_hubs:
+            rng = np.random.default_rng([self.seed, n])
+            able = self.can_be_tried(n)
+            some = rng.choice(able, min(HUB_SAMPLE, len(able)), replace=False)
+            sample = [pick(self.asked[i], n, 1, rng)[0] for i in some]
+            self._known_hubs[n] = self._attack.hubs(sample), sample
+        return self._known_hubs[n]
 
 
 def contest(histories: Histories, profiles: str, asked: str, draws: int, seed: int, memory: int) -> Contest:
@@ -140,8 +160,9 @@ class Rehearsal:
     def features(self, people: Rows) -> Floats:
         """Return a row a person: the mean log rank with 1, 3, … posts (NaN: too few), and plain facts."""
         columns = [self._log_rank(n, people) for n in KNOWN]
-        facts = np.array([self.there.histories.facts(self.known[i]) for i in people]).reshape(len(people), 4)
-        return np.column_stack([*columns, facts])
+        h = self.there.histories
+        facts = [history_facts(h.words[self.known[i]], h.days[self.known[i]]) for i in people]
+        return np.column_stack([*columns, np.array(facts).reshape(len(people), FACTS)])
 
     def _log_rank(self, n: int, people: Rows) -> Floats:
         both = [self._one_way(contest, n, people) for contest in (self.there, self.back)]
@@ -216,13 +237,48 @@ def _lesson(tried: Tried, features: Floats, seed: int) -> Lesson:
     return Lesson(fit_logistic(features, tried.first, RIDGE), judged)
 
 
-def whole_history(histories: Histories, *, draws: int, seed: int, memory: int) -> Rehearsal:
-    """Rehearse what comes next: the later half of each history against the earlier ones, and the other way round."""
-    return Rehearsal(
-        contest(histories, "earlier", "later", draws, seed + 1, memory),
-        contest(histories, "later", "earlier", draws, seed + 2, memory),
-        histories.of,
-    )
+@dataclass(frozen=True, eq=False)
+class OwnHistory:
+    """One person's posts in a community, earliest first, as they are or would be."""
+
+    posts: PostHabits
+    words: Floats
+    days: Floats
+
+    @property
+    def rows(self) -> Rows:
+        """The places of all posts."""
+        return np.arange(self.posts.count)
+
+
+class Rivals:
+    """Everybody else in a community, ready to be held against one person's history, however often it changes.
+
+    What comes next is rehearsed with the whole history: its later half against its earlier one, and back.
+    """
+
+    def __init__(self, others: Histories, *, draws: int, seed: int, memory: int) -> None:
+        self.draws, self.seed = draws, seed
+        self._ways = [
+            contest(others, "earlier", "later", draws, seed + 1, memory),
+            contest(others, "later", "earlier", draws, seed + 2, memory),
+        ]
+
+    def features(self, own: OwnHistory) -> Floats:
+        """Return the person's features, one row, as :class:`Rehearsal` makes them for others."""
+        cut = halves(own.posts.count)[0]
+        earlier, later = own.rows[:cut], own.rows[cut:]
+        parts = [(earlier, later), (later, earlier)]
+        ranks = [
+            [
+                way.log_rank_of_one_more(n, own.posts, *part)
+                for way, part in zip(self._ways, parts, strict=True)
+            ]
+            for n in KNOWN
+        ]
+        known = [[rank for rank in both if not np.isnan(rank)] for both in ranks]
+        facts = history_facts(own.words, own.days)
+        return np.array([[*(float(np.mean(both)) if both else np.nan for both in known), *facts]])
 
 
 def as_days(seconds: Any) -> Floats:

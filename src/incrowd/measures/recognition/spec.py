@@ -7,12 +7,13 @@ from typing import Any
 
 from incrowd.errors import InputError
 
-ADVERSARIES = {
-    str(known): f"someone who has read {words} of yours elsewhere and all that was written in the community"
-    for known, words in ((1, "one post"), (3, "three posts"), (10, "ten posts"), (30, "thirty posts"))
-}
-KNOWN = tuple(int(name) for name in ADVERSARIES)
+KNOWN = (1, 3, 10, 30)
 """How many of a person's posts the adversary has read elsewhere."""
+_SPELT = dict(zip(KNOWN, ("one post", "three posts", "ten posts", "thirty posts"), strict=True))
+ADVERSARIES = {
+    f"read-{known}": f"someone who has read {words} of yours elsewhere and everything in the community"
+    for known, words in _SPELT.items()
+}
 DEFAULT_KNOWN = 3
 """The plausible adversary of a verdict: has read three posts."""
 
