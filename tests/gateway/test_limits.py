@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from incrowd.errors import InputError
 from incrowd.gateway.monitoring import Histogram, Metrics
 from incrowd.gateway.query import parse_json
 from incrowd.gateway.reply import SMALLEST, ReplyClock, padded
+from incrowd.gateway.server import Connections, guarded
 from incrowd.gateway.service import Admission, Busy, TooLarge, TooSlow, read_body
 
 
@@ -136,3 +138,63 @@ def test_metrics_follow_the_text_format() -> None:
         assert line.startswith("# ") or float(line.rpartition(" ")[2]) >= 0
     with pytest.raises(KeyError):
         metrics.count("something a client wrote")
+
+
+class Held:
+    """A connection as the list of connections sees it."""
+
+    def __init__(self, busy: bool = False) -> None:
+        self.busy, self.closed = busy, False
+        self.transport = self
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_strangers_make_room_for_each_other_and_never_lose_a_client_his_place() -> None:
+    connections = Connections(3)
+    held = {number: Held(busy=number == 1) for number in range(6)}
+    for number in range(3):
+        connections.add(("a", number), held[number])  # type: ignore[arg-type]
+    connections.prove(("a", 0))
+    for number in range(3, 6):
+        connections.add(("a", number), held[number])  # type: ignore[arg-type]
+    assert [held[number].closed for number in range(6)] == [False, False, True, True, True, False]
+    assert connections.is_known(("a", 0))
+    assert len(connections) == 3
+    connections.remove(("a", 0))
+    assert len(connections) == 2
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([(b"host", b"x")], 200),
+        ([(b"content-length", b"5"), (b"transfer-encoding", b"chunked")], 400),
+        ([(b"x", b"y" * 20_000)], 431),
+        ([(b"x%d" % number, b"y") for number in range(4000)], 431),
+    ],
+)
+def test_headers_that_are_too_large_or_ambiguous_are_refused(
+    headers: list[tuple[bytes, bytes]], status: int
+) -> None:
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    connections = Connections(3)
+    connections.add(("a", 1), Held())  # type: ignore[arg-type]
+    scope = {
+        "type": "http",
+        "path": "/v1/query",
+        "raw_path": b"/v1/query",
+        "headers": headers,
+        "client": ("a", 1),
+    }
+    asyncio.run(guarded(app, connections)(scope, None, send))  # type: ignore[arg-type]
+    assert sent[0]["status"] == status
+    assert connections.is_known(("a", 1)) == (status == 200)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import resource
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 from incrowd.errors import InputError, MissingExtra
-from incrowd.gateway.http import Asgi, admin_app, gateway_app
+from incrowd.gateway.http import Asgi, Receive, Scope, Send, admin_app, gateway_app
 from incrowd.gateway.monitoring import logger
-from incrowd.gateway.service import Service
+from incrowd.gateway.service import Service, error_reply
 
 try:
     import uvicorn
@@ -22,8 +23,12 @@ try:
 except ImportError:
     raise MissingExtra("the gateway's web interface", "gateway") from None
 
+Message = MutableMapping[str, Any]
 IDLE_SECONDS = 20
+FIRST_SECONDS = 5
+"""How long a connection that has shown no key may send nothing complete."""
 CONNECTIONS = 1000
+SPARE_HANDLES = 200
 GRACE_SECONDS = 10
 HEADER_BYTES = 16384
 
@@ -102,25 +107,115 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+class Connections:
+    """Who is connected. When all places are taken, whoever has shown no key and waits longest makes room.
+
+    So somebody with a key always gets in, however many connections strangers hold or open. Addresses say nothing:
+    behind a proxy all clients have the same one.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._unknown: dict[tuple[str, int], _IdleTimeout] = {}
+        self._known: set[tuple[str, int]] = set()
+
+    def __len__(self) -> int:
+        return len(self._unknown) + len(self._known)
+
+    def add(self, address: tuple[str, int], connection: _IdleTimeout) -> None:
+        """Take in a new connection, and close the oldest one without a key if there are too many."""
+        self._unknown[address] = connection
+        if len(self) > self._most:
+            idle = (other for other, held in self._unknown.items() if not held.busy and other != address)
+            oldest = next(idle, address)
+            self._unknown.pop(oldest).transport.close()
+
+    def prove(self, address: tuple[str, int]) -> None:
+        """Note that a key of this gateway came through this connection."""
+        if self._unknown.pop(address, None) is not None:
+            self._known.add(address)
+
+    def is_known(self, address: tuple[str, int]) -> bool:
+        """Tell whether a key came through it."""
+        return address in self._known
+
+    def remove(self, address: tuple[str, int]) -> None:
+        """Forget a connection that was closed."""
+        self._unknown.pop(address, None)
+        self._known.discard(address)
+
+
+def _protocol(connections: Connections) -> type[_IdleTimeout]:
+    """Return the protocol of one server, which shares its list of connections."""
+    return type("_Counted", (_IdleTimeout,), {"connections_of_server": connections})
+
+
 class _IdleTimeout(H11Protocol):
-    """Closes connections on which no request was completed for a while, however slowly bytes drip in."""
+    """Closes connections on which no request was completed for a while, however slowly bytes drip in.
+
+    One that has shown no key yet gets less time.
+    """
+
+    connections_of_server: Connections
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._last_cycle: object = None
-        self._check = self.loop.call_later(IDLE_SECONDS, self._close_if_idle)
+        self._address: tuple[str, int] = tuple((transport.get_extra_info("peername") or ("", id(self)))[:2])
+        self._check = self.loop.call_later(FIRST_SECONDS, self._close_if_idle)
+        self.connections_of_server.add(self._address, self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._check.cancel()
+        self.connections_of_server.remove(self._address)
         super().connection_lost(exc)
 
+    @property
+    def busy(self) -> bool:
+        """True while a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
     def _close_if_idle(self) -> None:
-        busy = self.cycle is not None and not self.cycle.response_complete
-        if not busy and self.cycle is self._last_cycle:
+        if not self.busy and self.cycle is self._last_cycle:
             self.transport.close()
             return
         self._last_cycle = self.cycle
-        self._check = self.loop.call_later(IDLE_SECONDS, self._close_if_idle)
+        known = self.connections_of_server.is_known(self._address)
+        self._check = self.loop.call_later(IDLE_SECONDS if known else FIRST_SECONDS, self._close_if_idle)
+
+
+def guarded(app: Asgi, connections: Connections) -> Asgi:
+    """Refuse requests that are too large before they are read or that two readers would read differently."""
+
+    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = scope.get("headers", [])
+        names = [name for name, _ in headers]
+        refusal: tuple[int, str] | None = None
+        if sum(len(name) + len(value) + 4 for name, value in headers) + len(scope["raw_path"]) > HEADER_BYTES:
+            refusal = 431, f"expected at most {HEADER_BYTES} bytes of headers, got more"
+        elif b"content-length" in names and b"transfer-encoding" in names:
+            refusal = 400, "expected Content-Length or Transfer-Encoding, got both"
+
+        async def sending(message: Message) -> None:
+            answered = message["type"] == "http.response.start" and message["status"] == 200
+            if answered and scope["path"].startswith("/v1/"):  # these paths answer with 200 to a key only
+                connections.prove(tuple(scope["client"] or ("", 0)))
+            await send(message)
+
+        if refusal is not None:
+            await _refuse(send, *refusal)
+            return
+        await app(scope, receive, sending)
+
+    return wrapped
+
+
+async def _refuse(send: Send, status: int, message: str) -> None:
+    reply = error_reply(status, message)
+    named = {**reply.headers, "connection": "close", "content-length": str(len(reply.body))}
+    headers = [(name.encode(), value.encode()) for name, value in named.items()]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})
 
 
 class _WithoutSignals(uvicorn.Server):
@@ -145,11 +240,18 @@ def _listen(host: str, port: int) -> socket.socket:
     return socket.socket(fileno=made.detach())
 
 
+def _most_connections() -> int:
+    """As many as there are handles for, with some left for files."""
+    handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(16, min(CONNECTIONS, handles - SPARE_HANDLES))
+
+
 def _server(app: Asgi) -> uvicorn.Server:
+    connections = Connections(_most_connections())
     return _WithoutSignals(
         uvicorn.Config(
-            app,
-            http=_IdleTimeout,
+            guarded(app, connections),
+            http=_protocol(connections),
             ws="none",
             loop="asyncio",
             lifespan="off",
@@ -158,7 +260,6 @@ def _server(app: Asgi) -> uvicorn.Server:
             proxy_headers=False,
             server_header=False,
             date_header=False,
-            limit_concurrency=CONNECTIONS,
             timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
             h11_max_incomplete_event_size=HEADER_BYTES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import Thread
+from time import monotonic
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -336,6 +338,24 @@ def test_a_flood_of_hard_questions_leaves_the_service_alive(service: Besieged) -
     for one in idle:
         one.close()
     assert not service.unforeseen
+
+
+def test_connections_that_send_nothing_shut_nobody_out(service: Besieged) -> None:
+    """More than there are places for: whoever has a key is answered at once, while strangers are replaced."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, before[1]), before[1]))
+    idle: list[socket.socket] = []
+    try:
+        for _ in range(1200):
+            idle.append(socket.create_connection(("127.0.0.1", service.running.port)))
+        started = monotonic()
+        assert service.post(question("Boulder"), "press").status == 200
+        assert monotonic() - started < 5
+        assert service.running.request("GET", "/health").status == 200
+    finally:
+        for one in idle:
+            one.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 # Errors and logs
