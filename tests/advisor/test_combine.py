@@ -152,7 +152,7 @@ def test_all_well_hidden_is_the_only_way_to_be_well_hidden() -> None:
         judge(assessed("anonymity", 50)),
         judge(assessed("belief", 0.5, baseline=0.5)),
         judge(assessed("exposure", 50, parameters={"looks_like": LITTLE})),
-        judge(assessed("disclosures", 50)),
+        judge(assessed("disclosures", 50, unit="people")),
     ]
     assert verdict(label(all_of_them, [])).level is Level.WELL_HIDDEN
     silent = NotAssessed(measure="microdata", why="no items", remedy="import", theme=ThemeName.SINGLED_OUT)

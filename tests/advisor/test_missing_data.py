@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import polars as pl
@@ -28,11 +27,13 @@ def levels(report: PersonReport) -> dict[ThemeName, Level]:
 def test_an_export_alone_says_nothing(tmp_path: Path) -> None:
     alone = crowd_of([("me", "books", f"I read volume {k} today") for k in range(20)], tmp_path / "c")
     report = assess(alone, "me", options=MEASURE_ONLY)
-    assert set(levels(report).values()) == {Level.CANNOT_TELL}
+    told = levels(report).pop(ThemeName.TOLD)
+    assert told is Level.WELL_HIDDEN  # what somebody tells needs no crowd
+    assert {level for name, level in levels(report).items() if name is not ThemeName.TOLD} == {
+        Level.CANNOT_TELL
+    }
     assert report.verdict.level is Level.CANNOT_TELL
-    assert not report.assessments
-    assert math.isnan(report.risk)
-    assert report.to_dict()["risk"] is None
+    assert {one.measure for one in report.assessments} == {"disclosures"}
     assert any("incrowd ingest" in one.remedy for one in report.not_assessed)
     assert len({(why, remedy) for _, why, remedy in report.not_told}) == len(report.not_told)
     assert any(about.startswith("linking your profiles, how you write") for about, _, _ in report.not_told)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -278,19 +278,19 @@ def disclosed(posts: Iterable[Post], options: DisclosureOptions | None = None) -
     """
     options = options or DisclosureOptions()
     posts = list(posts)
-    readings = tuple(
+    readings = [
         DatedReading(number, time, reading_of(text, options.language)) for number, time, text in posts
-    )
+    ]
+    found = put_together(readings, len(posts), options)
+    return replace(found, quotes=_quotes(posts, found.facts, found.identifiers)) if options.quote else found
+
+
+def put_together(readings: Iterable[DatedReading], posts: int, options: DisclosureOptions) -> Disclosed:
+    """Put together what was read already; `posts` counts those that said nothing, too."""
+    readings = tuple(readings)
     facts, named, others = gather(readings)
-    quotes = _quotes(posts, facts, named) if options.quote else {}
     return Disclosed(
-        facts=facts,
-        identifiers=named,
-        others=others,
-        posts=len(posts),
-        options=options,
-        readings=readings,
-        quotes=quotes,
+        facts=facts, identifiers=named, others=others, posts=posts, options=options, readings=readings
     )
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
-import numpy as np
-
-from incrowd.measures.disclosures.assess import Disclosed, disclosed
-from incrowd.measures.disclosures.facts import TOLD, Told
-from incrowd.measures.disclosures.find import clean, read_text
+from incrowd.measures.disclosures.assess import Disclosed, disclosed, put_together, reading_of
+from incrowd.measures.disclosures.facts import DatedReading, Told
+from incrowd.measures.disclosures.find import NOTHING, Find, Reading, clean, read_text
+from incrowd.measures.disclosures.identifiers import Identifier
 from incrowd.measures.disclosures.language import load_language
-from incrowd.measures.disclosures.normal import agrees, attribute_name
 from incrowd.measures.disclosures.population import coarser_wordings
 from incrowd.measures.disclosures.spec import DisclosureOptions
 from incrowd.measures.protocol import (
@@ -29,13 +28,70 @@ from incrowd.measures.protocol import (
     Proposal,
     Ready,
 )
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, attribute_table
 from incrowd.result import Assessment, say_count
 
 ENGLISH_FROM = 0.12
 """In English texts every third word is one of the commonest twenty; below this share a text is in no known language."""
 FEWEST_WORDS = 30
 PROPOSED = 3
+VERSION = 1
+"""Of the patterns and of what is kept: larger, and posts are read again."""
+
+
+@dataclass(frozen=True)
+class StoredReadings:
+    """What a person's posts in the store say: places and values, no text."""
+
+    readings: tuple[DatedReading, ...]
+    """Of the posts that say anything."""
+    posts: int
+    unreadable: str
+    """Why nothing can be told, if nothing can."""
+
+    @classmethod
+    def of(cls, person: Person) -> StoredReadings:
+        """Read all posts."""
+        rows = list(person.posts.select("number", "time", "text").iter_rows())
+        read = [DatedReading(number, time, reading_of(text)) for number, time, text in rows]
+        texts = [text for _, _, text in rows]
+        why = ""
+        if not any(letter.isalpha() for text in texts for letter in text):
+            why = "your posts hold no words"
+        elif not is_readable(texts[:200]):
+            why = "your posts are in a language whose words are not here yet (only English is)"
+        return cls(tuple(one for one in read if one.reading is not NOTHING), len(rows), why)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return what the cache can hold."""
+        return {
+            "posts": self.posts,
+            "unreadable": self.unreadable,
+            "readings": [
+                [
+                    one.number,
+                    one.time,
+                    [list(astuple(find)) for find in one.reading.finds],
+                    [list(astuple(named)) for named in one.reading.identifiers],
+                    one.reading.others,
+                ]
+                for one in self.readings
+            ],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> StoredReadings:
+        """Read what :meth:`to_plain` wrote."""
+        readings = tuple(
+            DatedReading(
+                number,
+                time,
+                Reading(
+                    tuple(Find(*find) for find in finds), tuple(Identifier(*one) for one in named), others
+                ),
+            )
+            for number, time, finds, named, others in plain["readings"]
+        )
+        return cls(readings, plain["posts"], plain["unreadable"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +101,7 @@ class ReadyDisclosures(Ready):
     measure: Measure
     crowd: PreparedCrowd
     options: AdvisorOptions
+    _known: dict[str, StoredReadings] = field(default_factory=dict, repr=False)
     _read: dict[object, Disclosed] = field(default_factory=dict, repr=False)
     _telling: set[str] = field(default_factory=set, repr=False)
     """People who have told something, now or with a draft."""
@@ -57,8 +114,8 @@ class ReadyDisclosures(Ready):
             self._telling.add(person.user)
         elif community is not None and person.user not in self._telling:
             return Findings()  # a draft that tells nothing moves nothing here
-        elif not told and not is_readable(person.posts["text"].head(200).to_list()):
-            return Findings((), (self._cannot_read(),))
+        elif why := self._stored(person.before).unreadable:
+            return Findings((), (self._cannot_read(why),))
         assessment = found.assessment(self.crowd.data_hash)
         if not explain:
             assessment = replace(assessment, evidence=(), explained=None, advice=())
@@ -129,85 +186,57 @@ class ReadyDisclosures(Ready):
     def _disclosed(self, person: Person) -> Disclosed:
         key = person.user, person.state("posts")
         if key not in self._read:
-            rows = person.posts.select("number", "time", "text").iter_rows()
-            self._read[key] = disclosed(rows, self._options)
+            readings, posts = self._readings(person)
+            self._read[key] = put_together(readings, posts, self._options)
         return self._read[key]
 
-    def _cannot_read(self) -> NotAssessed:
-        return self.measure.not_assessed(
-            "your posts are in a language whose words are not here yet (only English is)",
-            "add the language: docs/how-to/disclosures-language.md",
-        )
+    def _readings(self, person: Person) -> tuple[list[DatedReading], int]:
+        """Return what each post says; what was read once of posts in the store is kept in the crowd's cache."""
+        changes = person.changes
+        if changes.edit_words:
+            rows = list(person.posts.select("number", "time", "text").iter_rows())
+            return [DatedReading(number, time, reading_of(text)) for number, time, text in rows], len(rows)
+        stored = self._stored(person.before)
+        kept = [one for one in stored.readings if one.number not in changes.gone_posts]
+        added = sorted(changes.add_posts, key=lambda one: (one.community, one.time or 0, one.text))
+        kept += [
+            DatedReading(stored.posts + place, one.time, reading_of(one.text))
+            for place, one in enumerate(added)
+        ]
+        return kept, stored.posts - len(changes.gone_posts) + len(added)
 
-    # Where the crowd itself has attributes
+    def _stored(self, person: Person) -> StoredReadings:
+        if person.user not in self._known:
+            question = {"what": "disclosures", "user": person.user, "version": VERSION}
+            _, plain = self.crowd.arrays("told", question, lambda: ({}, StoredReadings.of(person).to_plain()))
+            self._known[person.user] = StoredReadings.from_plain(plain)
+        return self._known[person.user]
 
-    @cached_property
-    def _table(self) -> AttributeTable | None:
-        crowd = self.crowd.crowd()
-        return attribute_table(crowd) if crowd.attributes().head(1).collect().height else None
+    def _cannot_read(self, why: str) -> NotAssessed:
+        return self.measure.not_assessed(why, "add the language: docs/how-to/disclosures-language.md")
 
     def _in_crowd(self, found: Disclosed) -> Iterable[Assessment]:
         """Count who in the crowd fits what was told, where it knows people's attributes."""
-        table = self._table
-        fitting = None if table is None else rows_that_fit(table, found.told)
-        if table is None or fitting is None:
+        # Not at the top: a draft asks for none of it, and need not load tables.
+        from incrowd.measures.disclosures.in_crowd import count_in_crowd
+
+        counted = count_in_crowd(self.crowd.crowd(), found.told)
+        if counted is None:
             return ()
-        people = int(fitting.sum())
-        assessment = found.assessment(self.crowd.data_hash)
+        people, known = counted
         return (
             replace(
-                assessment,
+                found.assessment(self.crowd.data_hash),
                 subject="what you have told, in this crowd",
                 value=float(max(people, 1)),
                 interval=None,
-                meaning=f"{people:,} of {len(fitting):,} people here whose attributes are known fit what you told.",
-                crowd_size=len(fitting),
+                meaning=f"{people:,} of {known:,} people here whose attributes are known fit what you told.",
+                crowd_size=known,
                 evidence=(),
                 explained=None,
                 advice=(),
             ),
         )
-
-
-def rows_that_fit(table: AttributeTable, told: Sequence[Told]) -> np.ndarray | None:
-    """Mark the people who may have all that was told; None: the table has none of these attributes.
-
-    Somebody who gave no value may have any.
-    """
-    fits = np.ones(len(table.codes), dtype=bool)
-    compared = False
-    for place, name in enumerate(table.space.attributes):
-        wanted = [fact for fact in told if fact.attribute == attribute_name(name)]
-        if not wanted:
-            continue
-        compared = True
-        values = table.space.values[place]
-        agreeing = [
-            code
-            for code, value in enumerate(values)
-            if any(agrees(fact.attribute, fact.value, str(value))[0] for fact in wanted)
-        ]
-        codes = table.codes[:, place]
-        fits &= np.isin(codes, agreeing) | (codes == HIDDEN)
-    return fits if compared else None
-
-
-def told_values(person: Person, values: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return what somebody's posts tell of some attributes, each as one of the values it can have."""
-    if not person.communities:
-        return {}
-    rows = person.posts.select("number", "time", "text").iter_rows()
-    facts = [fact for fact in disclosed(rows).told if fact.certainty >= TOLD]
-    found = {}
-    for name, some in values.items():
-        for fact in facts:
-            if fact.attribute == attribute_name(name):
-                fitting = [value for value in some if agrees(fact.attribute, fact.value, value)[0]]
-                exact = [value for value in fitting if agrees(fact.attribute, fact.value, value)[1]]
-                if len(exact) == 1 or len(fitting) == 1:
-                    found[name] = (exact or fitting)[0]
-                    break
-    return found
 
 
 def is_readable(texts: Sequence[str], language: str = "en") -> bool:
