@@ -148,6 +148,7 @@ bindaddress6: "::1"
 enableoverview: true
 doinnwatch: false
 docancels: all
+nnrpdloadlimit: 0
 runasuser: {user}
 runasgroup: {user}
 """
