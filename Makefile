@@ -76,7 +76,7 @@ $(PDS)/.ready: tests/collect/pds/package.json
 	@mkdir -p $(PDS) && cp $< $(PDS)/
 	@command -v npm >/dev/null 2>&1 || { echo "no npm: the tests with Bluesky's server will be skipped"; exit 0; }; \
 	  echo "installing Bluesky's server from npm (some minutes, once)"; \
-	  (cd $(PDS) && npm install --silent --no-audit --no-fund --ignore-scripts && npm rebuild --silent better-sqlite3) \
+	  (cd $(PDS) && npm install --silent --no-audit --no-fund --ignore-scripts && JOBS=max npm rebuild --silent better-sqlite3) \
 	  > $(PDS)/install.log 2>&1 || echo "it could not be installed: its tests will be skipped (see $(PDS)/install.log)"
 	@touch $@
 $(INN)/.ready:

@@ -91,7 +91,7 @@ class TestPlan:
         "wrong", [{"newest": 0}, {"per_author": 0}, {"people": -1}, {"rounds": 0}, {"pause": -1.0}]
     )
     def test_nonsense_is_refused(self, tmp_path: Path, wrong: dict[str, int]) -> None:
-        with pytest.raises(InputError, match="--"):
+        with pytest.raises(InputError, match="expected"):
             gather(tmp_path / "crowd", plan("mastodon", "http://127.0.0.1:9", "#tea", **wrong))
 
     def test_it_never_asks_for_more_than_it_estimated(self, tmp_path: Path) -> None:
