@@ -19,6 +19,7 @@ LAYERS = {
     "lazy": "names that load on first use",
     "drawing": "a small picture or page of a result",
     "policy_file": "policies in TOML, read and checked",
+    "wording": "how numbers are written for people",
     "result": "assessment, evidence, advice: what every measure returns",
     "statistics": "small statistics that several measures need",
     "crowd": "the data: formats, import, store, synthetic crowds",

@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.drawing import bar_chart, small_page
 from incrowd.errors import InputError
+from incrowd.wording import say_amount as say_amount
+from incrowd.wording import say_count as say_count
+from incrowd.wording import say_number as say_number
+from incrowd.wording import say_percent as say_percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,8 +27,6 @@ if TYPE_CHECKING:
 
 MOST_SAID = 160
 """Characters of the sentence in a `repr`, which is one line."""
-SURE = 1e-6
-"""Nobody is certain beyond this, whatever the rounding."""
 
 
 class Direction(StrEnum):
@@ -227,50 +229,6 @@ class Assessment(Result):
         from incrowd.result_terminal import render
 
         return render(self)
-
-
-def say_number(value: float) -> str:
-    """Write a number as a person would: whole numbers with separators, others with four digits."""
-    if math.isnan(value):
-        return "undefined"
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:.4g}"
-
-
-def say_amount(value: float, unit: str) -> str:
-    """Write a value with its unit as a person would: "12 people", "97%", "rank 3"."""
-    if math.isnan(value):
-        return "cannot tell"
-    if unit == "probability":  # somebody's certainty
-        return say_percent(min(max(value, SURE), 1 - SURE))
-    if unit.startswith("probability"):
-        return say_percent(value)
-    if unit == "rank":
-        return f"rank {say_number(value)}"
-    if unit == "people":
-        rounded = round(value, 1)
-        return f"{say_number(rounded)} {'person' if rounded == 1 else 'people'}"
-    return f"{say_number(value)} {unit}"
-
-
-def say_percent(value: float) -> str:
-    """Two digits that never round doubt away: 99.97% does not become 100%."""
-    percent = 100 * value
-    if 0 < percent < 1:
-        return f"{percent:.2g}%" if percent >= 0.01 else "under 0.01%"
-    if 99 < percent < 100:
-        return "over 99.9%" if percent > 99.9 else f"{percent:.1f}%"
-    return f"{percent:.0f}%"
-
-
-def say_count(count: int, one: str, many: str = "") -> str:
-    """Write how many there are of something.
-
-    >>> say_count(1, "post"), say_count(2000, "post"), say_count(2, "person", "people")
-    ('1 post', '2,000 posts', '2 people')
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def to_frame(assessments: Iterable[Assessment], *, pandas: bool = False) -> Any:

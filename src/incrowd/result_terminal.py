@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.result import say_number
+from incrowd.wording import say_number
 
 if TYPE_CHECKING:
     from incrowd.result import Assessment
