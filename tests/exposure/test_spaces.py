@@ -340,6 +340,14 @@ def test_a_model_file_reads_back_the_same_and_notices_damage(
         load_space(tmp_path / "none.npz")
 
 
+def test_a_small_model_that_unpacks_to_a_large_one_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    np.savez_compressed(path, about=np.zeros(64 * 2**20, np.uint8))
+    assert path.stat().st_size < 2**20
+    with pytest.raises(UnreadableSource, match="at most 32 MiB"):
+        load_space(path, most_bytes=32 * 2**20)
+
+
 def test_too_little_to_learn_from_is_explained() -> None:
     with pytest.raises(InputError, match="two words used 5 times"):
         documents([pl.Series(["one post"])], TrainOptions())

@@ -90,6 +90,11 @@ def test_more_bytes_than_allowed_are_refused(client: TestClient, options: ServeO
     assert left_behind(options) == []
 
 
+def test_a_file_name_that_does_not_end_is_refused(client: TestClient, options: ServeOptions) -> None:
+    assert send_files(client, {"a" * 12_000 + ".csv": POSTS}).status_code == 400
+    assert left_behind(options) == []
+
+
 def test_without_the_form_key_nothing_is_written(client: TestClient, options: ServeOptions) -> None:
     answer = client.post("/uploads/import", files=[("files", ("a.csv", POSTS))])
     assert answer.status_code == 400

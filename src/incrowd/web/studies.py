@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -211,6 +212,10 @@ def routes(site: Site) -> APIRouter:
     return router
 
 
+MOST_MODEL_BYTES = 512 * 2**20
+"""What an uploaded model may take once it is unpacked; sizes are looked at before anything is."""
+
+
 def judge_routes(site: Site) -> APIRouter:
     """Return the pages."""
     router = APIRouter()
@@ -231,7 +236,7 @@ def judge_routes(site: Site) -> APIRouter:
     async def bring(request: Request) -> Response:
         upload = await receive_files(site, request)
         try:
-            space = _space(upload)
+            space = await asyncio.to_thread(_space, upload)  # reading takes seconds: not on the event loop
         finally:
             upload.discard()
         return site.begin("Reading the space", "/judges/{id}", lambda progress: space)
@@ -286,7 +291,7 @@ def _space(upload: Upload) -> LdaSpace:
     from incrowd.measures.exposure.learnt_spaces import load_space
 
     try:
-        space = load_space(upload.files[0])
+        space = load_space(upload.files[0], most_bytes=MOST_MODEL_BYTES)
     except InputError as error:
         raise type(error)(upload.for_the_form(str(error))) from None
     if not isinstance(space, LdaSpace):

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from incrowd.errors import InputError, UnreadableSource
 
 FOLDER = "uploads"
+MOST_HEADER_BYTES = 8192
 MOST_FIELD_BYTES = 4096
 MOST_NAME = 120
 FORM_REMEDY = (
@@ -126,6 +127,10 @@ class _Parts:
         self._header = (self._header[0] + data[start:end], self._header[1])
 
     def _header_value(self, data: bytes, start: int, end: int) -> None:
+        if len(self._header[1]) + end - start > MOST_HEADER_BYTES:
+            raise InputError(
+                f"upload: expected a file name of at most {MOST_HEADER_BYTES:,} bytes, got a longer one"
+            )
         self._header = (self._header[0], self._header[1] + data[start:end])
 
     def _header_end(self) -> None:

@@ -8,6 +8,7 @@ read a large part of the web makes of a post.
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -380,9 +381,14 @@ def save_space(space: TrainedSpace, path: Path | str, origin: Mapping[str, Any])
     unfinished.replace(target)
 
 
-def load_space(path: Path | str) -> TrainedSpace:
-    """Read a space and check that it is what was written."""
+MOST_BYTES = 8 * 2**30
+"""What a model may take once it is unpacked."""
+
+
+def load_space(path: Path | str, *, most_bytes: int = MOST_BYTES) -> TrainedSpace:
+    """Read a space and check that it is what was written; one that would unpack to more is refused before that."""
     try:
+        _check_sizes(Path(path), most_bytes)
         with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
             about = json.loads(arrays.pop("about").tobytes())
@@ -394,6 +400,26 @@ def load_space(path: Path | str) -> TrainedSpace:
     if space.hash != about["hash"]:
         raise UnreadableSource(f"{path}: the model differs from what was written; learn it again")
     return space
+
+
+def _check_sizes(path: Path, most: int) -> None:
+    """Raise if a model would unpack to too much: a few megabytes of zeros can stand for gigabytes."""
+    total = 0
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                major, _ = np.lib.format.read_magic(file)
+                read = (
+                    np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+                )
+                shape, _, kind = read(file)
+            claimed = math.prod(shape) * kind.itemsize
+            total += max(claimed, member.file_size)
+            if claimed > member.file_size or total > most:
+                raise UnreadableSource(
+                    f"{path}: expected a model that unpacks to at most {most / 2**20:,.0f} MiB, got a larger one, or "
+                    "one that claims more than it holds"
+                )
 
 
 def model_origin(path: Path | str) -> dict[str, Any]:
