@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
@@ -84,6 +85,8 @@ async def receive(request: Request, folder: Path, most_files: int, form_key: str
         async for chunk in request.stream():
             parser.write(chunk)
         parser.finalize()
+    except FormParserError:
+        raise InputError("upload: expected a form as browsers send it, got one that cannot be read") from None
     finally:
         parts.close()
     if not parts.complete:

@@ -393,6 +393,8 @@ def load_space(path: Path | str, *, most_bytes: int = MOST_BYTES) -> TrainedSpac
             arrays = {name: file[name] for name in file.files}
             about = json.loads(arrays.pop("about").tobytes())
         space = _space(about, arrays)
+    except UnreadableSource:
+        raise
     except FileNotFoundError:
         raise UnreadableSource(f"{path}: no such model; learn one with: incrowd exposure train") from None
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError):
