@@ -13,13 +13,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from incrowd.crowd import Crowd
 
 LAYOUT = 4
 """Raised when what is stored changes, so that old files are not read."""
@@ -121,16 +118,6 @@ def find_row(names: NDArray[Any], rows: NDArray[np.int64], user: str) -> int | N
     wanted = np.bytes_(identity(user))
     at = int(np.searchsorted(names, wanted))
     return int(rows[at]) if at < len(names) and names[at] == wanted else None
-
-
-def cached_answer(
-    crowd: Crowd, question: Mapping[str, Any], answer: Callable[[], Mapping[str, NDArray[Any]]]
-) -> Arrays:
-    """Return named arrays for a question about this data; computed at most once until the data changes.
-
-    The question must hold every option that decides the answer. A damaged file is computed again.
-    """
-    return cached_arrays(crowd.cache, "answer", question, crowd.data_hash, lambda: (dict(answer()), {}))[0]
 
 
 def spans(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
