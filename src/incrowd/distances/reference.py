@@ -19,13 +19,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from incrowd.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Floats = npt.NDArray[np.float64]
 
@@ -135,6 +137,8 @@ _CHUNK = 2**22
 
 def as_rows(values: Any, name: str = "X") -> sparse.csr_matrix:
     """Return rows of non-negative finite numbers; `Profiles`, sparse and dense input are taken alike."""
+    from scipy import sparse  # not at the top: checking a draft asks for the range of a distance only
+
     values = getattr(values, "matrix", values)
     if not sparse.issparse(values):
         values = np.atleast_2d(np.asarray(values, dtype=np.float64))
