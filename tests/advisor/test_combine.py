@@ -34,13 +34,7 @@ def risk(assessment: Assessment) -> float:
     return judge(assessment).risk
 
 
-UNITS = dict.fromkeys(("anonymity", "linkability", "microdata", "disclosures"), "people") | {"belief": "probability"}
-    "anonymity": "people",
-    "linkability": "people",
-    "microdata": "people",
-    "disclosures": "people",
-    "belief": "probability",
-}
+UNITS = {"anonymity": "people", "linkability": "people", "microdata": "people", "belief": "probability"}
 
 
 def assessed(measure: str, value: float, **more: object) -> Assessment:
