@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from incrowd.errors import IncrowdError as IncrowdError
     from incrowd.measures import anonymity as anonymity
     from incrowd.measures import belief as belief
+    from incrowd.measures import disclosures as disclosures
     from incrowd.measures import exposure as exposure
     from incrowd.measures import linkability as linkability
     from incrowd.measures import microdata as microdata
@@ -98,6 +99,7 @@ __all__ = [
     "assess",
     "belief",
     "crowd_report",
+    "disclosures",
     "distances",
     "draft",
     "engine",
@@ -152,6 +154,7 @@ lazy_names(
         "assess": "incrowd.advisor.assess:assess",
         "belief": "incrowd.measures.belief",
         "crowd_report": "incrowd.advisor.crowd_report:crowd_report",
+        "disclosures": "incrowd.measures.disclosures",
         "distances": "incrowd.distances",
         "draft": "incrowd.advisor.draft:draft",
         "engine": "incrowd.engine",

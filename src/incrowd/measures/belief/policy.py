@@ -10,7 +10,6 @@ Withholding is taken to be independent of the value.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 
 from incrowd.errors import InputError
 from incrowd.measures.belief.adversary import Adversary, Unlinkable, check_sigma
+from incrowd.policy_file import load_toml
 from incrowd.profiles.attributes import (
     Bands,
     Evidence,
@@ -243,11 +243,7 @@ class Policy:
 
 def load_policy(path: Path, truth: Mapping[str, str] | None = None) -> Policy:
     """Read a policy from TOML; `truth` gives the values for ``own = true``; None: everybody's own."""
-    try:
-        content = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name}: this is no TOML file ({error})") from None
-    return read_policy(content, truth, path.name)
+    return read_policy(load_toml(path), truth, path.name)
 
 
 def read_policy(content: Mapping[str, Any], truth: Mapping[str, str] | None, where: str = "policy") -> Policy:

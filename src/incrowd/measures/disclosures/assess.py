@@ -6,12 +6,12 @@ their own words (`quote`).
 
 from __future__ import annotations
 
-import html
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from incrowd.measures.disclosures.facts import SENSITIVE, DatedReading, Named, Told, gather
 from incrowd.measures.disclosures.find import Reading, clean, read_text
@@ -24,13 +24,11 @@ from incrowd.result import (
     Assumptions,
     Direction,
     Evidence,
+    Result,
     Standing,
     Threat,
     say_count,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ADVISED = 5
 MANY_POSTS = 6
@@ -86,8 +84,8 @@ class Edit:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Disclosed:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Disclosed(Result):
     """What one person has told."""
 
     facts: tuple[Told, ...]
@@ -102,9 +100,8 @@ class Disclosed:
     """The person's own words by fact ("age: 31"), only where they asked for them."""
 
     def __repr__(self) -> str:
-        return (
-            f"Disclosed({len(self.told)} facts, {len(self.identifiers)} identifiers in {self.posts:,} posts)"
-        )
+        said = say_count(len(self.told), "fact"), say_count(len(self.identifiers), "identifier")
+        return f"<Disclosed: {said[0]}, {said[1]} in {say_count(self.posts, 'post')}>"
 
     @property
     def _language(self) -> Language:
@@ -201,34 +198,22 @@ class Disclosed:
             "sentence": self.sentence(),
         }
 
-    def to_frame(self) -> pl.DataFrame:
+    def rows(self) -> list[dict[str, Any]]:
         """Return one row a fact."""
-        import polars as pl
-
-        return pl.DataFrame(
-            [[one.attribute, one.value, one.certainty, one.said, list(one.posts)] for one in self.facts],
-            schema={
-                "attribute": pl.String,
-                "value": pl.String,
-                "certainty": pl.Float64,
-                "said": pl.Boolean,
-                "posts": pl.List(pl.Int64),
-            },
-            orient="row",
-        )
-
-    def to_html(self) -> str:
-        """Return a table of the facts."""
-        rows = "".join(
-            f"<tr><td>{html.escape(one.attribute)}</td><td>{html.escape(one.value)}</td><td>{one.certainty:.0%}</td>"
-            f"<td>{len(one.posts)}</td></tr>"
+        return [
+            {
+                "attribute": one.attribute,
+                "value": one.value,
+                "certainty": one.certainty,
+                "said": one.said,
+                "posts": ", ".join(map(str, one.posts)),
+            }
             for one in self.facts
-        )
-        head = "<tr><th>what</th><th>value</th><th>certainty</th><th>posts</th></tr>"
-        return f"<p>{html.escape(self.sentence())}</p><table>{head}{rows}</table>"
+        ]
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    def bars(self) -> list[tuple[str, float]]:
+        """Return how many people everything else would fit, by what is left out, in powers of ten."""
+        return [(name, math.log10(max(part.product, 1.0))) for name, part in self.costs.items()]
 
     def assessment(self, data_hash: str | None = None) -> Assessment:
         """Return how many people fit as an assessment among others."""

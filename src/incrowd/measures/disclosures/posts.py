@@ -15,7 +15,8 @@ from incrowd.crowd import Crowd
 from incrowd.crowd.readers.base import ReadOptions
 from incrowd.crowd.sources import open_files
 from incrowd.errors import InputError, NotInCrowd
-from incrowd.measures.disclosures.assess import Post
+from incrowd.measures.disclosures.assess import Disclosed, Post, disclosed
+from incrowd.measures.disclosures.spec import DisclosureOptions
 
 BATCH_BYTES = 16 * 2**20
 
@@ -53,6 +54,11 @@ def posts_of_export(
         )
     ordered = rows.select("time", "text").sort("time", nulls_last=True, maintain_order=True)
     return [(number, time, text or "") for number, (time, text) in enumerate(ordered.iter_rows())]
+
+
+def assess(crowd: Crowd, user: str, options: DisclosureOptions | None = None) -> Disclosed:
+    """Say what a person (by name) has told in a crowd whose key is here."""
+    return disclosed(posts_in_crowd(crowd, user), options)
 
 
 def posts_in_crowd(crowd: Crowd, user: str) -> list[Post]:
