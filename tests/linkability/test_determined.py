@@ -104,7 +104,7 @@ def test_fitting_recovers_the_weights_and_is_calibrated() -> None:
 
 def test_the_share_with_a_match_is_found_without_labels() -> None:
     generator = np.random.default_rng(5)
-    model = LinkModel(views=("one",), weights=(1.0,), presence=(0.0, 2.0, 0.0), prior=0.5)
+    model = LinkModel(views=("one",), weights=(1.0,), presence=(0.0, 2.0), prior=0.5)
     has = generator.random(4000) < 0.2
     # Log odds under the training prior: two normals one apart from the other by their variance.
     odds = generator.normal(np.where(has, 2.0, -2.0), 2.0)
@@ -113,10 +113,46 @@ def test_the_share_with_a_match_is_found_without_labels() -> None:
     assert probability.mean() == pytest.approx(share, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("targets", "matched", "open_error"), [(40, 300, 0.05), (1200, 300, 0.15), (1200, 12, 0.05)]
+)
+def test_the_adversary_is_not_too_sure_in_larger_communities_or_where_few_have_a_match(
+    targets: int, matched: int, open_error: float
+) -> None:
+    """Learned among 40 targets, judged among 1,200: whoever is called likely to be found is found as often.
+
+    Among so many more than practised on, where many do have a match, they are less sure than they could be.
+    """
+    model = fit([community_of(seed, 40, 250, 250) for seed in (1, 2)], views=("one", "two"))
+    judged = community_of(7, targets, matched, 600)
+    utilities = model.utilities(judged.scores)
+    presence, share = model.presence_given(model.presence_odds(utilities))
+    chances = model.given_match(utilities)
+    sure, right = chances.max(axis=1) * presence, chances.argmax(axis=1) == judged.truth
+    assert reliability(sure, right, np.arange(len(sure)))["error"] <= open_error
+    assert sure.mean() <= right.mean() + 0.02
+    likely = sure > 0.15
+    assert right[likely].sum() >= 0.9 * sure[likely].sum()
+    assert share <= matched / (matched + 600) + 0.05
+    closed = judged.truth >= 0
+    error = reliability(chances.max(axis=1)[closed], right[closed], np.arange(closed.sum()))["error"]
+    assert error <= 0.05
+
+
+def community_of(seed: int, targets: int, matched: int, unmatched: int) -> TrainingPair:
+    """Strangers' scores are normal with deviation 1; a true target stands out by four under both views."""
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(size=(matched + unmatched, targets, 2)).astype(np.float32)
+    truth = generator.integers(0, targets, matched + unmatched)
+    scores[np.arange(matched), truth[:matched]] += np.float32(4)
+    truth[matched:] = -1
+    return TrainingPair(scores, truth)
+
+
 def test_one_target_and_a_view_without_information(sides: tuple[Habits, Habits]) -> None:
     lonely = Resemblance(sides[0], sides[1].only([0]), ("words",)).scores(slice(None))
     assert np.isfinite(lonely).all()
-    model = LinkModel(views=("words",), weights=(1.0,), presence=(0.0, 1.0, 1.0), prior=0.5)
+    model = LinkModel(views=("words",), weights=(1.0,), presence=(0.0, 1.0), prior=0.5)
     utilities = model.utilities(lonely)
     assert (model.given_match(utilities) == 1.0).all()
     assert np.isfinite(model.presence_odds(utilities)).all()

@@ -118,8 +118,8 @@ MOST_UTILITIES = 256 * 2**20
 PRACTISED = LinkModel(
     views=DEFAULT_VIEWS,
     weights=(1.3, 0.65, 1.05, 1.2, 1.3, 0.8),
-    presence=(-4.0, 0.45, 0.12),
-    prior=0.12,
+    presence=(-1.1, 0.53),
+    prior=0.5,
 )
 """Rounded averages over the evaluation of this measure; see NOTES.md."""
 
@@ -255,9 +255,12 @@ def measure(
 
 
 def reliability(sure: Any, right: Any, people: Any) -> dict[str, Any]:
-    """Return how often the adversary was right when they were this sure, and the mean gap (ECE)."""
+    """Return how often the adversary was right when they were this sure, and the mean gap (ECE).
+
+    `error_by_chance` is the gap that somebody perfectly calibrated would show with so few cases.
+    """
     if not len(sure):
-        return {"bins": [], "error": float("nan")}
+        return {"bins": [], "error": float("nan"), "error_by_chance": float("nan")}
     place = np.minimum((np.asarray(sure) * BINS).astype(int), BINS - 1)
     bins = []
     for b in np.unique(place):
@@ -273,7 +276,10 @@ def reliability(sure: Any, right: Any, people: Any) -> dict[str, Any]:
             }
         )
     error = sum(part["cases"] * abs(part["sure"] - part["right"]) for part in bins) / len(sure)
-    return {"bins": bins, "error": float(error)}
+    certainty = np.asarray(sure, np.float64)
+    spread = np.sqrt(np.bincount(place, weights=certainty * (1 - certainty)))
+    by_chance = float(np.sqrt(2 / np.pi) * spread.sum() / len(sure))
+    return {"bins": bins, "error": float(error), "error_by_chance": by_chance}
 
 
 def _practise(crowd: Crowd, options: LinkabilityOptions, known: dict[str, Habits]) -> tuple[LinkModel, int]:

@@ -58,13 +58,13 @@ class DeterminedPerson:
                 "practice": np.array(prepared[0].practice),
             }
 
-        kept = self.crowd.answer({"what": "link model", **self.options.parameters()}, learn)
+        kept = self.crowd.answer({"what": "link model 2", **self.options.parameters()}, learn)
         if prepared:
             return prepared[0]
         model = LinkModel(
             views=tuple(kept["views"].tolist()),
             weights=tuple(kept["weights"].tolist()),
-            presence=tuple(kept["presence"].tolist()),
+            presence=(float(kept["presence"][0]), float(kept["presence"][1])),
             prior=float(kept["prior"]),
         )
         return prepare(crowd, self.options, (model, int(kept["practice"])))

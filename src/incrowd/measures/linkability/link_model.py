@@ -4,8 +4,10 @@ Two small models, both learned on pairs of communities other than the one judged
 
 - *Which target?* A conditional logit: among the targets of source s, target t is the true one with
   probability ``exp(w.z_st) / sum_t' exp(w.z_st')``, given that s has a true one.
-- *Is there one at all?* A logistic regression on how far the best target stands out. The share of sources
-  with a match differs between communities, so it is re-estimated on the judged pair by expectation
+- *Is there one at all?* A logistic regression on the lead of the best target over the second. The best of
+  many strangers resembles a source more than the best of few, so its height says little where communities
+  differ in size; the lead of the best over the second best stranger does not grow with their number. The share
+  of sources with a match differs between communities, so it is re-estimated on the judged pair by expectation
   maximisation (Saerens, Latinne & Decaestecker 2002), which needs no labels.
 """
 
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from incrowd.profiles.habits import TIME_FAMILIES, Habits
+from incrowd.statistics import fit_logistic
 
 # How alike two communities' members are, from several views at once.
 #
@@ -246,8 +249,8 @@ class LinkModel:
 
     views: tuple[str, ...]
     weights: tuple[float, ...]
-    presence: tuple[float, float, float]
-    """Intercept, weight of the best utility's margin, weight of its height."""
+    presence: tuple[float, float]
+    """Log odds of a match: intercept, and weight of the best target's lead over the second."""
     prior: float
     """Share of training sources that had a match."""
 
@@ -262,8 +265,8 @@ class LinkModel:
 
     def presence_odds(self, utilities: Scores) -> Scores:
         """Return the log odds, under the training prior, that each source has a match at all."""
-        features = _presence_features(utilities)
-        return np.asarray(features @ np.asarray(self.presence))
+        intercept, weight = self.presence
+        return np.asarray(intercept + weight * _lead(utilities))
 
     def presence_given(self, odds: Scores) -> tuple[Scores, float]:
         """Turn log odds of all sources into probabilities under the judged pair's own share of matches."""
@@ -290,12 +293,11 @@ def fit(
     weights = _fit_weights(matched, len(views), ridge)
     utilities = [pair.scores @ weights.astype(pair.scores.dtype) for pair in pairs]
     has = np.concatenate([pair.truth >= 0 for pair in pairs])
-    features = np.concatenate([_presence_features(u) for u in utilities])
-    presence = _fit_presence(features, has)
+    lead = np.concatenate([_lead(u) for u in utilities])
     return LinkModel(
         views=views,
         weights=tuple(float(w) for w in weights),
-        presence=(float(presence[0]), float(presence[1]), float(presence[2])),
+        presence=_fit_presence(lead, has),
         prior=float(np.clip(has.mean(), 1e-4, 1 - 1e-4)),
     )
 
@@ -331,21 +333,17 @@ def _fit_weights(pairs: Sequence[_Matched], views: int, ridge: float) -> NDArray
     return np.asarray(result.x)
 
 
-def _presence_features(utilities: Scores) -> NDArray[np.float64]:
-    """Return 1, the lead of the best target over the second, and its height, for each source."""
+def _lead(utilities: Scores) -> NDArray[np.float64]:
+    """Return how far the best target of each source stands before the second; 0 where there is only one."""
     u = np.asarray(utilities, np.float64)
     if u.shape[1] == 1:
-        return np.column_stack([np.ones(u.shape[0]), np.zeros(u.shape[0]), u[:, 0]])
+        return np.zeros(u.shape[0])
     two = np.partition(u, u.shape[1] - 2, axis=1)[:, -2:]
-    return np.column_stack([np.ones(u.shape[0]), two[:, 1] - two[:, 0], two[:, 1]])
+    return np.asarray(two[:, 1] - two[:, 0])
 
 
-def _fit_presence(features: NDArray[np.float64], has: NDArray[np.bool_]) -> NDArray[np.float64]:
-    sign = np.where(has, 1.0, -1.0)
-
-    def objective(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margin = sign * (features @ w)
-        slope = -(sign / (1 + np.exp(margin))) @ features
-        return float(np.logaddexp(0, -margin).sum() + 0.005 * (w @ w)), slope + 0.01 * w
-
-    return np.asarray(minimize(objective, np.zeros(3), jac=True, method="L-BFGS-B").x)
+def _fit_presence(lead: NDArray[np.float64], has: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return intercept and weight of the log odds that a source with such a lead has a match."""
+    fitted = fit_logistic(lead[:, None], has, ridge=0.01)
+    weight = float(fitted.weights[1] / fitted.spread[0])
+    return float(fitted.weights[0] - weight * fitted.mean[0]), weight
