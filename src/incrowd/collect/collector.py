@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
+from incrowd.collect import credentials
 from incrowd.collect.client import Client, Forbidden, Gone
 from incrowd.collect.journal import ENDED, LIMITED, OPEN, Journal
 from incrowd.collect.services import Page, Post, service_named
@@ -180,7 +181,7 @@ class Collector:
             self._rounds()
             self._check_wishes()
         except ServerError as error:
-            self.result.stopped = str(error)
+            self.result.stopped = str(error) + self._hint(error)
             self._import()
         else:
             self._import()
@@ -188,6 +189,13 @@ class Collector:
             self._sum_up()
             self.journal.finish()
         return self._sum_up()
+
+    def _hint(self, error: ServerError) -> str:
+        """Say which credentials the service takes, where it showed us nothing."""
+        names = [credentials.variable(name) for name in self.service.wants]
+        return (
+            f" Set {' and '.join(names)} if you have them." if names and isinstance(error, Forbidden) else ""
+        )
 
     def _rounds(self) -> None:
         for number in range(1, self.plan.rounds + 1):

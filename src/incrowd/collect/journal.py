@@ -36,9 +36,11 @@ CREATE TABLE IF NOT EXISTS listings(id INTEGER PRIMARY KEY, name TEXT UNIQUE, ba
     run INTEGER NOT NULL DEFAULT 0, posts INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS seen(listing INTEGER, key BLOB, place INTEGER, was INTEGER, run INTEGER,
     PRIMARY KEY (listing, key)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS people(account TEXT PRIMARY KEY, user TEXT, found INTEGER, checked INTEGER NOT NULL,
+CREATE TABLE IF NOT EXISTS people(account TEXT PRIMARY KEY, user TEXT, checked INTEGER NOT NULL,
     visited INTEGER NOT NULL DEFAULT 0);
-CREATE INDEX IF NOT EXISTS people_users ON people(user);
+CREATE INDEX IF NOT EXISTS people_by_name ON people(user);
+CREATE INDEX IF NOT EXISTS people_by_visit ON people(visited DESC);
+CREATE INDEX IF NOT EXISTS people_unchecked ON people(checked) WHERE NOT checked;
 CREATE TABLE IF NOT EXISTS left_out(id TEXT PRIMARY KEY, reason TEXT, cleared INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS staged(place INTEGER PRIMARY KEY, id TEXT, user TEXT, community TEXT, time INTEGER,
     text TEXT);
@@ -96,6 +98,7 @@ class Journal:
             self._sql.close()
             raise CrowdDamaged(f"{path}: not readable. Delete it: the next collection begins anew.") from None
         self.run = self._unfinished()
+        self._count()
 
     def _prepare(self, crowd: Path) -> None:
         sql = self._sql
@@ -124,10 +127,6 @@ class Journal:
         row = self._sql.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if row is None else row[0]
 
-    def set_meta(self, name: str, value: str) -> None:
-        """Remember a fact."""
-        self._sql.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
-
     # Runs
 
     def _unfinished(self) -> int | None:
@@ -146,6 +145,7 @@ class Journal:
             (last,) = self._sql.execute("SELECT coalesce(max(run), 0) FROM runs").fetchone()
             self.run = int(last) + 1
             self._sql.execute("INSERT INTO runs(run) VALUES (?)", (self.run,))
+        self._count()
         return self.run
 
     def finish(self) -> None:
@@ -208,11 +208,11 @@ class Journal:
         return new
 
     def _add_people(self, people: Sequence[tuple[str, str]], *, checked: bool) -> None:
-        self._sql.executemany(
-            "INSERT OR IGNORE INTO people(account, user, found, checked) "
-            "SELECT ?, ?, coalesce(max(found), 0) + 1, ? FROM people",
+        added = self._sql.executemany(
+            "INSERT OR IGNORE INTO people(account, user, checked) VALUES (?, ?, ?)",
             [(account, user, int(checked)) for account, user in people],
         )
+        self._known_people += max(0, added.rowcount)
 
     def _add_posts(self, base: str, page: Page, round_number: int) -> int:
         listing, counted = self._listing(base, page.part)
@@ -234,6 +234,7 @@ class Journal:
             [(post.id, post.user, post.community, post.time, post.text) for post in fresh.values()],
         )
         self._sql.execute("UPDATE listings SET posts = ? WHERE id = ?", (counted + len(keys), listing))
+        self._staged_posts += len(fresh)
         return len(fresh)
 
     def _listing(self, base: str, part: str) -> tuple[int, int]:
@@ -312,32 +313,40 @@ class Journal:
     # People
 
     def next_person(self, *, only_new: bool = False) -> tuple[str, str] | None:
-        """Return the account and name of somebody who was not visited in this run, first met first."""
+        """Return the account and name of somebody not visited in this run: known people first, then as met."""
         limit = 1 if only_new else self.run
         row = self._sql.execute(
-            "SELECT account, user FROM people WHERE visited < ? ORDER BY found LIMIT 1", (limit,)
+            "SELECT account, user FROM people WHERE visited < ? ORDER BY visited DESC, rowid LIMIT 1",
+            (limit,),
         ).fetchone()
         return None if row is None else (str(row[0]), str(row[1]))
 
     def next_unchecked(self) -> tuple[str, str] | None:
         """Return somebody whose wish about being collected is not known yet."""
-        row = self._sql.execute(
-            "SELECT account, user FROM people WHERE NOT checked ORDER BY found LIMIT 1"
-        ).fetchone()
+        row = self._sql.execute("SELECT account, user FROM people WHERE NOT checked LIMIT 1").fetchone()
         return None if row is None else (str(row[0]), str(row[1]))
 
     def visited(self, account: str, *, only_checked: bool = False) -> None:
         """Note that a person was asked about, or at least their wish."""
-        column = "checked = 1" if only_checked else "visited = ?, checked = 1"
-        values = (account,) if only_checked else (self.run, account)
-        self._sql.execute(f"UPDATE people SET {column} WHERE account = ?", values)
+        self._sql.execute("UPDATE people SET checked = 1 WHERE account = ?", (account,))
+        if not only_checked:
+            done = self._sql.execute(
+                "UPDATE people SET visited = ? WHERE account = ? AND visited < ?",
+                (self.run, account, self.run),
+            )
+            self._visited_people += done.rowcount
 
     def people(self) -> tuple[int, int]:
         """Return how many people were visited in this run, and how many are known."""
-        row = self._sql.execute(
-            "SELECT coalesce(sum(visited = ?), 0), count(*) FROM people", (self.run or 0,)
-        ).fetchone()
-        return int(row[0]), int(row[1])
+        return self._visited_people, self._known_people
+
+    def _count(self) -> None:
+        """Count what is asked for at every page, so that it need not be counted there."""
+        one = "SELECT count(*) FROM"
+        visited = self._sql.execute(f"{one} people WHERE visited = ?", (self.run or 0,)).fetchone()[0]
+        self._visited_people = int(visited) if self.run else 0
+        self._known_people = int(self._sql.execute(f"{one} people").fetchone()[0])
+        self._staged_posts = int(self._sql.execute(f"{one} staged").fetchone()[0])
 
     def leave_out(self, identity: str, reason: str) -> None:
         """Note, by pseudonym, a person who does not want to be in the crowd."""
@@ -366,7 +375,7 @@ class Journal:
 
     def staged(self) -> int:
         """Return how many posts wait."""
-        return int(self._sql.execute("SELECT count(*) FROM staged").fetchone()[0])
+        return self._staged_posts
 
     def waiting(self) -> Iterator[tuple[int, Post]]:
         """Yield the posts that may be imported: those whose authors' wish is known."""
@@ -383,6 +392,7 @@ class Journal:
             "DELETE FROM staged WHERE place <= ? AND user NOT IN (SELECT user FROM people WHERE NOT checked)",
             (last,),
         )
+        self._count()
 
     def _transaction(self) -> _Transaction:
         return _Transaction(self._sql)
