@@ -41,7 +41,7 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "headless.csv": (b"ann,hello there\nbob,good day\n", "names no column|no known name|is its first line a header"),
     "wrong_times.csv": (b"user,time,text\n" + b"ann,yesterday,hi\n" * 30, "bad_time"),
     "some_wrong_times.csv": (b"user,time,text\n" + b"ann,yesterday,hi\nann,7,ho\n" * 30, "would be set aside"),
-    "both_dates.csv": (b"user,time,text\nann,3/4/2020,hi\n", "--dates dmy or mdy"),
+    "both_dates.csv": (b"user,time,text\nann,3/4/2020,hi\n", "dates dmy or mdy"),
     "wrong_ratings.csv": (b"user,item,rating\n" + b"ann,x,good\n" * 30, "bad_value"),
     "deleted.jsonl": (b'{"author": "[deleted]", "text": "x"}\n' * 5, "the author deleted"),
     "only_header.csv": (b"user,community,time,text\n", "no rows at all"),
@@ -81,6 +81,13 @@ def test_a_wrong_file_gets_a_sentence_that_helps(name: str, tmp_path: Path) -> N
         crowd.ingest(source, confirm=stop_at_questions)
     assert name in str(caught.value) or "Netflix" in str(caught.value)
     assert crowd.info().posts == crowd.info().item_rows == crowd.info().attributes == 0
+
+
+def test_a_name_that_is_not_in_a_chat_is_a_question(tmp_path: Path) -> None:
+    source = tmp_path / "chat.txt"
+    source.write_bytes(WRONG["chat.txt"][0])
+    with pytest.raises(InputError, match="none of its 2 records is by the name given"):
+        new_crowd(tmp_path / "crowd").ingest(source, user="Zoe", dates="dmy")
 
 
 def test_there_are_forty_of_them() -> None:

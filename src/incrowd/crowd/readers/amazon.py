@@ -6,6 +6,7 @@ from incrowd.crowd.readers.base import About
 from incrowd.crowd.readers.export import Export, File, Part, Row, header_of, pick
 
 _COLUMNS = {"item": "Product Name", "time": "Order Date"}
+_REVIEWS = {"text": "title and review", "time": "date"}
 _REVIEW = ("review text", "review body", "reviewtext", "review")
 _DATE = ("review date", "submission date", "creation date", "date", "reviewsubmissiondate")
 
@@ -46,7 +47,9 @@ AMAZON = Export(
             files=r"OrderHistory.*\.csv$|Digital Items\.csv$",
             kind="items",
         ),
-        Part(knows=_is_reviews, records=File.table, row=_review, files=r"review[^/]*\.csv$"),
+        Part(
+            knows=_is_reviews, records=File.table, row=_review, files=r"review[^/]*\.csv$", columns=_REVIEWS
+        ),
     ),
     community="amazon.com",
 )

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -194,11 +194,6 @@ def pick(record: Mapping[str, Any], *names: str) -> Any:
     return next((record[name] for name in names if record.get(name) not in (None, "")), None)
 
 
-def from_ms(value: Any) -> str | None:
-    """Return UTC seconds of a number of milliseconds."""
-    return None if value in (None, "") else str(int(float(value)) // 1000)
-
-
 @dataclass(frozen=True)
 class Row:
     """A post or an item, before it has an owner."""
@@ -226,6 +221,8 @@ class Part:
     files: str = r"(?!)"
     """Pattern of their paths in an archive."""
     kind: Kind = "posts"
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Our column -> the service's, where it differs from what the export says of itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +269,12 @@ class Export:
                             rows.take_in(record, part)
                             if rows.collected.full:
                                 yield rows.batch(layout)
+            if rows.others and not rows.found:
+                raise Undecided(
+                    f"{path.name}: none of its {rows.others:,} records is by the name given. Under which name do you "
+                    "appear in it?",
+                    "user",
+                )
             yield rows.batch(layout)
 
     def _chosen(self, files: Files, path: Path) -> list[tuple[Part, str]]:
@@ -306,22 +309,27 @@ class _Numbered:
         self.collected, self._export, self._options, self._owner = collected, export, options, owner
         self._number = 0
         self._incomplete = False
+        self._columns: Mapping[str, str] = export.about.columns
+        self.found = self.others = 0
 
     def take_in(self, record: object, part: Part) -> None:
         if record is CUT:
             self._incomplete = True
             return
         self._number += 1
+        self._columns = part.columns or self._columns
         try:
             row = record if isinstance(record, Reason) else part.row(record, self._owner)
             values = self._values(row, part.kind) if isinstance(row, Row) else None
         except FAULTS:
             row, values = Reason.WRONG_TYPE, None
         if values is not None:
+            self.found += 1
             self.collected.add(self._number, values)
         elif isinstance(row, Reason):
             self.collected.reject(self._number, row)
         elif row is LEFT:
+            self.others += 1
             self.collected.leave()
         else:
             self.collected.skip()
@@ -337,7 +345,7 @@ class _Numbered:
     def batch(self, layout: Layout) -> Batch:
         left = self.collected.left
         batch = batch_of(self.collected.take(), layout, self._options, Whole(incomplete=self._incomplete))
-        return replace(batch, columns=self._export.about.columns, left=left)
+        return replace(batch, columns=self._columns, left=left)
 
 
 def _text(value: Any) -> str | None:

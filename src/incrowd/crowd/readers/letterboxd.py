@@ -46,7 +46,13 @@ LETTERBOXD = Export(
     parts=(
         Part(knows=_is_films, records=File.table, row=_film, files=r"(^|/)ratings\.csv$", kind="items"),
         Part(knows=_is_films, records=File.table, row=_film, files=r"(^|/)watched\.csv$", kind="items"),
-        Part(knows=_is_reviews, records=File.table, row=_review, files=r"(^|/)reviews\.csv$"),
+        Part(
+            knows=_is_reviews,
+            records=File.table,
+            row=_review,
+            files=r"(^|/)reviews\.csv$",
+            columns={"text": "Review", "time": "Date"},
+        ),
     ),
     owner=_owner,
     community="letterboxd.com",

@@ -20,6 +20,7 @@ from incrowd.crowd.readers.export import (
 )
 
 _COLUMNS = {"text": "Comment Text or review", "time": "Comment Create Timestamp or date"}
+_VIDEOS = {"item": "channel: title", "time": "time"}
 _TEXT = ("comment text", "kommentartext", "texte du commentaire", "texto del comentario", "текст комментария")
 _TIME = re.compile(r"timestamp|zeitstempel|horodatage|marca de tiempo|время|created|create")
 _WATCHED = re.compile(
@@ -87,7 +88,7 @@ TAKEOUT = Export(
         "Google Takeout",
         whose="own",
         columns=_COLUMNS,
-        left="with comments or reviews: the videos watched (--kind items)",
+        left="searches; posts or the videos watched, whichever --kind does not name",
     ),
     parts=(
         Part(knows=_is_comments, records=File.table, row=_comment, files=r"YouTube.*\.csv$"),
@@ -97,6 +98,13 @@ TAKEOUT = Export(
             row=_review,
             files=r"Reviews?\.json$",
         ),
-        Part(knows=_is_history, records=File.json, row=_video, files=r"YouTube.*/[^/]*\.json$", kind="items"),
+        Part(
+            knows=_is_history,
+            records=File.json,
+            row=_video,
+            files=r"YouTube.*/[^/]*\.json$",
+            kind="items",
+            columns=_VIDEOS,
+        ),
     ),
 )
