@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -72,6 +73,25 @@ def test_an_answer_lists_common_values_only(place: Place) -> None:
     assert any(value.startswith("Film ") for value in got.json["values"])
     assert VICTIM not in got.body.decode()
     assert set(got.json) == {"values", "padding"}
+
+
+def test_several_attributes_are_decided_one_after_the_other(place: Place) -> None:
+    where = json.loads(question())["where"]
+    alone = place.query(question())
+    got = place.query(json.dumps({"attributes": ["movies"], "where": where}).encode())
+    assert got.json["values"] == alone.json["values"]
+    policy = place.service.policy
+    films = replace(policy.database.attributes["movies"])
+    both = {**policy.database.attributes, "films": films}
+    place.service.policy = replace(policy, database=replace(policy.database, attributes=both))
+    twice = place.query(b'{"text": "SELECT movies, movies FROM users"}')
+    assert twice.status == 400
+    assert "different attributes" in twice.json["error"]
+    several = place.query(json.dumps({"attributes": ["movies", "films"], "where": where}).encode())
+    assert several.status == 200
+    assert len(several.body) == SMALLEST
+    assert several.json["values"]["movies"] == alone.json["values"]
+    assert several.json["values"]["films"] == []  # the gateway behind has no such attribute: nothing leaves
 
 
 def test_both_forms_and_all_repeats_get_the_same_bytes(place: Place) -> None:

@@ -11,7 +11,7 @@ from incrowd.errors import IncrowdError, MissingExtra
 from incrowd.gateway.monitoring import CONTENT_TYPE, log_error
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.predicate import OPERATORS
-from incrowd.gateway.query import KINDS
+from incrowd.gateway.query import KINDS, MOST_ATTRIBUTES
 from incrowd.gateway.reply import HEADERS
 from incrowd.gateway.service import Reply, Service, error_reply
 
@@ -234,6 +234,21 @@ QUERY = {
             "required": ["attribute"],
             "additionalProperties": False,
         },
+        {
+            "type": "object",
+            "properties": {
+                "attributes": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "minItems": 1,
+                    "maxItems": MOST_ATTRIBUTES,
+                    "description": "Several attributes of the same people; each counts as a question.",
+                },
+                "where": _condition(3),
+            },
+            "required": ["attributes"],
+            "additionalProperties": False,
+        },
         _object(
             {"text": {"type": "string", "description": "SELECT movies FROM users WHERE city = 'Denver'"}}
         ),
@@ -258,7 +273,16 @@ QUERY_BODY: dict[str, Any] = {
         },
     }
 }
-ANSWER = _object({"values": {"type": "array", "items": {"type": "string"}}, "padding": {"type": "string"}})
+VALUES = {"type": "array", "items": {"type": "string"}}
+ANSWER = _object(
+    {
+        "values": {
+            "anyOf": [VALUES, {"type": "object", "additionalProperties": VALUES}],
+            "description": "A list; if several attributes were asked for, a list for each.",
+        },
+        "padding": {"type": "string"},
+    }
+)
 ERROR = _object({"error": {"type": "string"}})
 
 

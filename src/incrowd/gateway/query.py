@@ -10,7 +10,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -251,6 +251,34 @@ def query_from_json(document: object, limits: Limits) -> Query:
     return checked_query(
         Query(fields["attribute"], EVERYBODY if where is None else reader.read(where)), limits
     )
+
+
+MOST_ATTRIBUTES = 8
+"""In one question. Each is decided like a question of its own, one after the other, together with those before."""
+
+
+def queries_from_json(document: object, limits: Limits) -> tuple[Query, ...]:
+    """Read a query that may ask for several attributes of the same people: {"attributes": [...], "where": ...}."""
+    if not isinstance(document, Mapping) or "attributes" not in document:
+        return (query_from_json(document, limits),)
+    fields = _fields(document, "query", {"attributes"}, {"where"})
+    names = checked_attributes(_list(fields["attributes"], "'attributes'", MOST_ATTRIBUTES))
+    rest = {name: value for name, value in fields.items() if name == "where"}
+    return tuple(query_from_json({"attribute": name, **rest}, limits) for name in names)
+
+
+def checked_attributes(names: Sequence[Any]) -> Sequence[Any]:
+    """Refuse too many attributes in one question, or one twice."""
+    if not 1 <= len(names) <= MOST_ATTRIBUTES or len(set(map(str, names))) < len(names):
+        raise InputError(f"query: expected 1 to {MOST_ATTRIBUTES} different attributes")
+    return names
+
+
+def only(queries: tuple[Query, ...]) -> Query:
+    """Return the one query of a question about one attribute."""
+    if len(queries) != 1:
+        raise InputError("query: expected one attribute here; ask for each by itself")
+    return queries[0]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import shake_256
 from math import ceil
@@ -24,7 +24,7 @@ HEADERS = {
 }
 
 
-def padded(values: Sequence[Any], *, key: bytes, seed: bytes) -> bytes:
+def padded(values: Sequence[Any] | Mapping[str, Sequence[Any]], *, key: bytes, seed: bytes) -> bytes:
     """Return an answer as JSON of one of the allowed sizes.
 
     The padding is pseudo-random under the gateway's key, so that it does not compress, and depends on the
@@ -35,7 +35,8 @@ def padded(values: Sequence[Any], *, key: bytes, seed: bytes) -> bytes:
     >>> len(padded([], key=b"k", seed=b"q")), len(padded(["Titanic"] * 50, key=b"k", seed=b"q"))
     (4096, 4096)
     """
-    head = json.dumps({"values": list(values), "padding": ""}, ensure_ascii=False)[:-2].encode()
+    plain = dict(values) if isinstance(values, Mapping) else list(values)
+    head = json.dumps({"values": plain, "padding": ""}, ensure_ascii=False)[:-2].encode()
     size = size_bucket(len(head) + 2)
     return head + _noise(key + seed, size - len(head) - 2) + b'"}'
 

@@ -31,7 +31,7 @@ from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query
 from incrowd.gateway.reply import HEADERS, ReplyClock, padded
 from incrowd.gateway.state import Secret
-from incrowd.gateway.text_query import query_from, read_query
+from incrowd.gateway.text_query import query_from, read_queries
 from incrowd.gateway.worker import DecisionService
 
 BODY_SECONDS = 5.0
@@ -67,6 +67,8 @@ class Decision:
     rule: str = ""
     """Which rule emptied the answer; for the audit log alone."""
     repeated: bool = False
+    parts: tuple[Decision, ...] = ()
+    """One for each attribute, if several were asked for."""
 
 
 class Service:
@@ -218,13 +220,34 @@ class Service:
         return reply
 
     def _body(self, decision: Decision, body: bytes) -> bytes:
+        if decision.parts:
+            values = {part.query.attribute: part.answer.values for part in decision.parts if part.query}
+            seed = b"".join(part.query.key for part in decision.parts if part.query)
+            return padded(values, key=self._padding, seed=seed)
         seed = decision.query.key if decision.query else body
         return padded(decision.answer.values, key=self._padding, seed=seed)
 
     async def _decide(self, client: Client, body: bytes, arrived: float) -> Decision:
-        """Return what may leave, once ledger and audit log are on the disk; nothing if anything goes wrong."""
+        """Return what may leave, once ledger and audit log are on the disk; nothing if anything goes wrong.
+
+        Several attributes are decided one after the other, each together with those before it.
+        """
         loop = asyncio.get_running_loop()
-        decision = await loop.run_in_executor(self._quick, self._read, client, body)
+        understood = await loop.run_in_executor(self._quick, self._understand, body)
+        if isinstance(understood, Decision):
+            return await self._decide_one(client, understood, arrived)
+        parts = [await self._decide_one(client, query, arrived) for query in understood]
+        if len(parts) == 1:
+            return parts[0]
+        failed = [part for part in parts if part.outcome == "error"]
+        outcome = "error" if failed else "answered" if any(part.answer.values for part in parts) else "empty"
+        return Decision(None, Answer(), outcome, parts=tuple(parts))
+
+    async def _decide_one(self, client: Client, asked: Query | Decision, arrived: float) -> Decision:
+        loop = asyncio.get_running_loop()
+        decision = asked
+        if isinstance(decision, Query):
+            decision = await loop.run_in_executor(self._quick, self._look_up, client, decision)
         if isinstance(decision, Query):
             with ExitStack() as place:
                 place.enter_context(self.admission.enter(client.organisation))
@@ -258,15 +281,18 @@ class Service:
             turn = self._turns[scope] = asyncio.Lock()
         return turn
 
-    def _read(self, client: Client, body: bytes) -> Query | Decision:
-        """Understand a question and look whether it was answered before; only new ones queue to be decided."""
+    def _understand(self, body: bytes) -> tuple[Query, ...] | Decision:
+        """Understand a question, or say why it cannot be."""
         try:
-            query = read_query(body, self.policy)
+            return read_queries(body, self.policy)
         except InputError as error:
             return Decision(None, Answer(), "refused", str(error))
         except Exception as error:
             log_error(error)
             return Decision(None, Answer(), "malformed", "query: it could not be read")
+
+    def _look_up(self, client: Client, query: Query) -> Query | Decision:
+        """Look whether a question was answered before; only new ones queue to be decided."""
         try:
             found = self.decisions.repeated(client, query)
         except Exception as error:

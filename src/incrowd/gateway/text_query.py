@@ -14,7 +14,15 @@ from typing import Any
 from incrowd.errors import InputError, MissingExtra
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.predicate import EVERYBODY, And, Between, Box, Compare, Not, OneOf, Or, Predicate
-from incrowd.gateway.query import Limits, Query, checked_query, parse_json, query_from_json
+from incrowd.gateway.query import (
+    Limits,
+    Query,
+    checked_attributes,
+    checked_query,
+    only,
+    parse_json,
+    queries_from_json,
+)
 
 try:
     from sqlglot import exp, parse, tokenize
@@ -49,18 +57,22 @@ def query_from_text(text: str, limits: Limits) -> Query:
     >>> query_from_text("SELECT movies FROM users WHERE city = 'Denver' AND age < 25", limits).attribute
     'movies'
     """
+    return only(queries_from_text(text, limits))
+
+
+def queries_from_text(text: str, limits: Limits) -> tuple[Query, ...]:
+    """Read a query in text form that may ask for several attributes of the same people."""
     if len(text) > limits.characters:
         raise InputError(f"query: expected at most {limits.characters} characters, got {len(text)}")
     return _read(text, limits)
 
 
 @lru_cache(maxsize=1024)
-def _read(text: str, limits: Limits) -> Query:
+def _read(text: str, limits: Limits) -> tuple[Query, ...]:
     """Parse a query; the same lines come again and again, and parsing takes longer than repeating an answer."""
-    attribute, where = _parts(_parsed(text, limits))
-    return checked_query(
-        Query(attribute, EVERYBODY if where is None else _Reader(limits).read(where)), limits
-    )
+    attributes, where = _parts(_parsed(text, limits))
+    condition = EVERYBODY if where is None else _Reader(limits).read(where)
+    return tuple(checked_query(Query(name, condition), limits) for name in checked_attributes(attributes))
 
 
 def _parsed(text: str, limits: Limits) -> exp.Select:
@@ -78,7 +90,7 @@ def _parsed(text: str, limits: Limits) -> exp.Select:
     return statements[0]
 
 
-def _parts(select: exp.Select) -> tuple[str, exp.Expression | None]:
+def _parts(select: exp.Select) -> tuple[list[str], exp.Expression | None]:
     """Return what is selected and the condition, if nothing else is said."""
     given = _given(select)
     if not {"expressions", "from_"} <= set(given) <= {"expressions", "from_", "where"}:
@@ -86,10 +98,9 @@ def _parts(select: exp.Select) -> tuple[str, exp.Expression | None]:
     source = given["from_"]
     if set(_given(source)) != {"this"} or _name(source.this, exp.Table).lower() != PEOPLE:
         raise InputError(f"query: expected FROM {PEOPLE}")
-    if len(given["expressions"]) != 1:
-        raise InputError("query: expected one attribute after SELECT")
     where = given.get("where")
-    return _name(given["expressions"][0], exp.Column), None if where is None else _only(where)
+    names = [_name(one, exp.Column) for one in given["expressions"]]
+    return names, None if where is None else _only(where)
 
 
 class _Reader:
@@ -206,19 +217,29 @@ def _number(text: str) -> int | float:
         raise InputError("query: expected a number") from None
 
 
-def read_query(body: bytes, policy: Policy) -> Query:
-    """Understand a question, or raise an error that depends on the question alone."""
+def read_queries(body: bytes, policy: Policy) -> tuple[Query, ...]:
+    """Understand a question, or raise an error that depends on the question alone; one query for each attribute."""
     # Each level of a condition is an object in a list; a few more hold it.
-    return query_from(parse_json(body, depth=2 * policy.limits.depth + 4), policy)
+    return queries_from(parse_json(body, depth=2 * policy.limits.depth + 4), policy)
 
 
-def query_from(document: Any, policy: Policy) -> Query:
-    """Read a question from parsed JSON: {"text": ...} or {"attribute": ..., "where": ...}."""
+def read_query(body: bytes, policy: Policy) -> Query:
+    """Understand a question about one attribute."""
+    return only(read_queries(body, policy))
+
+
+def queries_from(document: Any, policy: Policy) -> tuple[Query, ...]:
+    """Read a question from parsed JSON: {"text": ...}, or {"attribute": ...} or {"attributes": [...]} with "where"."""
     if isinstance(document, dict) and "text" in document:
         if set(document) != {"text"} or not isinstance(document["text"], str):
             raise InputError('query: expected {"text": "SELECT ..."} and nothing else')
-        return query_from_text(document["text"], policy.asking)
-    return query_from_json(document, policy.asking)
+        return queries_from_text(document["text"], policy.asking)
+    return queries_from_json(document, policy.asking)
+
+
+def query_from(document: Any, policy: Policy) -> Query:
+    """Read a question about one attribute from parsed JSON."""
+    return only(queries_from(document, policy))
 
 
 def typed_query(text: str) -> bytes:
