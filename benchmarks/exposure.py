@@ -1,4 +1,4 @@
-"""How fast is exposure? Fold-in beside tomotopy's inference, and one post of a stream.
+"""How fast is exposure? The default and LDA's fold-in beside tomotopy's inference, and one post of a stream.
 
     python benchmarks/exposure.py [--posts 1000000] [--topics 20] [--dims 500] [--users 10000]
 
@@ -23,6 +23,7 @@ from incrowd.measures.exposure.space import Encoder
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import TopicSet, starter_topics
 from incrowd.measures.exposure.training import TrainOptions, documents, train_lda
+from incrowd.measures.exposure.weighted import WeightedWords, default_space
 from incrowd.synthetic import SyntheticPosts
 from incrowd.text import TextOptions
 
@@ -49,7 +50,7 @@ def learn(options: argparse.Namespace) -> tuple[LdaSpace, list[list[str]]]:
     return train_lda(posts, topics, chosen), posts
 
 
-def score_posts(space: LdaSpace, options: argparse.Namespace) -> dict[str, float]:
+def score_posts(space: LdaSpace | WeightedWords, options: argparse.Namespace) -> dict[str, float]:
     """Tokenise, fold in and compare, batch by batch; posts are made outside the clock."""
     made = SyntheticPosts(
         users=max(10, options.posts // 100), communities=10, posts=options.posts, fewest_posts=10, seed=1
@@ -130,12 +131,19 @@ def main() -> None:
     options = parse()
     space, posts = learn(options)
     ours = score_posts(space, options)
+    default = score_posts(default_space(), options)
     theirs = peer(posts, options)
     result: dict[str, Any] = {
         "dims": options.dims,
         "topics": options.topics,
         "entries_per_word": len(space.dims) / len(space.words),
         "scoring": ours,
+        "default": default,
+        "default_topics": len(default_space().topics),
+        "default_times_tomotopy": default["posts_per_second"] / theirs["default_posts_per_second"],
+        "default_times_tomotopy_by_cpu_time": default["posts"]
+        / default["cpu_seconds"]
+        / theirs["default_posts_per_cpu_second"],
         "tomotopy": theirs,
         "times_default_inference": ours["posts_per_second"] / theirs["default_posts_per_second"],
         # On a busy machine CPU time says more than the clock; ours counts both cores.

@@ -16,6 +16,14 @@ Nothing is chosen by the labels it is judged by. There are two protocols:
 A control says how much of a result needs no words at all: it counts in how many weeks somebody wrote anything. All
 is therefore judged again on people matched by that number, where the control is at chance.
 Prints one JSON document with figures of merit and intervals; no text and no person is shown.
+
+    python -m benchmarks.exposure_reddit --default
+
+judges the default alone, in a minute: the learnt mental-health topics together against seed_group, over everybody and
+among people who wrote in equally many weeks (five groups); every topic with a proxy against the people who posted in
+its communities; and, on the background corpus, posts of professionals. How posts are pooled into a person (the mean),
+and the options of `exposure learn`, were chosen on those of OTHER_TOPICS that are not about mental health, on half of
+the people; mental health was not looked at for that.
 """
 
 from __future__ import annotations
@@ -44,10 +52,12 @@ from benchmarks._exposure_protocol import (
 )
 from incrowd.crowd import Crowd
 from incrowd.measures.exposure.comparison import baseline_risks
-from incrowd.measures.exposure.evaluation import average_precision
+from incrowd.measures.exposure.definition import periods
+from incrowd.measures.exposure.evaluation import auc, auc_interval, average_precision, leave_people_out
 from incrowd.measures.exposure.learnt_spaces import load_space, save_space
+from incrowd.measures.exposure.scoring import Collector
 from incrowd.measures.exposure.space import BagOfWords, Encoder
-from incrowd.measures.exposure.spec import ExposureOptions, method_name
+from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions, method_name
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.exposure.training import (
     TrainOptions,
@@ -56,6 +66,7 @@ from incrowd.measures.exposure.training import (
     train_lda,
     train_word2vec,
 )
+from incrowd.measures.exposure.weighted import default_space
 from incrowd.text import TextOptions
 
 TOPIC = "depression"
@@ -122,6 +133,17 @@ OTHER_TOPICS = {
     "divorce": ("breakups deadbedrooms marriage divorce exnocontact survivinginfidelity breakup adultery"),
 }
 """Every topic of the starter set for which a hundred people or more posted in communities of its own."""
+LEARNT_MENTAL_HEALTH = ("depression", "self-harm", "anxiety", "bipolar")
+PROXIES = {"divorce": "relationship-trouble"}
+"""Communities about breakups rather than divorces."""
+TRADES = {
+    "depression": ("depression SuicideWatch", "medicine"),
+    "bipolar": ("bipolar BipolarReddit", "medicine"),
+    "diabetes": ("diabetes", "medicine nutrition"),
+    "legal-trouble": ("legaladvice", "LawSchool"),
+    "debts": ("personalfinance", "financialindependence freelance"),
+}
+"""Who is concerned, and who deals with it by trade or out of interest."""
 HIDDEN = 0.4
 PENALTY = 1.0
 """Of the supervised bound: the best of 0.1, 0.3, 1 and 3 by its own cross-validated MAP, so as strong as it gets."""
@@ -137,6 +159,7 @@ def parse() -> argparse.Namespace:
         "--models", type=Path, default=Path("build/exposure"), help="Folder to keep learnt spaces in."
     )
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--default", action="store_true", help="Judge the default alone.")
     return parser.parse_args()
 
 
@@ -206,10 +229,121 @@ def supervised(seen: pl.DataFrame, users: pl.Series, votes: Any, seed: int) -> A
     return cross_val_predict(model, features, votes > 0.5, cv=folds, method="predict_proba")[:, 1]
 
 
+def default_alone(options: argparse.Namespace) -> dict[str, Any]:
+    """Judge the default strength: no breadth, no time, nothing chosen here."""
+    space = default_space()
+    posts = read(options.data / "reddit_users" / "posts.jsonl.zst").rename({"author": "user", "t": "time"})
+    posts = posts.with_columns(pl.col("community").str.to_lowercase(), pl.col("time").cast(pl.Int64))
+    seen = posts.filter(~pl.col("community").str.contains(MENTAL_HEALTH)).sort("user", maintain_order=True)
+    similar = similarities(space, seen["text"])
+    posted = posts.select("user", "community").unique()
+    groups = pl.read_csv(options.data / "reddit_users" / "users.csv").select("author", "seed_group")
+    found = set(groups.filter(pl.col("seed_group") != "general")["author"])
+    users = seen["user"].unique().sort()
+    person = np.asarray(users.search_sorted(seen["user"]), np.int64)
+    everybody = Task(
+        "", np.ones(seen.height, bool), person, seen["time"].to_numpy(), users.is_in(list(found)).to_numpy()
+    )
+    together = np.mean(
+        [strength(similar, everybody, space.topics.place(name)) for name in LEARNT_MENTAL_HEALTH], axis=0
+    )
+    each = {}
+    for name, places in OTHER_TOPICS.items():
+        one = task(name, tuple(places.split()), seen, posted)
+        each[PROXIES.get(name, name)] = with_weeks(
+            strength(similar, one, space.topics.place(PROXIES.get(name, name))), one
+        )
+    return {
+        "people": len(users),
+        "labelled": int(everybody.votes.sum()),
+        "mental_health_together": with_weeks(together, everybody),
+        "weeks_written_in_alone": with_weeks(everybody.weeks_written, everybody),
+        "topics": each,
+        "professionals": professionals(options.data),
+        "depression_with_the_defaults": depression_with_the_defaults(options),
+    }
+
+
+def depression_with_the_defaults(options: argparse.Namespace) -> dict[str, Any]:
+    """Judge the spaces that need no learning on depression, m = 3 weeks, k = 0.3; def9: breadth over all posts."""
+    seen, posted = people(options)
+    aim = task(TOPIC, PROXY, seen, posted)
+    methods: dict[str, Any] = {"weeks written in": aim.weeks_written}
+    for space in (default_space(), BagOfWords(starter_topics())):
+        collector = Collector(len(aim.votes), len(space.topics), space=space)
+        collector.add(aim.person, periods(aim.times), similarities(space, seen["text"])[aim.rows])
+        peaks, place = collector.finish(), space.topics.place(TOPIC)
+        for dimension in DIMENSIONS:
+            name = method_name(space.name, dimension)
+            methods[name] = peaks.risks(space.topics, dimension, ExposureOptions())[:, place]
+        paper = ExposureOptions(breadth_over="posts")
+        methods[f"{space.name}-DT def9"] = peaks.risks(space.topics, "DT", paper)[:, place]
+    found = leave_people_out(
+        {name: {"": values} for name, values in methods.items()}, {"": aim.votes}, {"": range(len(aim.votes))}
+    )
+    return {"people": len(aim.votes), "chance": _rate(aim.votes)} | {
+        name: {"map": _rounded(one.value, *one.interval()), "auc": round(auc(methods[name], aim.votes), 4)}
+        for name, one in found.items()
+    }
+
+
+def strength(similar: Any, one: Task, place: int) -> Any:
+    """Return everybody's mean similarity to a topic over the posts that may be read."""
+    total = np.bincount(one.person, similar[one.rows, place], len(one.votes))
+    return total / np.maximum(1, np.bincount(one.person, minlength=len(one.votes)))
+
+
+def with_weeks(values: Any, one: Task) -> dict[str, Any]:
+    """Return the AUC with its interval, and its mean over five groups who wrote in equally many weeks."""
+    truth = one.votes > 0.5
+    value = auc(values, one.votes)
+    order = np.argsort(one.weeks_written, kind="stable")
+    parts = [part for part in np.array_split(order, 5) if 0 < truth[part].sum() < len(part)]
+    within = [auc(values[part], one.votes[part]) for part in parts]
+    ends = auc_interval(value, int(truth.sum()), int((~truth).sum()))
+    return {
+        "auc": _rounded(value, *ends),
+        "within_weeks": round(float(np.mean(within)), 4),
+        "by_weeks": [round(one, 4) for one in within],
+        "labelled": int(truth.sum()),
+    }
+
+
+def professionals(data: Path) -> dict[str, Any]:
+    """Set posts of people concerned apart from posts of those who deal with it by trade, in the background corpus.
+
+    These posts have taught the weights, half of them in what is judged by `exposure learn`; so it says what the default
+    does with such posts, not how it would do on others.
+    """
+    corpus = read(data / "reddit_topic_corpus" / "submissions.jsonl.zst")
+    space = default_space()
+    similar = similarities(space, background(data))
+    found = {}
+    for topic, (concerned, trade) in TRADES.items():
+        values = similar[:, space.topics.place(topic)]
+        rows = [corpus["community"].is_in(names.split()).to_numpy() for names in (concerned, trade)]
+        votes = np.repeat([1.0, 0.0], [int(one.sum()) for one in rows])
+        value = auc(np.concatenate([values[one] for one in rows]), votes)
+        found[topic] = {
+            "against": trade,
+            "auc": _rounded(value, *auc_interval(value, *(int(one.sum()) for one in rows))),
+            "median_concerned": round(float(np.median(values[rows[0]])), 4),
+            "median_trade": round(float(np.median(values[rows[1]])), 4),
+        }
+    return found
+
+
+def _rounded(*values: float) -> list[float]:
+    return [round(float(value), 4) for value in values]
+
+
 def main() -> None:
     options = parse()
     if not (options.data / "reddit_users").exists():
         sys.exit(f"{options.data}: the evaluation data is not there; nothing was measured")
+    if options.default:
+        print(json.dumps(default_alone(options), indent=1))
+        return
     topics = starter_topics()
     seen, posted = people(options)
     tasks = [task(name, tuple(places.split()), seen, posted) for name, places in OTHER_TOPICS.items()]

@@ -22,7 +22,7 @@ def concerned(changes: Changes) -> AdvisorOptions:
     """Ask only the adversaries who could notice: the others need not be asked again."""
     names: list[str] = []
     if changes.gone_posts or changes.edit_words:
-        names += ["unigram", "reader", "BOW"]
+        names += ["unigram", "reader", "WORDS"]
     if changes.drop_items:
         names += list(ADVERSARIES)
     if changes.withhold_attributes:

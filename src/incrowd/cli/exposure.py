@@ -297,6 +297,10 @@ def rank(
     weeks: Weeks = 3,
     days: Days = 7,
     literal: AsPrinted = False,
+    paper: Annotated[
+        bool,
+        typer.Option("--paper", help="Definition 9: DT, breadth over all posts, k = 0.3, m = 3 weeks."),
+    ] = False,
     memory: Memory = "1GiB",
     fail_above: FailAbove = None,
     as_json: AsJson = False,
@@ -317,6 +321,8 @@ def rank(
     from incrowd.measures.exposure.publish import load_quantiles
     from incrowd.measures.exposure.scoring import score, summary
 
+    if paper:
+        dimension, breadth, breadth_over, weeks, days = "DT", 0.3, "posts", 3, 7
     options = _options(community, dimension, breadth, breadth_over, weeks, days, literal, memory)
     space, opened = _spaces(model, file)[0], Crowd(crowd)
     wanted = topic or list(space.topics.sensitive)

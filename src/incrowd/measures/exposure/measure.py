@@ -31,8 +31,9 @@ from incrowd.measures.exposure.assess import (
 )
 from incrowd.measures.exposure.definition import UNDATED, Floats, alert_ranks, periods
 from incrowd.measures.exposure.scoring import Collector, Peaks, Scored, post_periods, score
-from incrowd.measures.exposure.space import Encoder, Space, WordLists
+from incrowd.measures.exposure.space import BagOfWords, Encoder, Space, WordLists
 from incrowd.measures.exposure.spec import ADVERSARIES, LINES, ExposureOptions
+from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.exposure.weighted import default_space
 from incrowd.measures.following import GrowingCrowd
 from incrowd.measures.lines import FollowedPost, Follower, Line, Reading
@@ -70,8 +71,8 @@ SHARE_SCALE = ((0.0, 0.01, 0.1, 1.0), (1.0, AT_RISK_ABOVE, WATCH_ABOVE, 0.0))
 """Share of people who are more exposed -> risk: none is risk 1, 1 % is 1/5, 10 % is 1/10."""
 SMALL_RANK = 10
 """A reader wonders why anybody up to here should be well hidden."""
-SWEPT = "WORDS"
-"""The adversary of the default space."""
+SWEPT = ("WORDS", "BOW")
+"""The adversaries that need no learning; the first is the default."""
 MANY_TEXTS = 200
 """From here on texts are read by the compiled tokeniser, which takes a moment to start."""
 
@@ -84,11 +85,11 @@ class Exposure(Measure):
     question = "Where do you rank in a community for a sensitive topic?"
     theme = ThemeName.EXPOSED
     reads = "posts"
-    adversaries = {SWEPT: ADVERSARIES[SWEPT]}  # noqa: RUF012  # a fact of the class
+    adversaries = {name: ADVERSARIES[name] for name in SWEPT}  # noqa: RUF012  # a fact of the class
 
     def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
         """Score communities as people are asked about."""
-        return ReadyExposure(self, crowd, options, options.space or default_space())
+        return ReadyExposure(self, crowd, options, _space(options))
 
     def risk(self, assessment: Assessment) -> float:
         """Go by the share of people who are more exposed.
@@ -178,7 +179,7 @@ class Exposure(Measure):
 
     def follow(self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions) -> Follower:
         """Follow everybody's scores."""
-        return _TopicFollower(crowd, lines, options, options.space or default_space())
+        return _TopicFollower(crowd, lines, options, _space(options))
 
     def is_crossed(self, line: Line, reading: Reading) -> bool:
         """Say whether the rank is at the line or before it; a rank without a score behind it crosses nothing."""
@@ -189,6 +190,12 @@ class Exposure(Measure):
         rank = f"number {int(reading.value):,} of {reading.of:,} (1 is the most exposed)"
         told = f"For {line.topic} in {line.community or 'this crowd'} you are {rank}"
         return told + (f", which looks like {reading.looks}" if reading.looks else "")
+
+
+def _space(options: AdvisorOptions) -> Space:
+    """Return the space asked for, the hand-made lists if it is their adversary alone, else the default."""
+    asked = set(options.adversaries) & set(SWEPT)
+    return options.space or (BagOfWords(starter_topics()) if asked == {"BOW"} else default_space())
 
 
 def looks_personal(assessment: Assessment) -> bool:
