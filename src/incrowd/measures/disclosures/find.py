@@ -165,7 +165,10 @@ class _Text:
             if place >= last or not (first or self.language.grammar.subject.match(low, place) is None):
                 return
             reached = place
-            for rule in self.language.rules["am"]:
+            tried = self.language.rules["am"]
+            if not self.language.any_of["am"].match(low, place):
+                tried = self.language.rules_for_anybody
+            for rule in tried:
                 match = rule.match.match(low, place)
                 if match is None or not (first or rule.attribute != "age" or low[place].isdigit()):
                     continue

@@ -31,6 +31,7 @@ class IdentifierPatterns:
     phone_words: re.Pattern[str]
     national_phone: re.Pattern[str]
     date: re.Pattern[str]
+    street_words: re.Pattern[str]
     street: re.Pattern[str]
     street_said: re.Pattern[str]
     url: re.Pattern[str]
@@ -54,7 +55,8 @@ class IdentifierPatterns:
             if self.seven_digits.search(text):
                 found += self._numbers(text)
                 found += self._phones(text, found)
-            found += self._streets(text)
+            if self.street_words.search(text):
+                found += self._streets(text)
         if ("my" in low or " me " in low) and self.services.search(low):
             found += self._accounts(text)
         return tuple(sorted(_apart(found), key=lambda one: one.start)) if found else ()

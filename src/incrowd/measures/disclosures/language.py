@@ -40,6 +40,11 @@ class Rule:
     needs: tuple[str, ...]
     slots: frozenset[str] = field(default_factory=frozenset)
 
+    @property
+    def names_anybody(self) -> bool:
+        """True if it takes any word for a person, to look it up."""
+        return self.kind == "said" and "person" in self.slots
+
 
 class Grammar:
     """The small words of a language, as the finder asks for them."""
@@ -177,10 +182,21 @@ class Language:
     def any_of(self) -> dict[str, re.Pattern[str]]:
         """For each start, whether any of its rules can match: one test in place of many."""
         return {
-            start: re.compile("|".join(f"(?:{_NAMED.sub('(?:', rule.match.pattern)})" for rule in rules))
+            start: re.compile(
+                "|".join(
+                    f"(?:{_NAMED.sub('(?:', rule.match.pattern)})"
+                    for rule in rules
+                    if start != "am" or not rule.names_anybody
+                )
+            )
             for start, rules in self.rules.items()
             if rules
         }
+
+    @cached_property
+    def rules_for_anybody(self) -> tuple[Rule, ...]:
+        """The rules after "I'm" that any word can follow, so that no test can pass over them."""
+        return tuple(rule for rule in self.rules["am"] if rule.names_anybody)
 
     @cached_property
     def trigger(self) -> re.Pattern[str]:
