@@ -29,6 +29,7 @@ _QUOTED = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)|\n|$")
 _WORD = re.compile(r"[\w'/&+-]+")
+_NEXT_WORD = re.compile(r" ([a-z]+)|'")
 _NEXT = re.compile(r" ([\w'-]+)")
 _SLOT = re.compile(r"\{(\w+)\}")
 _CAPITALS = re.compile(r"[A-Z][\w&'.-]*(?: (?:(?:of|the|and|&|at|for|in) )?[A-Z][\w&'.-]*){0,4}")
@@ -143,6 +144,11 @@ class _Text:
             return
         if start == "my" and self.guards["other"].match(self.low, found.start()):
             self.others += 1
+        words = self.language.next_words.get(start)
+        if words is not None:
+            word = _NEXT_WORD.match(self.low, end)
+            if word is None or (word.group(1) is not None and word.group(1) not in words):
+                return
         if not self.language.any_of[start].match(self.low, end) or self._taken_back(found.start()):
             return
         if start == "as" and not self._about_me(found):

@@ -194,6 +194,23 @@ class Language:
         }
 
     @cached_property
+    def next_words(self) -> dict[str, frozenset[str]]:
+        """For a start, the words that can follow it: all that its rules name. Most "I think" are passed over by this.
+
+        Rules in which any word may follow ("my old beard") are not among them.
+        """
+        found = {}
+        for start, rules in self.rules.items():
+            sources = [entry["match"] for entry in self.patterns["rule"] if entry["start"] == start]
+            if (
+                rules
+                and not any(source.startswith((" (?:\\w", " {", "{")) for source in sources)
+                and start in ("i", "we")
+            ):
+                found[start] = frozenset(word for source in sources for word in re.findall(r"[a-z]+", source))
+        return found
+
+    @cached_property
     def rules_for_anybody(self) -> tuple[Rule, ...]:
         """The rules after "I'm" that any word can follow, so that no test can pass over them."""
         return tuple(rule for rule in self.rules["am"] if rule.names_anybody)
