@@ -44,6 +44,8 @@ def test_a_person_leaves_every_table_and_cache(
     crowd = filled(tmp_path)
     (crowd.cache / "counts").mkdir()
     (crowd.cache / "counts" / "kept").write_bytes(b"computed from everybody")
+    (crowd.path / "watch").mkdir()
+    (crowd.path / "watch" / "received.jsonl").write_text('{"text": "words of bob"}', encoding="utf-8")
     gone = crowd.user("bob")
     done = forget(crowd, ids=[gone])
     assert dict(done.removed) == {"posts": 40, "items": 5, "attributes": 1}

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from incrowd.crowd.store import Crowd
 
 JOURNAL_NAME = "journal.sqlite"
+WATCH_FOLDER = "watch"
+"""What `incrowd watch` remembers, and posts that reached it; after a forgetting it looks at everything anew."""
 FORGOTTEN = "forgotten"
 """Why the journal leaves a person out: they are not collected again."""
 BATCH_ROWS = 16_384
@@ -85,6 +87,7 @@ def forget(crowd: Crowd, *, ids: Iterable[str] = (), before: int | None = None) 
     """
     chosen = _Chosen(ids=list(ids), before=before)
     path = crowd.path / JOURNAL_FOLDER / JOURNAL_NAME
+    crowd.disk.remove(crowd.path / WATCH_FOLDER)
     if not path.exists():
         return _removed(crowd, chosen)[0]
     with closing(_journal(path)) as journal:
