@@ -9,21 +9,12 @@ from incrowd.lazy import lazy_names
 if TYPE_CHECKING:
     from incrowd.measures.disclosures.assess import Disclosed as Disclosed
     from incrowd.measures.disclosures.assess import disclosed as disclosed
-    from incrowd.measures.disclosures.posts import assess as assess
-    from incrowd.measures.disclosures.posts import posts_of_export as posts_of_export
-    from incrowd.measures.disclosures.rates import measure as measure
+    from incrowd.measures.disclosures.measure import assess as assess
+    from incrowd.measures.disclosures.measure import measure as measure
     from incrowd.measures.disclosures.spec import ADVERSARIES as ADVERSARIES
     from incrowd.measures.disclosures.spec import DisclosureOptions as Options
 
-__all__ = [
-    "ADVERSARIES",
-    "Disclosed",
-    "Options",
-    "assess",
-    "disclosed",
-    "measure",
-    "posts_of_export",
-]
+__all__ = ["ADVERSARIES", "Disclosed", "Options", "assess", "disclosed", "measure"]
 
 lazy_names(
     __name__,
@@ -31,9 +22,8 @@ lazy_names(
         "ADVERSARIES": "incrowd.measures.disclosures.spec:ADVERSARIES",
         "Disclosed": "incrowd.measures.disclosures.assess:Disclosed",
         "Options": "incrowd.measures.disclosures.spec:DisclosureOptions",
-        "assess": "incrowd.measures.disclosures.posts:assess",
+        "assess": "incrowd.measures.disclosures.measure:assess",
         "disclosed": "incrowd.measures.disclosures.assess:disclosed",
-        "measure": "incrowd.measures.disclosures.rates:measure",
-        "posts_of_export": "incrowd.measures.disclosures.posts:posts_of_export",
+        "measure": "incrowd.measures.disclosures.measure:measure",
     },
 )

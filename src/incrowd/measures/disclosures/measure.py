@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
-from incrowd.measures.disclosures.spec import ADVERSARIES
+from incrowd.errors import InputError
+from incrowd.measures.disclosures.spec import ADVERSARIES, DisclosureOptions
 from incrowd.measures.protocol import AdvisorOptions, Measure, Person, PreparedCrowd, Ready, ThemeName
 from incrowd.result import Assessment
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
+    from incrowd.measures.disclosures.assess import Disclosed
 
 
 class Disclosures(Measure):
@@ -39,3 +45,19 @@ class Disclosures(Measure):
         from incrowd.measures.disclosures.in_crowd import told_values
 
         return told_values(person, values)
+
+
+# For Python: the same two names in every measure.
+
+
+def assess(crowd: Crowd, user: str, options: DisclosureOptions | None = None) -> Disclosed:
+    """Say what a person (by name) has told about themselves in their posts, and how many people it fits."""
+    from incrowd.measures.disclosures.assess import disclosed
+    from incrowd.measures.person import own_posts
+
+    return disclosed(own_posts(crowd, user).select("number", "time", "text").iter_rows(), options)
+
+
+def measure(crowd: Crowd, options: DisclosureOptions | None = None) -> NoReturn:
+    """Refuse: what people have told is put together for themselves alone, one person at a time."""
+    raise InputError("disclosures: nobody but the person is told; assess one person, by name")

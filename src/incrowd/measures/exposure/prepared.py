@@ -1,0 +1,218 @@
+"""Everybody's scores in a community, prepared: memory-mapped, and kept up to date as posts arrive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.crowd.array_cache import find_row, identities
+from incrowd.measures.exposure.assess import BEYOND_SINGLE_WORDS, SINGLE_WORDS
+from incrowd.measures.exposure.definition import UNDATED, Floats, periods
+from incrowd.measures.exposure.scoring import Peaks, score
+from incrowd.measures.exposure.space import Encoder, Space, WordLists
+from incrowd.measures.exposure.spec import LINES, ExposureOptions
+from incrowd.measures.following import GrowingCrowd
+from incrowd.measures.lines import FollowedPost, Follower, Line, Reading
+from incrowd.measures.protocol import AdvisorOptions, PreparedCrowd
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MANY_TEXTS = 200
+"""From here on texts are read by the compiled tokeniser, which takes a moment to start."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weeks:
+    """One person's periods in order, and how close they came to each topic in each."""
+
+    periods: NDArray[np.int64]
+    values: Floats
+
+    def plus(self, period: int, similar: Floats) -> Weeks:
+        """Return the periods after one more post."""
+        at = int(np.searchsorted(self.periods, period))
+        if at < len(self.periods) and self.periods[at] == period:
+            values = np.array(self.values)
+            values[at] = np.maximum(values[at], similar)
+            return Weeks(self.periods, values)
+        return Weeks(np.insert(self.periods, at, period), np.insert(self.values, at, similar, axis=0))
+
+    def risks(self, space: Space, options: ExposureOptions) -> Floats:
+        """Return the person's risk for every topic, as the measure computes it for everybody."""
+        own = Peaks(np.zeros(len(self.periods), np.int64), self.periods, self.values, people=1)
+        return np.asarray(own.risks(space.topics, options.dimension, options)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class CommunityScores:
+    """Everybody's risk for each topic in one community, and the periods behind it, memory-mapped."""
+
+    names: NDArray[Any]
+    rows: NDArray[np.int64]
+    risks: Floats
+    """People down, topics across."""
+    starts: NDArray[np.int64]
+    period: NDArray[np.int64]
+    values: Floats
+    """The periods of row i lie from ``starts[i]`` on."""
+    held: NDArray[np.int64]
+    """How many known words everybody wrote."""
+
+    @classmethod
+    def of(cls, crowd: PreparedCrowd, space: Space, options: ExposureOptions) -> CommunityScores:
+        """Score everybody's posts once."""
+
+        def make() -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+            scored = score(crowd.crowd(), space, options)
+            names, rows = identities(scored.users.to_list())
+            peaks = scored.peaks
+            arrays = {
+                "names": names,
+                "rows": rows,
+                "risks": scored.risks(),
+                "starts": np.searchsorted(peaks.person, np.arange(peaks.people + 1)).astype(np.int64),
+                "period": peaks.period,
+                "values": peaks.values,
+                "held": np.zeros(peaks.people, np.int64) if peaks.words is None else peaks.words,
+            }
+            return arrays, {}
+
+        question = options.parameters() | {"space": space.hash, "kind": space.name, "words": "counted"}
+        return cls(**crowd.arrays("topics", question, make)[0])
+
+    def row_of(self, user: str) -> int | None:
+        """Return a person's row, or None if they wrote nothing here."""
+        return find_row(self.names, self.rows, user)
+
+    def weeks(self, row: int | None) -> Weeks:
+        """Return the periods of a row; none for None."""
+        if row is None:
+            return Weeks(np.zeros(0, np.int64), np.zeros((0, self.values.shape[1]), self.values.dtype))
+        span = slice(int(self.starts[row]), int(self.starts[row + 1]))
+        return Weeks(np.asarray(self.period[span]), np.asarray(self.values[span]))
+
+
+NO_WORDS = WordLists(np.zeros(0, np.int32), np.zeros(1, np.int64))
+
+
+class PostScorer:
+    """Scores one post at a time in a space, without the cost of setting up whole columns of texts."""
+
+    def __init__(self, space: Space, options: ExposureOptions) -> None:
+        self.space, self.options = space, options
+        self._encoder = Encoder(space, options.text)
+        self._known: dict[str, NDArray[np.int32]] = {}
+
+    def words(self, text: str) -> list[str]:
+        """Return the post's words and pairs that the space knows, in order."""
+        return self._encoder.words(text)
+
+    def lists(self, text: str) -> WordLists:
+        """Return the post as the space sees it."""
+        return self._encoder.encode_one(text)
+
+    def many(self, texts: pl.Series) -> list[NDArray[np.int32]]:
+        """Return each of some posts as the space sees it; the same texts come again with every change tried."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if len(new) > MANY_TEXTS:
+            lists = self._encoder.encode(texts)
+            found = {text: lists.part(at, at + 1).words for at, text in enumerate(texts)}
+        else:
+            found = {text: self._encoder.encode_one(text).words for text in new}
+        self._known |= found
+        return [self._known[text] for text in texts]
+
+    def period(self, time: int | None) -> int:
+        """Return the period of a post."""
+        return UNDATED if time is None else int(periods(time, self.options.days))
+
+
+class GrowingScores:
+    """A community's scores, and what was added since."""
+
+    def __init__(self, crowd: PreparedCrowd, scorer: PostScorer) -> None:
+        self._scorer = scorer
+        there, community = crowd.population.communities, scorer.options.community
+        known = bool(there) if community is None else community in there
+        self._base = CommunityScores.of(crowd, scorer.space, scorer.options) if known else None
+        self._risks = np.array(self._base.risks) if self._base else np.zeros((0, len(scorer.space.topics)))
+        self._rows: dict[str, int] = {}
+        self._weeks: dict[str, Weeks] = {}
+        self._held: dict[str, int] = {}
+
+    def add(self, post: FollowedPost) -> None:
+        """Take in a post: one person's row changes, and no other."""
+        row = self._row(post.user)
+        weeks = self._weeks.get(post.user) or self._before(post.user)
+        lists, space = self._scorer.lists(post.text), self._scorer.space
+        weeks = weeks.plus(self._scorer.period(post.time), np.asarray(space.similarities(lists)[0]))
+        self._weeks[post.user] = weeks
+        risks = weeks.risks(space, self._scorer.options)
+        known = (
+            0 if self._base is None or row is None or post.user in self._rows else int(self._base.held[row])
+        )
+        self._held[post.user] = self._held.get(post.user, known) + len(lists.words)
+        if self._held[post.user] < space.enough:
+            risks[:] = math.nan
+        if row is None:
+            row = self._rows[post.user] = len(self._risks)
+            self._risks = np.concatenate([self._risks, risks[None, :]])
+        self._risks[row] = risks
+
+    def _before(self, user: str) -> Weeks:
+        if self._base is None:
+            return Weeks(np.zeros(0, np.int64), np.zeros((0, len(self._scorer.space.topics))))
+        return self._base.weeks(self._base.row_of(user))
+
+    def _row(self, user: str) -> int | None:
+        if user in self._rows:
+            return self._rows[user]
+        return None if self._base is None else self._base.row_of(user)
+
+    def reading(self, user: str, topic: str) -> Reading:
+        """Return a person's rank for a topic."""
+        at, row = self._scorer.space.topics.place(topic), self._row(user)
+        if row is None or math.isnan(self._risks[row, at]):
+            return Reading(value=math.nan, of=len(self._risks), reason="you have no dated posts there")
+        column = self._risks[:, at]
+        mine = float(column[row])
+        faint = self._scorer.space.name == "BOW" and mine < BEYOND_SINGLE_WORDS
+        # Nobody is above themselves, so their own place may stay in; undefined risks are above nobody.
+        rank = 1 + int((column > mine).sum())
+        heard = mine - LINES[self._scorer.space.name].nothing_up_to
+        score = mine if heard > 0 else min(heard, 0.0)
+        return Reading(value=rank, of=len(column), score=score, looks=SINGLE_WORDS if faint else "")
+
+
+class TopicFollower(Follower):
+    """Follows lines that are about ranks for topics."""
+
+    def __init__(
+        self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions, space: Space
+    ) -> None:
+        self._user, self._lines = crowd.user, tuple(lines)
+        self._scores: dict[str | None, GrowingScores] = {}
+        for line in self._lines:
+            space.topics.place(str(line.topic))
+            if line.community not in self._scores:
+                chosen = ExposureOptions(community=line.community, text=options.text)
+                self._scores[line.community] = GrowingScores(crowd.crowd, PostScorer(space, chosen))
+
+    def add(self, post: FollowedPost) -> set[Line]:
+        """Score a post in its community, and over the whole crowd."""
+        touched: set[Line] = set()
+        for place in (post.community, None):
+            if place in self._scores:
+                self._scores[place].add(post)
+                touched |= {line for line in self._lines if line.community == place}
+        return touched
+
+    def reading(self, line: Line) -> Reading:
+        """Return the person's rank for the line's topic."""
+        return self._scores[line.community].reading(self._user, str(line.topic))
