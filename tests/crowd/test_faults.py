@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 import signal
@@ -195,3 +196,15 @@ def test_the_systems_own_refusal_to_write_more_is_survived(tmp_path: Path) -> No
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)
     assert outcome.stdout.strip() == os.strerror(errno.EFBIG), outcome.stderr
     assert Crowd(tmp_path / "crowd").info().posts == 0
+
+
+def test_a_full_disk_names_the_path_and_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        name = str(tmp_path / "rows.parquet")
+
+        def write(self, data: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match=r"5 more bytes are needed, .* are free") as caught:
+        Disk().write(Full(), b"hello")
+    assert caught.value.filename == str(tmp_path / "rows.parquet")

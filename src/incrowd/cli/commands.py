@@ -44,6 +44,7 @@ COMMANDS = (
 """In the order of the help; each is a file of this folder, or in the one that `FILES` names."""
 FILES = dict.fromkeys(("demo", "ingest", "info", "count"), "crowds")
 """Commands that share a file."""
+INTERRUPTED = 130
 SETTINGS: dict[str, dict[str, Any]] = {"plan": {"allow_extra_args": True, "ignore_unknown_options": True}}
 
 
@@ -106,8 +107,8 @@ def _run() -> None:
     interrupted = _note_interrupts()
     try:
         build(asked if asked and asked[0] in all_commands() else None)()
-    except SystemExit:
-        if interrupted:  # Typer ends without a word
+    except SystemExit as end:
+        if interrupted and end.code == INTERRUPTED:  # Typer ends without a word
             raise KeyboardInterrupt from None
         raise
     except BrokenPipeError:

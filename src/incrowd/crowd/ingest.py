@@ -26,7 +26,7 @@ from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.schema import KINDS, MEANING
 from incrowd.crowd.sources import Source
 from incrowd.crowd.staging import DONE_NAME, Staged, Stager, Understood
-from incrowd.crowd.tables import connect, explained
+from incrowd.crowd.tables import connect, explained, parquet_sql
 from incrowd.errors import BudgetExceeded, CrowdError, InputError
 
 SPILL_NAME = "spill"
@@ -97,6 +97,8 @@ class ImportReport:
     data_hash: str
     understood: tuple[Understood, ...] = ()
     """What each new source was taken for."""
+    people: int = 0
+    """Different people in all of them."""
 
     @property
     def rows(self) -> int:
@@ -141,7 +143,7 @@ class ImportReport:
             "format": common([one.format for one in taken]),
             "kind": common([one.kind for one in taken]),
             "columns": common([one.columns for one in taken]) or {},
-            "people": taken[0].people if len(taken) == 1 else None,
+            "people": self.people,
             "set_aside": sum(self.reasons.values()),
         }
 
@@ -210,13 +212,18 @@ class Import:
         fresh, known = self._unknown(sources, stager)
         staged = [stager.stage(source) for source in fresh]
         understood = tuple(source.understood for source in staged)
+        people = _people(staged, understood, connection)
         if self.confirm is not None:
             self.confirm(understood)
         if self.dry_run:
             self._clear_staging()
             found = tuple(source.record for source in staged)
             report = ImportReport(
-                sources=found, known=known, data_hash=self.manifest.data_hash, understood=understood
+                sources=found,
+                known=known,
+                data_hash=self.manifest.data_hash,
+                understood=understood,
+                people=people,
             )
             return self.manifest, report
         _refuse_if_useless(staged)
@@ -235,7 +242,11 @@ class Import:
             save(manifest, self.folder, self.disk)
         self._clear_staging()
         return manifest, ImportReport(
-            sources=records, known=known, data_hash=manifest.data_hash, understood=understood
+            sources=records,
+            known=known,
+            data_hash=manifest.data_hash,
+            understood=understood,
+            people=people,
         )
 
     def _unknown(self, sources: Sequence[Source], stager: Stager) -> tuple[list[Source], tuple[str, ...]]:
@@ -271,6 +282,17 @@ class Import:
         with suppress(OSError):
             for path in self._staging.iterdir():
                 self.disk.remove(path)
+
+
+def _people(
+    staged: Sequence[Staged], understood: Sequence[Understood], connection: duckdb.DuckDBPyConnection
+) -> int:
+    """Count the different people of all sources."""
+    if len(staged) < 2:
+        return sum(one.people for one in understood)
+    users = " UNION ALL ".join(f'SELECT "user" FROM {parquet_sql([source.rows])}' for source in staged)
+    ((people,),) = connection.sql(f'SELECT count(DISTINCT "user") FROM ({users})').fetchall()
+    return int(people)
 
 
 def _refuse_if_useless(staged: Sequence[Staged]) -> None:
