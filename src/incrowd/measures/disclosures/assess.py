@@ -215,6 +215,13 @@ class Disclosed(Result):
         """Return how many people everything else would fit, by what is left out, in powers of ten."""
         return [(name, math.log10(max(part.product, 1.0))) for name, part in self.costs.items()]
 
+    def _when(self, attribute: str) -> str:
+        """Say in how many posts something was told, and since when."""
+        some = [fact for fact in self.told if fact.attribute == attribute]
+        posts = {number for fact in some for number in fact.posts}
+        years = sorted({year for fact in some for year in fact.years})
+        return f"told in {say_count(len(posts), 'post')}" + (f" since {years[0]}" if years else "")
+
     def assessment(self, data_hash: str | None = None) -> Assessment:
         """Return how many people fit as an assessment among others."""
         fits, named = self.together, bool(self.identifiers)
@@ -237,7 +244,7 @@ class Disclosed(Result):
                 Evidence(
                     what=f"your {name}",
                     contribution=part.product / total,
-                    detail=f"without it: {part.words}",
+                    detail=f"{self._when(name)}; without it: {part.words}",
                 )
                 for name, part in costs.items()
             ),

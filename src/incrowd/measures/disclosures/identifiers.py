@@ -55,7 +55,7 @@ class IdentifierPatterns:
             if self.seven_digits.search(text):
                 found += self._numbers(text)
                 found += self._phones(text, found)
-            if self.street_words.search(text):
+            if self.street_words.search(low):
                 found += self._streets(text)
         if ("my" in low or " me " in low) and self.services.search(low):
             found += self._accounts(text)
