@@ -173,7 +173,7 @@ def test_no_file_can_be_reached_through_the_snapshots(tmp_path: Path) -> None:
     database.open(tmp_path / "state", "label", 1.0)
     for sql in ("SELECT * FROM read_csv('/etc/hostname')", f"ATTACH '{tmp_path}/x.db'", "SET threads = 1"):
         with pytest.raises(duckdb.Error):
-            database._rows(sql)
+            database._cursor().execute(sql).fetchall()
     with pytest.raises(InputError, match="there is none"):
         database.take(1, POLICY.database, None)
     database.close()
