@@ -146,6 +146,7 @@ KNOWN = {
     "study linkability": _community_steps,
     "exposure topics": _text_steps,
     "exposure train": _text_steps,
+    "exposure learn": _text_steps,
     "exposure annotate": _text_steps,
     "exposure rank": _text_steps,
     "exposure evaluate": _text_steps,
