@@ -63,7 +63,6 @@ def test_two_files_of_one_name_are_both_read(client: TestClient, options: ServeO
         ("empty.csv", b""),
         ("x", b"\x00" * 99),
         ("header.csv", b"user,community,text\n"),
-        ("columns.csv", b"who,where,what\na,b,c\n"),
     ],
 )
 def test_a_bad_file_is_explained_without_the_place_it_lay_in(
@@ -175,3 +174,16 @@ def test_a_question_is_asked_and_the_answer_goes_on_with_the_files(
     assert wait_for(client, again)["state"] == "done"
     assert Crowd(options.crowd).posts().collect()["time"].to_list() == [1583280000]
     assert not list((options.crowd / "uploads").glob("*/*"))
+
+
+def test_columns_that_are_not_known_are_a_question_without_the_place_the_file_lay_in(
+    client: TestClient, options: ServeOptions
+) -> None:
+    shown = send_files(client, {"columns.csv": b"who,where,what\na,b,c\n"})
+    assert wait_for(client, shown)["state"] == "done"
+    page = client.get(str(shown.url)).text
+    assert "columns.csv: no column for" in page
+    assert str(options.crowd) not in page
+    assert " --" not in page
+    assert "<option>who</option>" in page
+    assert Crowd(options.crowd).info().posts == 0

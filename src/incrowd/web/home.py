@@ -100,6 +100,11 @@ class Asked:
     columns: tuple[str, ...]
     """The columns the files have, if they are tables."""
 
+    @property
+    def text(self) -> str:
+        """The question, for somebody at a form: files go by their names alone."""
+        return self.upload.for_the_form(self.question.question)
+
 
 def _chosen_columns(fields: Mapping[str, str]) -> dict[str, str]:
     """Return which column is what: from one field of pairs, and from a choice for each of ours."""

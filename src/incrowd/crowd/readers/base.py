@@ -333,12 +333,15 @@ def _without_value(columns: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, 
 def _check_complete(layout: Layout, names: Sequence[str], options: ReadOptions, place: str) -> None:
     needed = {"posts": ("user", "text"), "items": ("user", "item"), "attributes": ("user",)}[layout.kind]
     for ours in needed:
-        if ours not in layout.columns and not (ours == "user" and options.user is not None):
-            or_user = " or --user NAME" if ours == "user" else ""
-            raise SchemaError(
-                f"{place}: no column for '{ours}' of the {layout.kind} table. "
-                f"Name it with --columns {ours}=NAME{or_user}. {listed(names)}"
+        if ours in layout.columns or (ours == "user" and options.user is not None):
+            continue
+        missing = f"{place}: no column for '{ours}' of the {layout.kind} table."
+        if ours == "user":
+            raise Undecided(
+                f"{missing} Name it with --columns user=NAME or --user NAME. {listed(names)}",
+                "user",
             )
+        raise SchemaError(f"{missing} Name it with --columns {ours}=NAME. {listed(names)}")
     if layout.kind == "attributes" and not layout.wide and "value" not in layout.columns:
         raise SchemaError(
             f"{place}: no column holds an attribute. Name it with --columns value=NAME. {listed(names)}"

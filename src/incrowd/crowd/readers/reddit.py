@@ -17,7 +17,7 @@ from incrowd.crowd.readers.rows import batch_of
 from incrowd.crowd.readers.source import read_lines
 from incrowd.crowd.readers.table import read_member
 from incrowd.crowd.schema import Kind
-from incrowd.errors import SchemaError, UnreadableSource
+from incrowd.errors import Undecided, UnreadableSource
 
 FIELDS = ("author", "subreddit", "created_utc", "id", "body", "title", "selftext")
 GONE = ("[deleted]", "[removed]", "")
@@ -125,4 +125,6 @@ def _user(archive: Zip) -> str:
         }
         if user := values.get("account name"):
             return user
-    raise SchemaError(f"{archive.path}: does not say whose it is. Name the person with --user NAME.")
+    raise Undecided(
+        f"{archive.path.name}: does not say whose it is. What is the name of the account?", "user"
+    )
