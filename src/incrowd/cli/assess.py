@@ -15,6 +15,7 @@ from incrowd.cli.console import (
     exit_for_risk,
     parse_memory,
     progress_bar,
+    return_freed_memory,
     show,
     show_json,
     writable,
@@ -89,6 +90,7 @@ def assess(
         seed=seed,
         memory=parse_memory(memory),
     )
+    return_freed_memory()
     with progress_bar("reading") as progress:
         report = ask(Crowd(crowd), user, options=options, progress=progress)
     write_report(report, html, label)

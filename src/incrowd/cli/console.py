@@ -153,6 +153,24 @@ def stopping_at_once(tidy: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def return_freed_memory() -> None:
+    """Have freed arrays go back to the system at once, so that a budget counts what is in use.
+
+    glibc keeps freed blocks of up to 32 MiB for later, hundreds of megabytes of them after a large crowd. Other
+    systems' allocators have no such setting and need none.
+    """
+    import ctypes  # not needed by most commands
+
+    with suppress(OSError, AttributeError):
+        set_option = ctypes.CDLL("libc.so.6").mallopt
+        for option, value in _MALLOC_OPTIONS:
+            set_option(option, value)
+
+
+_MALLOC_OPTIONS = ((-3, 2**22), (-1, 2**22), (-8, 2))
+"""M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, M_ARENA_MAX."""
+
+
 def parse_memory(text: str) -> int:
     """Turn "512MiB", "4GiB" or a plain number of bytes into bytes."""
     from incrowd.errors import InputError

@@ -92,14 +92,21 @@ def habits(posts: pl.DataFrame, *, min_posts: int = 1, families: tuple[str, ...]
         Columns user, community, time, text, as a crowd returns them.
     """
     by = ["community", "user"]
-    ordered = posts.filter(pl.len().over(by) >= min_posts).sort([*by, "time", "text"])
+    ordered = (
+        posts.select(*by, "time", "text").filter(pl.len().over(by) >= min_posts).sort([*by, "time", "text"])
+    )
+    del posts  # large
     identities = ordered.group_by(by, maintain_order=True).agg(posts=pl.len().cast(pl.Int64))
     posts_of = np.concatenate([[0], np.cumsum(identities["posts"].to_numpy())]).astype(np.int64)
-    rows = _text_rows(ordered["text"], posts_of, [f for f in families if f not in TIME_FAMILIES])
+    text, time = ordered["text"], ordered["time"]
+    del ordered
+    letters = _utf8(text)
+    del text
+    rows = _text_rows(*letters, posts_of, [f for f in families if f not in TIME_FAMILIES])
     if "hours" in families:
-        rows["hours"] = _hours(ordered["time"], posts_of)
+        rows["hours"] = _hours(time, posts_of)
     if "weeks" in families:
-        rows["weeks"] = _weeks(ordered["time"], posts_of)
+        rows["weeks"] = _weeks(time, posts_of)
     return Habits(identities.select("user", "community", "posts"), rows)
 
 
@@ -122,11 +129,11 @@ class PostHabits:
 def post_habits(texts: pl.Series, families: tuple[str, ...] = TEXT_FAMILIES) -> PostHabits:
     """Count the written habits of each post; sums of rows are the habits of several posts together."""
     each = np.arange(len(texts) + 1, dtype=np.int64)
-    counted = _text_rows(texts, each, list(families))
+    counted = _text_rows(*_utf8(texts), each, list(families))
     return PostHabits({name: rows.astype(np.float32) for name, rows in counted.items()})
 
 
-def _text_rows(text: pl.Series, posts_of: Any, families: list[str]) -> dict[str, sp.csr_matrix]:
+def _text_rows(data: Any, offsets: Any, posts_of: Any, families: list[str]) -> dict[str, sp.csr_matrix]:
     from incrowd.profiles import kernels as kernel
 
     codes = {
@@ -136,7 +143,6 @@ def _text_rows(text: pl.Series, posts_of: Any, families: list[str]) -> dict[str,
         "phrases": kernel.PHRASES,
         "style": kernel.STYLE,
     }
-    data, offsets = _utf8(text)
 
     def count(family: str) -> sp.csr_matrix:
         bits = CELL_BITS[family]

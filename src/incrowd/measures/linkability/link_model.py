@@ -224,9 +224,11 @@ def _filled(rows: sp.csr_matrix, slot: NDArray[np.int32], rarity: Scores, common
 
 
 def _as_targets(common: Scores, starts: Any, columns: Any, values: Any, *, rare: int) -> _Targets:
-    from incrowd.measures.linkability.kernels import posting_lists  # Numba takes long to load
+    from incrowd.measures.linkability.kernels import count_holders, posting_lists  # Numba takes long to load
 
-    list_starts = np.append(0, np.cumsum(np.bincount(columns, minlength=rare)))
+    sizes = np.zeros(rare, np.int32)
+    count_holders(columns, sizes)
+    list_starts = np.append(0, np.cumsum(sizes, dtype=np.int64))
     holders, weights = np.empty(len(columns), np.int32), np.empty(len(columns), np.float32)
     posting_lists(starts, columns, values, list_starts[:-1].copy(), holders, weights)
     cuts = np.searchsorted(list_starts, np.arange(LIST_ENTRIES, len(columns), LIST_ENTRIES), side="left")
