@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from incrowd.measures.disclosures.facts import SENSITIVE, DatedReading, Named, Told, gather
+from incrowd.measures.disclosures.facts import DatedReading, Named, Told, gather
 from incrowd.measures.disclosures.find import Reading, clean, read_text
 from incrowd.measures.disclosures.language import Language, load_language
 from incrowd.measures.disclosures.population import Together, coarser_wordings, together, two_digits
@@ -192,6 +192,7 @@ class Disclosed(Result):
             "costs": {name: part.to_dict()["people"] for name, part in self.costs.items()},
             "wordings": [one.to_dict() for one in self.wordings],
             "advice": [one.to_dict() for one in self.edits],
+            "contradictions": [one.attribute for one in self.contradictions],
             "timeline": {str(year): facts for year, facts in self.timeline.items()},
             "about_others": self.others,
             "language": self.options.language,
@@ -318,8 +319,3 @@ def _replaced(one: Told, fact: Told, value: str) -> Told:
     return Told(
         attribute=fact.attribute, value=value, certainty=fact.certainty, said=fact.said, posts=fact.posts
     )
-
-
-def is_sensitive(attribute: str) -> bool:
-    """Say whether an attribute is one of those that laws protect, or that burglars like."""
-    return attribute in SENSITIVE

@@ -46,7 +46,6 @@ TOLD = 0.8
 LISTED = 0.5
 """Below, it is not worth a line."""
 YEAR = 365.25 * 86400
-SENSITIVE = ("health", "religion", "politics", "sexuality", "origin", "absence", "income")
 BEFORE = (9, 1)
 """What is believed of a kind of statement before any label is seen: nine of ten are right; of a sign, three of four."""
 BEFORE_SIGN = (3, 1)

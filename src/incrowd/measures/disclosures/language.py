@@ -21,7 +21,6 @@ from incrowd.measures.disclosures.places import Gazetteer
 DATA = files("incrowd.measures.disclosures").joinpath("data")
 Pair = tuple[str, str]
 """An attribute and a value."""
-_SLOT = re.compile(r"\{(\w+)\}")
 _NAMED = re.compile(r"\(\?P<\w+>")
 
 
