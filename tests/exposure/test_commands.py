@@ -46,6 +46,7 @@ def test_topics_are_listed_checked_and_written(incrowd, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     listed = incrowd("exposure", "topics", "--out", path, "--json")
     assert len(json.loads(listed.out)["topics"]) == STARTER
+    assert json.loads(listed.out)["learnt"]["held_out"]["topics"] >= 20
     assert incrowd("exposure", "topics", "--topics", path).code == 0
     path.write_text("[x]\n", encoding="utf-8")
     wrong = incrowd("exposure", "topics", "--topics", path)

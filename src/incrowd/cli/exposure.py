@@ -68,6 +68,7 @@ def topics(
 ) -> None:
     """List the topics, their domains and words; check a file of your own."""
     from incrowd.measures.exposure.topics import starter_file
+    from incrowd.measures.exposure.weighted import learnt_figures
 
     if out is not None:
         out.write_text(starter_file(), encoding="utf-8")
@@ -80,6 +81,7 @@ def topics(
             ],
             "hash": chosen.hash,
             "written": None if out is None else str(out),
+            "learnt": learnt_figures() if file is None else None,
         })  # fmt: skip
         return
     from rich.table import Table

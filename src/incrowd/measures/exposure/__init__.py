@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from incrowd.measures.exposure.spec import ADVERSARIES as ADVERSARIES
     from incrowd.measures.exposure.spec import ExposureOptions as Options
     from incrowd.measures.exposure.topics import starter_topics as starter_topics
+    from incrowd.measures.exposure.weighted import default_space as default_space
 
 __all__ = [
     "ADVERSARIES",
@@ -25,6 +26,7 @@ __all__ = [
     "Options",
     "Scored",
     "assess",
+    "default_space",
     "load_quantiles",
     "measure",
     "quantiles",
@@ -40,6 +42,7 @@ lazy_names(
         "Options": "incrowd.measures.exposure.spec:ExposureOptions",
         "Scored": "incrowd.measures.exposure.scoring:Scored",
         "assess": "incrowd.measures.exposure.measure:assess",
+        "default_space": "incrowd.measures.exposure.weighted:default_space",
         "load_quantiles": "incrowd.measures.exposure.publish:load_quantiles",
         "measure": "incrowd.measures.exposure.measure:measure",
         "quantiles": "incrowd.measures.exposure.publish:quantiles",
