@@ -59,10 +59,6 @@ class EntityModel:
         return EntityModel.from_mapping({**dict(self.values), attribute: default})
 
 
-UserModel = frozenset[EntityModel]
-"""One person's profiles, each a model of its own (definition 3)."""
-
-
 def posterior(prior: ArrayLike, likelihood: ArrayLike) -> Floats:
     """Return Bayes' a-posteriori belief over models (definition 8); NaN if the observation is impossible.
 
