@@ -124,7 +124,7 @@ def group_counts_section(base: Evaluation) -> Section:
     """The paper lets the provider choose the number of groups: what each choice would tell people."""
     scores, crowd = base.scored.scores, 1 + base.others
     rows = []
-    for wanted in GROUP_COUNTS:
+    for wanted in () if np.isnan(scores).any() else GROUP_COUNTS:  # all alike: no scale, and nothing to group
         groups = find_groups(scores, GroupSpec(exactly=wanted))
         label = groups.of(scores)
         safest, riskiest = label == label.max(), label == label.min()
