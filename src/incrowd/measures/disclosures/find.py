@@ -149,7 +149,7 @@ class _Text:
             word = _NEXT_WORD.match(self.low, end)
             if word is None or (word.group(1) is not None and word.group(1) not in words):
                 return
-        if not self.language.any_of[start].match(self.low, end) or self._taken_back(found.start()):
+        if not self.language.any_of(start).match(self.low, end) or self._taken_back(found.start()):
             return
         if start == "as" and not self._about_me(found):
             return
@@ -172,7 +172,7 @@ class _Text:
                 return
             reached = place
             tried = self.language.rules["am"]
-            if not self.language.any_of["am"].match(low, place):
+            if not self.language.any_of("am").match(low, place):
                 tried = self.language.rules_for_anybody
             for rule in tried:
                 match = rule.match.match(low, place)

@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
@@ -21,15 +21,15 @@ from incrowd.measures.disclosures.places import Gazetteer
 DATA = files("incrowd.measures.disclosures").joinpath("data")
 Pair = tuple[str, str]
 """An attribute and a value."""
-_NAMED = re.compile(r"\(\?P<\w+>")
+_NAMED = re.compile(r"\(\?P<(\w+)>")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """One way to say something about oneself."""
 
     start: str
-    match: re.Pattern[str]
+    pattern: str
     attribute: str
     value: str
     kind: str
@@ -37,7 +37,16 @@ class Rule:
     also_signs: bool
     also: tuple[Pair, ...]
     needs: tuple[str, ...]
-    slots: frozenset[str] = field(default_factory=frozenset)
+
+    @cached_property
+    def match(self) -> re.Pattern[str]:
+        """The pattern, compiled when a text first needs it: a draft meets few of the rules."""
+        return re.compile(self.pattern)
+
+    @cached_property
+    def slots(self) -> frozenset[str]:
+        """The names of its groups."""
+        return frozenset(_NAMED.findall(self.pattern))
 
     @property
     def names_anybody(self) -> bool:
@@ -177,20 +186,18 @@ class Language:
             found[entry["start"]].append(self._rule(entry))
         return {start: tuple(rules) for start, rules in found.items()}
 
-    @cached_property
-    def any_of(self) -> dict[str, re.Pattern[str]]:
-        """For each start, whether any of its rules can match: one test in place of many."""
-        return {
-            start: re.compile(
-                "|".join(
-                    f"(?:{_NAMED.sub('(?:', rule.match.pattern)})"
-                    for rule in rules
-                    if start != "am" or not rule.names_anybody
-                )
+    def any_of(self, start: str) -> re.Pattern[str]:
+        """Return whether any rule of a start can match, as one test in place of many."""
+        if start not in self._any_of:
+            tried = [rule for rule in self.rules[start] if start != "am" or not rule.names_anybody]
+            self._any_of[start] = re.compile(
+                "|".join(f"(?:{_NAMED.sub('(?:', rule.pattern)})" for rule in tried)
             )
-            for start, rules in self.rules.items()
-            if rules
-        }
+        return self._any_of[start]
+
+    @cached_property
+    def _any_of(self) -> dict[str, re.Pattern[str]]:
+        return {}
 
     @cached_property
     def next_words(self) -> dict[str, frozenset[str]]:
@@ -294,12 +301,10 @@ class Language:
 
         text = re.sub(r"\{([a-z]\w*)\}", fill, entry["match"])
         # "I've lived" follows its start without a space.
-        pattern = re.compile(
-            text.replace(" ", " ?", 1) if entry["start"] in ("i", "we") and text[0] == " " else text
-        )
+        pattern = text.replace(" ", " ?", 1) if entry["start"] in ("i", "we") and text[0] == " " else text
         return Rule(
             start=entry["start"],
-            match=pattern,
+            pattern=pattern,
             attribute=entry["attribute"],
             value=entry.get("value", ""),
             kind=entry["kind"],
@@ -307,7 +312,6 @@ class Language:
             also_signs=entry.get("also_signs", entry.get("sign", False)),
             also=tuple((str(name), str(value)) for name, value in entry.get("also", ())),
             needs=tuple(entry.get("needs", ())),
-            slots=frozenset(pattern.groupindex),
         )
 
 
