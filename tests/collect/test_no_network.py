@@ -89,6 +89,13 @@ def test_the_main_commands_connect_to_no_other_machine(tmp_path: Path) -> None:
         ["info", crowd, "--verify"],
         ["plan", "anonymity", crowd, "--community", "tea"],
         ["anonymity", crowd, "--community", "gardening"],
+        ["linkability", crowd, "--source", "gardening", "--target", "cycling"],
+        ["recognition", crowd, "--community", "gardening", "--judged", "40"],
+        ["assess", crowd, "--user", "alex", "--no-thorough"],
+        ["draft", crowd, "--user", "alex", "--community", "gardening", "I am 31 and I live in Duluth"],
+        ["disclosures", crowd, "--user", "alex"],
+        ["crowd-report", crowd],
+        ["study", "anonymity", crowd],
         ["release", "q", str(holders)],
         ["microdata", "evaluate", crowd],
         ["forget", crowd, "--user", "jo"],
@@ -98,6 +105,8 @@ def test_the_main_commands_connect_to_no_other_machine(tmp_path: Path) -> None:
     assert said["tried"] == [["socket.getaddrinfo", "192.0.2.1"]]  # the guard's own check, and nothing else
     assert said["codes"]["demo --out"] == 0
     assert said["codes"][f"forget {crowd}"] == 0
+    for name in ("linkability", "recognition", "assess", "draft", "disclosures", "crowd-report"):
+        assert said["codes"][f"{name} {crowd}"] == 0, name
     assert said["collector"] is False
 
 
