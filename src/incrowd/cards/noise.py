@@ -1,0 +1,296 @@
+"""What makes a card safe to publish: counts of people leave only with noise, and only if many people are behind them.
+
+Two ways with the same verbs. :class:`Blur` is the default: enough noise that an attack which knows everything but the
+people in the card finds out next to nothing about one of them; that is measured (`incrowd card audit`), not proved.
+:class:`Private` is differentially private, a proof: everybody's contribution is bounded, noise and accounting are
+OpenDP's. Noise comes from the operating system, never from a seed: whoever knew it could take it off again.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from incrowd.errors import InputError, MissingExtra
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+REACH, LARGEST = 0.06, 0.02
+"""Word shares of one person count so far: together (Euclidean), and of one word."""
+BLUR_PER_PERSON, BLUR_LEAST, BLUR_MOST, BLUR_RELATIVE = 5e-5, 0.1, 0.3, 0.12
+"""Noise of the default on the sum of everybody's shares of a word: so much for each person of the community, within
+these bounds, and this part of the sum itself. docs/explanation/cards.md says how they were chosen."""
+BLUR_COUNT = 2.5
+"""Noise of the default on counts of people."""
+CLEAR = 2.5
+"""A word is listed if its noisy sum is so many times the noise."""
+UNIT = 10_000
+"""Shares are counted in ten-thousandths where noise is added to whole numbers."""
+
+
+MOVED = (UNIT, REACH * UNIT, LARGEST * UNIT)
+"""What one person moves, in units: so many words at most, so far together, and so far each."""
+
+
+def shrunk(noisy: Floats, spread: Floats) -> Floats:
+    """Return what noisy sums of listed words are on average: less, as those that noise lifted are listed, too.
+
+    By Tweedie's formula, if sums above s are as many as 1 / s (Zipf's law): noisy + variance times the slope of the log
+    density, -2 / noisy.
+
+    >>> shrunk(np.array([2.0]), np.array([1.0])).tolist()
+    [1.0]
+    """
+    return np.asarray(np.maximum(noisy - 2 * spread**2 / noisy, noisy / 4))
+
+
+class Noise(ABC):
+    """How counts of people become numbers that may leave."""
+
+    @abstractmethod
+    def words(self, shares: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
+        """Return which words may be listed, and about how large everybody's shares of each are together.
+
+        `shares` has a row for each person, which adds up to 1.
+        """
+
+    @abstractmethod
+    def counts(self, what: str, values: Ints, *, reach: float) -> Floats:
+        """Return counts with noise; `reach` is how far one person moves all of them together (Euclidean)."""
+
+    @abstractmethod
+    def word_spread(self, sums: Floats) -> Floats:
+        """Return the standard deviation of the noise on sums of shares."""
+
+    @abstractmethod
+    def line(self, k: int) -> float:
+        """Return the noisy sum from which a word is listed."""
+
+    @abstractmethod
+    def spread(self, what: str, reach: float) -> float:
+        """Return the standard deviation of the noise that :meth:`counts` adds."""
+
+    def facts(self) -> dict[str, Any] | None:
+        """Return what is proved, for the head; None: nothing."""
+        return None
+
+
+@dataclass(frozen=True)
+class Blur(Noise):
+    """The default: measured, not proved."""
+
+    people: int
+    """How many people the community has; more are noise enough for each other, and can bear more of ours."""
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(secrets.randbits(128)))
+
+    def words(self, shares: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
+        """List words of at least `k` people whose noisy sum stands clear of the noise."""
+        users = np.bincount(shares.indices, minlength=len(names))
+        sums = np.asarray(bounded(shares).sum(axis=0)).ravel()
+        noisy = sums + self.word_spread(sums) * self.rng.standard_normal(len(sums))
+        listed = np.flatnonzero((users >= k) & (noisy >= self.line(k)))
+        return listed, shrunk(noisy[listed], self.word_spread(noisy[listed]))
+
+    def word_spread(self, sums: Floats) -> Floats:
+        """Return how much noise there is on sums of shares."""
+        return np.hypot(self.floor, BLUR_RELATIVE * sums)
+
+    def line(self, k: int) -> float:
+        """Return the noisy sum from which a word is listed."""
+        return CLEAR * self.floor
+
+    @property
+    def floor(self) -> float:
+        """The least noise on a sum of shares."""
+        return min(max(BLUR_PER_PERSON * self.people, BLUR_LEAST), BLUR_MOST)
+
+    def counts(self, what: str, values: Ints, *, reach: float) -> Floats:
+        """Add noise to counts."""
+        return np.asarray(values + self.spread(what, reach) * self.rng.standard_normal(np.shape(values)))
+
+    def spread(self, what: str, reach: float) -> float:
+        """Return how much noise there is."""
+        return BLUR_COUNT * reach
+
+
+SPENT = {
+    "people": 0.02,
+    "lengths": 0.12,
+    "listed": 0.06,
+    "spread": 0.02,
+    "hours": 0.03,
+    "concentration": 0.05,
+    "sections": 0.1,
+}
+"""Parts of the budget, in zero-concentrated terms, which add up; words have the rest."""
+
+
+@dataclass
+class Private(Noise):
+    """Differentially private for people: a card with or without one of them is about as likely.
+
+    One person's word shares count as far as `REACH` and `LARGEST`.
+    """
+
+    epsilon: float
+    delta: float
+    words_each: int = 200
+    spent: dict[str, float] = field(default_factory=dict)
+    """What each part cost, in zero-concentrated terms."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon <= 20 or not 0 < self.delta <= 1e-4:
+            raise InputError(
+                f"--epsilon must be above 0 and at most 20, --delta above 0 and at most 0.0001; got {self.epsilon:g} "
+                f"and {self.delta:g}"
+            )
+        # Half of delta is for words that hardly anybody uses, half for turning the budget into epsilon.
+        # A hair less than allowed, so that parts that add up to it do so in floating point, too.
+        self.budget = library().most_rho(self.epsilon, self.delta / 2) * (1 - 1e-9)
+
+    def words(self, shares: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
+        """List words whose noisy sum passes a threshold: one that hardly anybody uses does not, and `k` people must."""
+        whole = bounded(shares)
+        # Rounded down, so that the bounds still hold; shares add up to 1, so that no more than UNIT are above 0.
+        whole.data = np.floor(whole.data * UNIT)
+        sums = np.asarray(whole.sum(axis=0)).ravel().astype(np.int64)
+        scale, threshold = self._word_scale(), round(self.line(k) * UNIT)
+        self.spent["words"] = library().threshold_loss(scale, threshold, MOVED)[0]
+        there = {names[place]: int(sums[place]) for place in np.flatnonzero(sums).tolist()}
+        found = library().threshold(scale, threshold)(there)
+        listed = np.flatnonzero([name in found for name in names])
+        noisy = np.array([found[names[place]] for place in listed.tolist()], np.float64) / UNIT
+        return listed, shrunk(noisy, self.word_spread(noisy))
+
+    def _word_scale(self) -> float:
+        part = 1 - sum(SPENT.values())
+        return REACH * UNIT / math.sqrt(2 * part * self.budget)
+
+    def word_spread(self, sums: Floats) -> Floats:
+        """Return how much noise there is on sums of shares."""
+        return np.full(np.shape(sums), self._word_scale() / UNIT)
+
+    def line(self, k: int) -> float:
+        """Return the noisy sum from which a word is listed: one that hardly anybody uses is not, nor one of few."""
+        scale = self._word_scale()
+
+        def lost(least: int) -> float:
+            return library().threshold_loss(scale, least, MOVED)[1]
+
+        return max(least_threshold(lost, self.delta / 2) / UNIT, k * LARGEST)
+
+    def counts(self, what: str, values: Ints, *, reach: float) -> Floats:
+        """Add as much noise to counts as their part of the budget asks for."""
+        scale = self.spread(what, reach)
+        self.spent[what] = self.spent.get(what, 0.0) + library().noise_rho(scale, reach)
+        flat = np.ravel(values).astype(np.int64)
+        return np.array(library().noise(scale)(flat.tolist()), np.float64).reshape(np.shape(values))
+
+    def spread(self, what: str, reach: float) -> float:
+        """Return how much noise there is."""
+        return reach / math.sqrt(2 * SPENT[what] * self.budget)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is proved, for the head."""
+        if sum(self.spent.values()) > self.budget / (1 - 1e-9):
+            raise AssertionError("a card spends more than its budget")
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbours": "with or without one person, all of their posts",
+            "words_reach": REACH,
+            "words_largest": LARGEST,
+            "accountant": {
+                "kind": "zero-concentrated",
+                "library": "OpenDP",
+                "rho": self.budget,
+                "spent": self.spent,
+            },
+        }
+
+
+def bounded(shares: sp.csr_matrix) -> sp.csr_matrix:
+    """Return shares cut so that no person counts for more than the bounds."""
+    cut = sp.csr_matrix((np.minimum(shares.data, LARGEST), shares.indices, shares.indptr), shape=shares.shape)
+    length = np.sqrt(np.asarray(cut.multiply(cut).sum(axis=1)).ravel())
+    return sp.csr_matrix(sp.diags(np.minimum(1.0, REACH / np.maximum(length, 1e-12))) @ cut)
+
+
+def least_threshold(lost: Callable[[int], float], delta: float) -> int:
+    """Return the smallest threshold that loses at most delta, above what one person can reach alone."""
+    low = math.ceil(LARGEST * UNIT)
+    high = 2 * low
+    while lost(high) > delta:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if lost(middle) <= delta else (middle, high)
+    return high
+
+
+class _Library:
+    """OpenDP's measurements on counts of people; loading it takes seconds, so it is done once and where needed."""
+
+    def __init__(self) -> None:
+        try:
+            import opendp.prelude as opendp
+        except ImportError:
+            raise MissingExtra("a differentially private card", "gateway") from None
+        opendp.enable_features("contrib")
+        self._opendp: Any = opendp
+        self._vector = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l2_distance(T=float)
+        self._named = (
+            opendp.map_domain(opendp.atom_domain(T=str), opendp.atom_domain(T=int)),
+            opendp.l02inf_distance(opendp.absolute_distance(T=float)),
+        )
+
+    def noise(self, scale: float) -> Any:
+        """Return discrete Gaussian noise for a list of counts."""
+        return self._opendp.m.make_gaussian(*self._vector, scale)
+
+    def noise_rho(self, scale: float, reach: float) -> float:
+        """Return what it costs if one person moves the counts so far."""
+        return float(self.noise(scale).map(reach))
+
+    def threshold(self, scale: float, threshold: int) -> Any:
+        """Return the same for counts by name, of which only those pass that reach a threshold."""
+        return self._opendp.m.make_gaussian_threshold(*self._named, scale=scale, threshold=threshold)
+
+    def threshold_loss(
+        self, scale: float, threshold: int, moved: tuple[int, float, float]
+    ) -> tuple[float, float]:
+        """Return the loss, and how probably a name shows that nobody else has.
+
+        One person moves so many names, so far together (Euclidean), and so far each.
+        """
+        rho, delta = self.threshold(scale, threshold).map(moved)
+        return float(rho), float(delta)
+
+    def most_rho(self, epsilon: float, delta: float) -> float:
+        """Return how much zero-concentrated loss (epsilon, delta) allows, by OpenDP's conversion."""
+        low, high = 0.01, 1e6  # scales of Gaussian noise on one count that moves by one
+        for _ in range(60):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if self.epsilon(middle, delta) <= epsilon else (middle, high)
+        return 1 / (2 * high * high)
+
+    def epsilon(self, scale: float, delta: float) -> float:
+        """Return the epsilon of Gaussian noise on one count that moves by one."""
+        converted = self._opendp.c.make_zCDP_to_approxDP(self.noise(scale))
+        return float(converted.map(1.0).epsilon(delta=delta))
+
+
+@cache
+def library() -> _Library:
+    """Return OpenDP's measurements."""
+    return _Library()

@@ -1,0 +1,256 @@
+"""A crowd without a crowd: made-up people drawn from a card, and the owner of an export among them.
+
+Measures are prepared on it as on any crowd. What they find by the words of a community they find among made-up people,
+drawn several times; what takes real people is refused with :class:`incrowd.errors.OnlyACard`, and the advisor says so.
+Nothing is written to disk.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from incrowd.cards.card import Card
+from incrowd.cards.default import default_card
+from incrowd.cards.laws import Community
+from incrowd.cards.made_up import MadeUp, made_up_people
+from incrowd.cards.make import interval
+from incrowd.crowd import Crowd
+from incrowd.crowd.array_cache import Arrays, DiskArray, identities
+from incrowd.distances.profile_index import CommunityIndex, word_keys
+from incrowd.errors import InputError, OnlyACard
+from incrowd.measures.person import post_words
+from incrowd.measures.prepared import Made, Population, PreparedCrowd
+from incrowd.measures.protocol import AdvisorOptions
+from incrowd.result import Assessment, Standing
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from incrowd.crowd.own_export import OwnExport
+    from incrowd.crowd.sources import Paths
+
+Floats = NDArray[np.float64]
+
+YOU = "you"
+"""The id of the export's owner; made-up people have none."""
+ROWS = 4_000
+"""About so many people are made up for a community, in whole draws: more makes chance smaller, and takes longer."""
+MOST_DRAWS = 10
+UNKNOWN_REACH = 3.0
+"""For a card that does not say how good it is."""
+
+
+class CardCrowd(PreparedCrowd):
+    """The communities of a card, and one person who really exists: the owner of an export."""
+
+    is_made_up = True
+
+    def __init__(self, card: Card, export: OwnExport, memory: int = 2**30, seed: int = 0) -> None:
+        digest = blake2b(f"{card.hash} {export.data_hash}".encode(), digest_size=16).hexdigest()
+        super().__init__(Path(), digest, card.text, memory)
+        self.card, self.export, self.seed = card, export, seed
+        self._made: dict[tuple[str, str], tuple[Arrays, dict[str, Any]]] = {}
+        self._drawn: dict[str, tuple[MadeUp, Floats]] = {}
+
+    # The person
+
+    @cached_property
+    def posts(self) -> pl.DataFrame:
+        """The owner's posts, each in the community of the card in which it counts."""
+        import polars as pl
+
+        posts = self.export.posts
+        if not posts["community"].is_in(list(self.card.communities)).any():
+            if len(self.card.communities) > 1:
+                raise InputError(
+                    "none of your posts is in a community of this card, which has: "
+                    f"{', '.join(self.card.communities[:8])}. Take a card of where you write, or the one inside."
+                )
+            # A card of everybody, or a person who wants to know how they would stand there.
+            posts = posts.with_columns(community=pl.lit(self.card.communities[0]))
+        ordered = posts.drop("number").sort("community", "time", "text", nulls_last=True, maintain_order=True)
+        return ordered.with_row_index("number").with_columns(pl.col("number").cast(pl.Int64))
+
+    def own_posts(self, user: str) -> pl.DataFrame:
+        """Return the owner's posts."""
+        return self.posts
+
+    def own_items(self, user: str) -> frozenset[str]:
+        """Return the owner's items."""
+        return self.export.items
+
+    def own_attributes(self, user: str) -> Mapping[str, str]:
+        """Return the owner's attributes."""
+        return self.export.attributes
+
+    def user_id(self, name: str) -> str:
+        """Return the owner's id: there is nobody else."""
+        return YOU
+
+    @property
+    def population(self) -> Population:
+        """The owner, in the communities of the card."""
+        if self._population is None:
+            counted = dict(self.posts.group_by("community").len().iter_rows())
+            there = [name for name in self.card.communities if name in counted]
+            places = [self.card.communities.index(name) for name in there]
+            names, order = identities([YOU] * len(there))
+            self._population = Population(
+                names,
+                np.array(places, np.int32)[order],
+                np.array([counted[name] for name in there], np.int64)[order],
+                self.card.communities,
+            )
+        return self._population
+
+    # Everybody else
+
+    def crowd(self) -> NoReturn:
+        """Refuse: real people are what a card does not hold."""
+        raise OnlyACard("this takes everybody's data, and a card holds none of it")
+
+    def arrays(
+        self, kind: str, question: Mapping[str, Any], make: Callable[[], Made]
+    ) -> tuple[Arrays, dict[str, Any]]:
+        """Return arrays (and facts), kept in memory only."""
+        key = kind, json.dumps(question, sort_keys=True, default=str)
+        if key not in self._made:
+            made, facts = make()
+            held = {name: part[:] if isinstance(part, DiskArray) else part for name, part in made.items()}
+            self._made[key] = held, facts
+        return self._made[key]
+
+    def count_together(self, communities: Iterable[str]) -> None:
+        """Do nothing: made-up people are drawn, not counted."""
+
+    @property
+    def people(self) -> int:
+        """How many people the card is of; somebody in several communities may count more than once."""
+        return sum(map(self.members, self.card.communities))
+
+    def members(self, community: str) -> int:
+        """Return how many people of a community the card is of, the owner not counted."""
+        return int(self.card.facts(community)["people"])
+
+    def section(self, measure: str, community: str | None = None) -> Mapping[str, pl.DataFrame]:
+        """Return what the card tells by a measure."""
+        return self.card.section(measure, community)
+
+    def made_up(self, community: str) -> tuple[MadeUp, Floats]:
+        """Return made-up people of a community, and the share of people who use each word of the card."""
+        if community not in self._drawn:
+            users = Community.of(self.card, community).users
+            self._drawn[community] = made_up_of(self.card, community, self.seed), users
+        return self._drawn[community]
+
+    def words(self, community: str) -> CommunityIndex:
+        """Return the words of made-up people, and in the last row the owner's."""
+        if community not in self._words:
+            self._words[community] = self._index(community)
+        return self._words[community]
+
+    def _index(self, community: str) -> CommunityIndex:
+        import polars as pl
+
+        made, _ = self.made_up(community)
+        own = post_words(self.posts.filter(pl.col("community") == community)["text"], self.text)
+        counts = np.asarray(own.matrix.sum(axis=0)).ravel().astype(np.int64)
+        if not counts.sum():
+            return made.index()
+        keys, place = np.unique(np.concatenate([made.keys, word_keys(own.vocabulary)]), return_inverse=True)
+        listed = place[: len(made.keys)]
+        rows = sp.csr_matrix(made.counts).tocoo()
+        mine = place[len(made.keys) :]
+        # Words that a card does not list match nobody: one word of their own stands for all of a person's.
+        rare = np.flatnonzero(made.rare)
+        alone = word_keys(f"rare words of made-up person {row}" for row in rare.tolist())
+        people = len(made)
+        matrix = sp.coo_matrix(
+            (
+                np.concatenate([rows.data, made.rare[rare], counts]).astype(np.int64),
+                (
+                    np.concatenate([rows.row, rare, np.full(len(mine), people)]),
+                    np.concatenate([listed[rows.col], len(keys) + np.arange(len(rare)), mine]),
+                ),
+            ),
+            shape=(people + 1, len(keys) + len(rare)),
+        ).tocsr()
+        names, order = identities([YOU])
+        return CommunityIndex.of_matrix(
+            matrix,
+            np.concatenate([keys, alone]),
+            names=names,
+            rows=order + people,
+            posts=np.append(made.posts, len(own.matrix.indptr) - 1),
+        )
+
+    def count(self, community: str, rows: NDArray[np.bool_]) -> int:
+        """Return how many people some rows stand for: a draw's share of them, on average over the draws."""
+        made, _ = self.made_up(community)
+        return round(float(rows.sum()) * self.members(community) / len(made))
+
+    def told(self, assessment: Assessment, community: str) -> Assessment:
+        """Say that a number of people was counted among made-up ones, and how far off it may be."""
+        others = assessment.value - 1
+        low, high = (float(end) for end in interval(others, self._reach(community)))
+        ends = 1.0 + math.floor(low), 1.0 + min(math.ceil(high), self.members(community))
+        return replace(assessment, standing=Standing.ESTIMATED, interval=ends)
+
+    def _reach(self, community: str) -> float:
+        """Return how wide intervals have to be: as the card's maker measured, or as cards are at worst."""
+        accuracy = self.card.facts(community).get("accuracy") or {}
+        return float(accuracy.get("reach", UNKNOWN_REACH))
+
+
+def made_up_of(card: Card, community: str, seed: int) -> MadeUp:
+    """Make up the people that one is compared with in a community of a card."""
+    # A person's own words keep their keys while they are changed, so rare words are nobody else's here.
+    laws = replace(Community.of(card, community), rare_words=0)
+    draws = int(np.clip(ROWS // max(laws.people, 1), 1, MOST_DRAWS))
+    return made_up_people(laws, people=draws * min(laws.people, ROWS), seed=seed)
+
+
+def crowd_of_export(
+    files: Paths,
+    user: str | None = None,
+    card: Card | str | Path | None = None,
+    *,
+    memory: int = 2**30,
+    seed: int = 0,
+) -> CardCrowd:
+    """Put the owner of an export among people made up from a card; None: the card that comes with incrowd."""
+    # Not at the top: whoever looks at a crowd a second time need not wait for what reads files.
+    from incrowd.crowd.own_export import read_export
+
+    chosen = card if isinstance(card, Card) else default_card() if card is None else Card.read(card)
+    return CardCrowd(chosen, read_export(files, user), memory, seed)
+
+
+def among(
+    crowd: Crowd | PreparedCrowd | Paths,
+    user: str | None,
+    card: Card | str | Path | None,
+    options: AdvisorOptions,
+) -> tuple[PreparedCrowd, str, AdvisorOptions]:
+    """Return the people to be compared with, the name to be told, and the options as these people allow them."""
+    if isinstance(crowd, PreparedCrowd):
+        return crowd, user or YOU, replace(options, text=crowd.text)
+    if not isinstance(crowd, Crowd):
+        made_up = crowd_of_export(crowd, user, card, memory=options.memory, seed=options.seed)
+        return made_up, user or YOU, replace(options, text=made_up.text)
+    if user is None:
+        raise InputError("expected the name of the person in this crowd (--user), got none")
+    if card is not None:
+        raise InputError("a card (--card) stands in for a crowd, and here is one; leave it out")
+    return PreparedCrowd.of(crowd, options.text, options.memory), user, options

@@ -1,0 +1,210 @@
+"""Can two accounts be linked? Among people who are known by a card only.
+
+Somebody has read the posts of the second account and looks for their writer among the people of the card and the first
+account. That is being recognised by posts read elsewhere, where "elsewhere" is the second account.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from incrowd.distances.profile_index import word_keys
+from incrowd.errors import InputError
+from incrowd.measures.card_crowd import CardCrowd
+from incrowd.measures.person import post_words
+from incrowd.measures.recognition.assess import MemberRecognition
+from incrowd.measures.recognition.from_card import MadeUpRivals, counted_posts, gone_on, probabilities_tried
+from incrowd.measures.recognition.spec import KNOWN, RecognitionOptions
+from incrowd.result import (
+    Assessment,
+    Assumptions,
+    Direction,
+    Evidence,
+    Result,
+    Standing,
+    Threat,
+    say_count,
+    say_percent,
+)
+
+MOST_WORDS = 24
+ADVERSARY = (
+    "someone who has read both of your accounts and looks for the writer of the second among everybody"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AccountLink(Result):
+    """How probably somebody who has read two accounts takes them for one person's."""
+
+    found: MemberRecognition
+    """By the number of posts of the second account that were read."""
+    known: int
+    """Posts of the second account that count: all of them, or as many as were tried."""
+    posts: tuple[int, int]
+    likeness: float
+    """The cosine of both accounts' words, weighed by rarity: 0 to 1."""
+    evidence: tuple[Evidence, ...]
+    """What both share, the strongest first; adds up to the likeness."""
+    seed: int
+    data_hash: str
+
+    @property
+    def probability(self) -> float:
+        """How probably the first account is put first."""
+        return self.found.probability[self.known]
+
+    @property
+    def assessment(self) -> Assessment:
+        """Return it as every measure tells its numbers."""
+        return Assessment(
+            measure="linkability",
+            subject="your two accounts",
+            value=self.probability,
+            unit="probability",
+            direction=Direction.LOWER_IS_SAFER,
+            meaning=self._meaning,
+            standing=Standing.ESTIMATED,
+            assumptions=Assumptions(
+                adversary=ADVERSARY,
+                parameters={
+                    "community": self.found.community,
+                    "posts": list(self.posts),
+                    "posts_known": self.known,
+                    "takes": self._takes,
+                    "probability": {str(n): p for n, p in self.found.probability.items()},
+                    "likeness": self.likeness,
+                },
+                seed=self.seed,
+                data_hash=self.data_hash,
+            ),
+            interval=self.found.interval[self.known],
+            baseline=1 / self.found.members,
+            crowd_size=self.found.members,
+            threats=(Threat.LINKABILITY,),
+            evidence=self.evidence,
+            explained=self.likeness if self.evidence else None,
+        )
+
+    @property
+    def _takes(self) -> int | None:
+        return int(self.found.takes) if math.isfinite(self.found.takes) else None
+
+    @property
+    def _meaning(self) -> str:
+        low, high = (say_percent(end) for end in self.found.interval[self.known])
+        return (
+            f"Somebody who has read {self._read} would put your first account first among "
+            f"{self.found.members:,} people of {self.found.community} with a probability of about "
+            f"{say_percent(self.probability)} ({low} to {high}); linking them half of the time takes "
+            f"{self.found.say_takes()} of the second."
+        )
+
+    @property
+    def _read(self) -> str:
+        if self.known < self.posts[1]:
+            return f"{say_count(self.known, 'post')} of the {self.posts[1]:,} in your second account"
+        return f"the {say_count(self.posts[1], 'post')} of your second account"
+
+    def sentence(self) -> str:
+        """Say it in plain words."""
+        return self._meaning
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        low, high = self.found.interval[self.known]
+        told = self.found.to_dict()
+        return {
+            "probability": self.probability,
+            "interval": [low, high],
+            "people": self.found.members,
+            "community": self.found.community,
+            "posts": list(self.posts),
+            "posts_known": self.known,
+            "by_posts": {n: p for n, p in told["probability"].items() if p is not None},
+            "takes": self._takes,
+            "takes_in_words": told["takes_in_words"],
+            "gives_away": [{"what": part.what, "share": part.contribution} for part in self.evidence],
+            "standing": str(Standing.ESTIMATED),
+            "adversary": ADVERSARY,
+            "sentence": self.sentence(),
+            "data_hash": self.data_hash,
+        }
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return one row a number of posts."""
+        return [
+            {"posts_known": n, "probability": p, "low": ends[0], "high": ends[1]}
+            for (n, p), ends in zip(self.found.probability.items(), self.found.interval.values(), strict=True)
+        ]
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return what gives both away."""
+        return [(part.what, part.contribution) for part in self.evidence[:10]]
+
+    @property
+    def _title(self) -> str:
+        return "Can your two accounts be linked?"
+
+
+def link_accounts(main: CardCrowd, other: CardCrowd) -> AccountLink:
+    """Say how probably two accounts of one person, both among people of the same card, are linked."""
+    community = _community(main)
+    first, second = (one.posts["text"] for one in (main, other))
+    for which, texts in (("first", first), ("second", second)):
+        if len(texts) < RecognitionOptions(community=community).min_posts:
+            raise InputError(
+                f"link: the {which} account has {say_count(len(texts), 'post')}: too few to compare."
+            )
+    made, users = main.made_up(community)
+    people = main.members(community)
+    rivals = MadeUpRivals.of(made.counts, made.rare, users, people)
+    said = [post_words(texts, main.text) for texts in (first, second)]
+    keys = [word_keys(one.vocabulary) for one in said]
+    others = np.union1d(*keys)
+    known, asked = (
+        counted_posts(one.matrix, own, made.keys, others, one.matrix.shape[0])
+        for one, own in zip(said, keys, strict=True)
+    )
+    everything, read = np.arange(len(first)), np.arange(len(second))
+    ranks = gone_on([rivals.log_rank(known, everything, asked, read, n) for n in KNOWN])
+    able = [n for n in KNOWN if n <= len(second)]
+    found = MemberRecognition(community, people + 1, len(second), *probabilities_tried(ranks))
+    mine, theirs = (sp.csr_matrix(one.counts.sum(axis=0)) for one in (known, asked))
+    shared = rivals.shared(mine, theirs, known.listed)
+    columns = np.concatenate([made.keys, others])
+    name_of = dict(zip(keys[0].tolist(), said[0].vocabulary, strict=True))
+    return AccountLink(
+        found,
+        max(able),
+        (len(first), len(second)),
+        float(shared.sum()),
+        _evidence(shared, [name_of[key] for key in columns[shared.indices].tolist()]),
+        main.seed,
+        main.data_hash,
+    )
+
+
+def _community(crowd: CardCrowd) -> str:
+    """Return the community of the card in which the accounts are looked for: where the first has the most posts."""
+    counted = crowd.posts["community"].value_counts(sort=True)
+    there = [name for name in counted["community"] if name in crowd.card.communities]
+    return str(there[0])
+
+
+def _evidence(shared: sp.csr_matrix, words: Sequence[str]) -> tuple[Evidence, ...]:
+    order = np.argsort(-shared.data, kind="stable")
+    parts = [
+        Evidence(what=f"the word “{words[at]}”", contribution=float(shared.data[at]))
+        for at in order[:MOST_WORDS].tolist()
+    ]
+    rest = order[MOST_WORDS:]
+    if len(rest):
+        parts.append(Evidence(what=f"{len(rest):,} more words", contribution=float(shared.data[rest].sum())))
+    return tuple(parts)

@@ -1,0 +1,588 @@
+"use strict";
+// Measuring oneself with a card in a browser: the tokens of incrowd.text.reference and the arithmetic of
+// incrowd.measures.recognition.from_card. Nothing is sent, and nothing is kept.
+(() => {
+  const given = JSON.parse(document.getElementById("data").textContent);
+  const LARGEST_FILE = 512 * 2 ** 20, LARGEST_PART = 256 * 2 ** 20, MOST_WORDS = 12;
+
+  // Text becomes tokens
+
+  const S = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"; // str.isspace of Python
+  const SPACES = new RegExp(`[${S}]+`, "u"), BLANK = new RegExp(`^[${S}]*$`, "u");
+  const TRIM = new RegExp(`^[${S}]+|[${S}]+$`, "gu");
+  const words = (text) => text.split(SPACES).filter((word) => word !== "");
+
+  const ENTITY = /&(#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\r\f <&#;]{1,32};?)/g;
+  const decoder = document.createElement("textarea");
+  function decode(entity) {
+    decoder.innerHTML = entity; // text only: what the pattern takes holds no "<"
+    return decoder.value;
+  }
+  const unescaped = (text) => text.replace(ENTITY, decode);
+  const withoutEntities = (text) => (text.includes("&") ? unescaped(unescaped(text)) : text);
+
+  const FENCE = /^ {0,3}(`{3,}|~{3,})[^`~]*$/u;
+  const INDENTED = new RegExp(`^(?: {4}| {0,3}\\t)[${S}]*[^${S}]`, "u");
+  const LIST_ITEM = /^[ \t]*(?:[*+-]|[0-9]{1,9}[.)])[ \t]/u;
+  const LIST_NUMBER = /^[ \t]*[0-9]{1,9}[.)](?=[ \t])/u;
+  const QUOTE = /^ {0,3}>(?!!)/u;
+  const CELL = "[ \\t]*:?-+:?[ \\t]*";
+  const TABLE_RULE = new RegExp(`^[ \\t]*(?:\\|${CELL}|${CELL}\\|${CELL})(?:\\|${CELL})*\\|?[${S}]*$`, "u");
+  const BACKTICKS = /(?<!\\)`+/gu;
+  const T = `[^${S}()<>]*`;
+  const LINK_TARGET = new RegExp(`\\]\\([ ]*<?(${T}(?:\\(${T}\\)${T})*)>?(?=[ ]*\\)|[ ]+["'(])`, "gu");
+  const ABSOLUTE = /^(?:(?:https?|ftp):\/\/|www\.)/u;
+  const ESCAPED = /\\([!-/:-@[-`{-~])/gu;
+
+  function withoutMarkup(text) {
+    let lines = ownLines(text.split("\n"));
+    if (lines.some((line) => TABLE_RULE.test(line)))
+      lines = lines.map((line) => (TABLE_RULE.test(line) ? "" : line.replaceAll("|", " ")));
+    return lines.map(ownWords).join("\n").replace(ESCAPED, "$1");
+  }
+
+  // Code blocks (fenced, or indented after a blank line) and quoted lines are nobody's own words.
+  function ownLines(lines) {
+    let fence = "", afterBlank = true;
+    return lines.map((line) => {
+      const opening = FENCE.exec(line);
+      if (fence) {
+        if (opening && opening[1].startsWith(fence) && line.replace(TRIM, "") === opening[1]) fence = "";
+        return "";
+      }
+      if (opening) {
+        fence = opening[1];
+        return "";
+      }
+      if (afterBlank && INDENTED.test(line) && !LIST_ITEM.test(line)) return "";
+      afterBlank = BLANK.test(line);
+      return QUOTE.test(line) ? "" : line;
+    });
+  }
+
+  function ownWords(line) {
+    let own = line.replace(LIST_NUMBER, "");
+    if (own.includes("`")) own = withoutInlineCode(own);
+    if (!own.includes("](")) return own;
+    return own.replace(LINK_TARGET, (found, target) => (ABSOLUTE.test(target) ? found : "] "));
+  }
+
+  // What stands between a run of backticks and the next run of the same length goes.
+  function withoutInlineCode(line) {
+    const runs = [...line.matchAll(BACKTICKS)].map((run) => [run.index, run.index + run[0].length]);
+    const closing = new Array(runs.length), next = new Map();
+    for (let i = runs.length - 1; i >= 0; i--) {
+      const length = runs[i][1] - runs[i][0];
+      closing[i] = next.get(length);
+      next.set(length, i);
+    }
+    const kept = [];
+    let at = 0;
+    for (let i = 0; i < runs.length; i++) {
+      if (closing[i] === undefined) continue;
+      kept.push(line.slice(at, runs[i][0]));
+      at = runs[closing[i]][1];
+      i = closing[i];
+    }
+    return [...kept, line.slice(at)].join(" ");
+  }
+
+  const W = "[\\p{L}\\p{N}]";
+  const escaped = (text) => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+
+  // The longest of some smileys, its last character once or more, unless a word goes on after it.
+  function anySmiley(smileys) {
+    if (!smileys.length) return "(?!)";
+    const longestFirst = [...smileys].sort((a, b) => [...b].length - [...a].length || (a < b ? -1 : 1));
+    const patterns = longestFirst.map((smiley) => {
+      const last = escaped([...smiley].at(-1));
+      return `${escaped(smiley)}${last}*(?!${last})`;
+    });
+    return `(?:${patterns.join("|")})(?!${W})`;
+  }
+
+  const PATH = `[^${S}<>"|[\\]()]*`;
+  const URL_ = `(?:(?:https?|ftp)://|(?=(?<!${W})www\\.${W}))(?<authority>[\\p{L}\\p{N}_.~%:@+\\-]*)` +
+    `(?:[/?#]${PATH}(?:\\(${PATH}\\)${PATH})*)?`;
+  const RUN = /(.)\1{3,}/gsu;
+  const cutRuns = (text) => text.replace(RUN, "$1$1$1");
+  const MARKS = /\p{M}+/gu;
+  const SYMBOL = /[\p{So}--[\ufffc\ufffd\u2800]]/gv;
+  const OTHER = new RegExp(`[^${S}\\p{L}\\p{N}\\p{So}'\\p{M}]|[\\ufffc\\ufffd\\u2800]`, "gu");
+
+  const stopWords = new Set(given.text.stop_words), smileys = new Set(given.text.smileys);
+  const worded = given.text.smileys.filter((smiley) => /[\p{L}\p{N}]/u.test(smiley));
+  const plain = given.text.smileys.filter((smiley) => !worded.includes(smiley));
+  const KEPT = new RegExp(`${URL_}|(?<!${W})${anySmiley(worded)}|${anySmiley(plain)}`, "gu");
+
+  function tokens(text) {
+    if (given.text.tokens === "simple")
+      return words(text.toLowerCase()).flatMap((chunk) => chunk.match(/[a-z0-9']+/g) ?? []).filter(isTold);
+    const own = withoutMarkup((given.text.compat_gt ? text : withoutEntities(text)).toLowerCase());
+    return words(own).flatMap(chunkTokens);
+  }
+
+  const isTold = (token) => !stopWords.has(token);
+  const known = new Map(); // people repeat themselves
+  function chunkTokens(chunk) {
+    let found = known.get(chunk);
+    if (found === undefined) {
+      found = freshTokens(chunk);
+      if (known.size < 200000) known.set(chunk, found);
+    }
+    return found;
+  }
+
+  function freshTokens(chunk) {
+    const text = chunk.normalize("NFC").replace(MARKS, "");
+    const found = [];
+    let at = 0;
+    for (const kept of text.matchAll(KEPT)) {
+      found.push(...wordTokens(text.slice(at, kept.index)));
+      found.push(...(kept.groups.authority !== undefined ? host(kept.groups.authority) : [smiley(kept[0])]));
+      at = kept.index + kept[0].length;
+    }
+    found.push(...wordTokens(text.slice(at)));
+    return found.filter(isTold);
+  }
+
+  function host(authority) {
+    const name = authority.slice(authority.lastIndexOf("@") + 1).split(":")[0].replace(/^[.\-~+%_]+|[.\-~+%_]+$/g, "");
+    return name ? [name] : [];
+  }
+
+  function smiley(found) {
+    const letters = [...found], last = letters.at(-1);
+    while (letters.length && letters.at(-1) === last) letters.pop();
+    let one = letters.join("");
+    do one += last; while (!smileys.has(one));
+    return one;
+  }
+
+  // A stop word with an apostrophe is looked up as written: "he'll" goes and "hell" stays.
+  function wordTokens(piece) {
+    const apart = cutRuns(piece).replace(/[’‘]/g, "'").replace(SYMBOL, " $& ").replace(OTHER, "");
+    return words(apart).flatMap((word) => {
+      const token = cutRuns(word.replaceAll("'", ""));
+      return token && isTold(cutRuns(word.replace(/^'+|'+$/g, ""))) ? [token] : [];
+    });
+  }
+
+  // The people of the card
+
+  function numbers(bytes) {
+    let at = 0;
+    return (count) => {
+      const found = new Int32Array(count);
+      for (let k = 0; k < count; k++) {
+        let value = 0, shift = 0, byte;
+        do {
+          byte = bytes[at++];
+          value |= (byte & 127) << shift;
+          shift += 7;
+        } while (byte > 127);
+        found[k] = value;
+      }
+      return found;
+    };
+  }
+
+  async function unpacked(base64, how) {
+    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    return inflated(bytes, how);
+  }
+
+  async function inflated(bytes, how, most = Infinity) {
+    const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(how)).getReader();
+    const parts = [];
+    let size = 0;
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      size += value.length;
+      if (size > most) throw new Error("A file in the archive is larger than this page reads.");
+      parts.push(value);
+    }
+    const whole = new Uint8Array(size);
+    let at = 0;
+    for (const part of parts) {
+      whole.set(part, at);
+      at += part.length;
+    }
+    return whole;
+  }
+
+  const opened = new Map();
+  async function community(name) {
+    const part = given.communities.find((one) => one.name === name);
+    if (!opened.has(name)) opened.set(name, prepared(part, numbers(await unpacked(part.made_up, "gzip"))));
+    return opened.get(name);
+  }
+
+  // Weigh words by how rare they are among people: rows of length 1 over listed words; unlisted ones match nobody.
+  function prepared(part, read) {
+    const lengths = read(part.rows), total = lengths.reduce((a, b) => a + b, 0);
+    const columns = read(total), counts = read(total), rare = read(part.rows);
+    const weight = Float64Array.from(part.users, (share) => Math.log((1 + part.people) / (1 + share * part.people)) + 1);
+    const unlisted = Math.log(1 + part.people) + 1;
+    const starts = new Int32Array(part.rows + 1);
+    const damped = new Float64Array(total), shares = new Float64Array(total);
+    for (let row = 0, at = 0; row < part.rows; row++) {
+      const first = at, end = at + lengths[row];
+      let squares = rare[row] * unlisted ** 2, said = rare[row];
+      for (let word = 0; at < end; at++) {
+        columns[at] = word = columns[at] + (at === first ? 0 : word);
+        damped[at] = (1 + Math.log(counts[at] + 1)) * weight[word];
+        squares += damped[at] ** 2;
+        said += counts[at] + 1;
+      }
+      const length = Math.sqrt(Math.max(squares, 1e-12));
+      for (let k = first; k < end; k++) {
+        damped[k] /= length;
+        shares[k] = (counts[k] + 1) / said;
+      }
+      starts[row + 1] = end;
+    }
+    const place = new Map(part.words.map((word, at) => [word, at]));
+    return { ...part, starts, columns, damped, shares, weight, unlisted, place };
+  }
+
+  // How few posts find somebody
+
+  function summed(posts) {
+    const counts = new Map();
+    for (const post of posts) for (const [word, count] of post) counts.set(word, (counts.get(word) ?? 0) + count);
+    return counts;
+  }
+
+  function unit(counts, people) {
+    const found = new Map();
+    let squares = 0;
+    for (const [word, count] of counts) {
+      const place = people.place.get(word);
+      const value = (1 + Math.log(count)) * (place === undefined ? people.unlisted : people.weight[place]);
+      found.set(word, value);
+      squares += value ** 2;
+    }
+    const length = Math.sqrt(squares) || 1;
+    for (const [word, value] of found) found.set(word, value / length);
+    return found;
+  }
+
+  function sharedWords(one, other) {
+    return [...one].filter(([word]) => other.has(word)).map(([word, value]) => [word, value * other.get(word)]);
+  }
+
+  function logRank(people, profile, posts, n) {
+    if (posts.length < n || !profile.length) return NaN;
+    const own = unit(summed(profile), people), dense = new Float64Array(people.weight.length);
+    let total = 0;
+    for (let draw = 0; draw < given.draws; draw++) {
+      const read = [];
+      for (let k = 0; k < n; k++) read.push(posts[Math.floor(((k + (draw + 0.5) / given.draws) * posts.length) / n)]);
+      const said = unit(summed(read), people);
+      const mine = sharedWords(said, own).reduce((sum, [, part]) => sum + part, 0);
+      dense.fill(0);
+      for (const [word, value] of said) {
+        const place = people.place.get(word);
+        if (place !== undefined) dense[place] = value;
+      }
+      let above = 0;
+      for (let row = 0; row < people.rows; row++) {
+        let score = 0;
+        for (let k = people.starts[row]; k < people.starts[row + 1]; k++) score += people.damped[k] * dense[people.columns[k]];
+        above += score > mine ? 1 : score === mine ? 0.5 : 0;
+      }
+      total += Math.log1p((above * people.people) / people.rows);
+    }
+    return total / given.draws;
+  }
+
+  function rehearsed(people, posts) {
+    const cut = Math.floor((posts.length + 1) / 2);
+    const halves = [posts.slice(0, cut), posts.slice(cut)];
+    const ranks = given.known.map((n) => {
+      const both = [[0, 1], [1, 0]].map(([a, b]) => logRank(people, halves[a], halves[b], n)).filter((one) => !Number.isNaN(one));
+      return both.length ? both.reduce((a, b) => a + b, 0) / both.length : NaN;
+    });
+    return goneOn(ranks);
+  }
+
+  // Numbers of posts that nobody has to spare: log ranks go on falling with the logarithm of the number.
+  function goneOn(ranks) {
+    const filled = [...ranks];
+    for (let k = 1; k < filled.length; k++) {
+      if (!Number.isNaN(filled[k])) continue;
+      const ends = [given.known[Math.max(k - 2, 0)], given.known[k - 1], given.known[k]].map(Math.log);
+      const slope = k > 1 ? (filled[k - 1] - filled[k - 2]) / (ends[1] - ends[0]) : 0;
+      filled[k] = Math.max(0, filled[k - 1] + Math.min(slope, 0) * (ends[2] - ends[1]));
+    }
+    return filled;
+  }
+
+  const expit = (odds) => 1 / (1 + Math.exp(-odds));
+  const logOdds = (p) => Math.log(Math.min(Math.max(p, 1e-6), 1 - 1e-6) / (1 - Math.min(Math.max(p, 1e-6), 1 - 1e-6)));
+
+  function probabilities(ranks) {
+    const told = [];
+    let highest = -Infinity;
+    given.known.forEach((n, k) => {
+      const odds = given.learnt[n][0] + given.learnt[n][1] * ranks[k];
+      if (Number.isNaN(odds)) return;
+      highest = Math.max(highest, odds);
+      told.push({ n, probability: expit(highest), low: expit(highest - given.doubt), high: expit(highest + given.doubt) });
+    });
+    return told;
+  }
+
+  function postsItTakes(told) {
+    for (let k = 0; k < told.length; k++) {
+      if (told[k].probability < 0.5) continue;
+      if (k === 0) return told[0].n;
+      const [before, lower] = [told[k - 1].n, logOdds(told[k - 1].probability)];
+      const share = (0 - lower) / (logOdds(told[k].probability) - lower);
+      return Math.ceil(Math.exp(Math.log(before) + share * Math.log(told[k].n / before)) - 1e-9);
+    }
+    return Infinity;
+  }
+
+  // How many write alike: Jensen-Shannon, by the words both use.
+  function writeAlike(people, counts) {
+    const said = [...counts.values()].reduce((a, b) => a + b, 0);
+    if (!said) return null;
+    const dense = new Float64Array(people.weight.length);
+    for (const [word, count] of counts) {
+      const place = people.place.get(word);
+      if (place !== undefined) dense[place] = count / said;
+    }
+    const least = 1 - given.radius ** 2;
+    let within = 0;
+    for (let row = 0; row < people.rows; row++) {
+      let alike = 0;
+      for (let k = people.starts[row]; k < people.starts[row + 1]; k++) {
+        const p = dense[people.columns[k]], q = people.shares[k];
+        if (p > 0) alike += ((p + q) * Math.log2(p + q) - p * Math.log2(p) - q * Math.log2(q)) / 2;
+      }
+      within += alike >= least - 1e-9;
+    }
+    return 1 + Math.round((within * people.people) / people.rows);
+  }
+
+  function measured(people, texts) {
+    const posts = texts.map((text) => summed([tokens(text).map((token) => [token, 1])]));
+    if (posts.length < given.min_posts)
+      throw new Error(`Here are ${posts.length} posts; it takes ${given.min_posts} to tell anything.`);
+    const cut = Math.floor((posts.length + 1) / 2), all = summed(posts);
+    const [first, second] = [posts.slice(0, cut), posts.slice(cut)].map((half) => unit(summed(half), people));
+    const told = probabilities(rehearsed(people, posts));
+    return {
+      posts: posts.length,
+      words: [...all.values()].reduce((a, b) => a + b, 0),
+      told,
+      takes: postsItTakes(told),
+      alike: writeAlike(people, all),
+      away: sharedWords(first, second).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MOST_WORDS),
+    };
+  }
+
+  // Reading exports
+
+  function csv(text, mark = ",") {
+    const rows = [];
+    let row = [], cell = "", quoted = false;
+    for (let k = 0; k < text.length; k++) {
+      const c = text[k];
+      if (quoted) {
+        if (c === '"' && text[k + 1] === '"') cell += text[++k];
+        else if (c === '"') quoted = false;
+        else cell += c;
+      } else if (c === '"' && cell === "") quoted = true;
+      else if (c === mark) row.push(cell), (cell = "");
+      else if (c === "\n") row.push(cell.replace(/\r$/, "")), rows.push(row), (row = []), (cell = "");
+      else cell += c;
+    }
+    if (cell !== "" || row.length) row.push(cell), rows.push(row);
+    return rows;
+  }
+
+  const TEXTS = ["body", "text", "full_text", "content", "selftext", "message", "comment"];
+  const TIMES = ["time", "date", "created_utc", "created_at", "timestamp", "published", "t"];
+  const when = (value) => {
+    if (value === undefined || value === null || value === "") return Infinity;
+    const number = Number(value);
+    const parsed = Number.isNaN(number) ? Date.parse(String(value).replace(/ UTC$/, "Z").replace(/^(\d{4}-\d\d-\d\d) (?=\d)/, "$1T")) : number;
+    return Number.isNaN(parsed) ? Infinity : parsed;
+  };
+  const isGone = (text) => ["", "[deleted]", "[removed]"].includes(text);
+
+  function table(text, name) {
+    const mark = text.slice(0, text.indexOf("\n")).includes("\t") ? "\t" : ",";
+    const [header, ...rows] = csv(text, mark);
+    const at = (names) => header.findIndex((column) => names.includes(column.trim().toLowerCase()));
+    const body = at(TEXTS), title = at(["title"]), time = at(TIMES);
+    if (body < 0 && title < 0) throw new Error(`${name}: there is no column of texts. Expected one of: ${TEXTS.join(", ")}.`);
+    return rows.map((row) => ({
+      text: [title < 0 ? "" : row[title], body < 0 || isGone(row[body] ?? "") ? "" : row[body]].filter(Boolean).join("\n\n"),
+      time: when(row[time]),
+    }));
+  }
+
+  function record(one) {
+    const post = one?.tweet ?? one;
+    if (post?.object?.content !== undefined || post?.type === "Announce") return activity(post);
+    const text = TEXTS.map((name) => post?.[name]).find((value) => typeof value === "string" && !isGone(value));
+    const whole = [post?.title, text].filter((value) => typeof value === "string" && value).join("\n\n");
+    const time = TIMES.map((name) => post?.[name]).find((value) => value !== undefined && value !== null);
+    return whole && !whole.startsWith("RT @") ? [{ text: whole, time: when(time) }] : [];
+  }
+
+  const PUBLIC = ["https://www.w3.org/ns/activitystreams#Public", "as:Public", "Public"];
+  function activity(one) {
+    const audience = [one.object?.to, one.object?.cc].flat();
+    if (one.type !== "Create" || !audience.some((who) => PUBLIC.includes(who))) return [];
+    const seen = new DOMParser().parseFromString(one.object.content, "text/html");
+    for (const quote of seen.querySelectorAll("blockquote, pre, code, script, style")) quote.remove();
+    for (const line of seen.querySelectorAll("p, br, li, div")) line.append("\n");
+    const text = [one.object.summary, seen.body.textContent.trim()].filter(Boolean).join("\n\n");
+    return [{ text, time: when(one.object.published) }];
+  }
+
+  function json(text) {
+    const start = text.trimStart();
+    if (start.startsWith("window.YTD.")) return JSON.parse(start.slice(start.indexOf("["))).flatMap(record);
+    try {
+      const whole = JSON.parse(start);
+      return (whole.orderedItems ?? [whole].flat()).flatMap(record);
+    } catch {
+      return start.split("\n").filter((line) => line.trim()).flatMap((line) => record(JSON.parse(line)));
+    }
+  }
+
+  const texts = new TextDecoder("utf-8");
+  const OWN = [/(^|\/)(comments|posts)\.csv$/i, /(^|\/)data\/tweets?(-part\d+)?\.js$/, /(^|\/)outbox\.json$/];
+
+  async function zip(bytes, name) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    let end = bytes.length - 22;
+    while (end >= 0 && view.getUint32(end, true) !== 0x06054b50) end--;
+    if (end < 0) throw new Error(`${name}: the archive is damaged.`);
+    const found = [];
+    for (let at = view.getUint32(end + 16, true), left = view.getUint16(end + 10, true); left > 0; left--) {
+      if (view.getUint32(at, true) !== 0x02014b50) throw new Error(`${name}: the archive is damaged.`);
+      const [title, extra, note] = [28, 30, 32].map((offset) => view.getUint16(at + offset, true));
+      const path = texts.decode(bytes.subarray(at + 46, at + 46 + title));
+      if (OWN.some((own) => own.test(path))) {
+        const local = view.getUint32(at + 42, true);
+        const first = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
+        const packed = bytes.subarray(first, first + view.getUint32(at + 20, true));
+        const how = view.getUint16(at + 10, true);
+        const content = how === 0 ? packed : await inflated(packed, "deflate-raw", LARGEST_PART);
+        found.push(...posts(texts.decode(content), path));
+      }
+      at += 46 + title + extra + note;
+    }
+    if (!found.length) throw new Error(`${name}: no posts were found in the archive. It should be an export of Reddit, X or Mastodon.`);
+    return found;
+  }
+
+  function posts(text, name) {
+    const clean = text.replace(/^\ufeff/, "");
+    if (/\.(csv|tsv)$/i.test(name)) return table(clean, name);
+    if (/\.(json|jsonl|ndjson|js)$/i.test(name)) return json(clean);
+    return clean.split(/\n\s*\n/).map((part) => ({ text: part, time: Infinity }));
+  }
+
+  async function read(file) {
+    if (file.size > LARGEST_FILE) throw new Error(`${file.name}: the file is larger than this page reads (512 MiB).`);
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    if (bytes[0] === 0x50 && bytes[1] === 0x4b) return zip(bytes, file.name);
+    try {
+      return posts(texts.decode(bytes), file.name);
+    } catch (problem) {
+      throw problem instanceof SyntaxError ? new Error(`${file.name}: this is no JSON.`) : problem;
+    }
+  }
+
+  const inOrder = (found) => {
+    const distinct = new Map(found.filter((post) => post.text.trim()).map((post) => [`${post.time} ${post.text}`, post]));
+    return [...distinct.values()].sort((a, b) => (a.time === b.time ? 0 : a.time - b.time) || (a.text < b.text ? -1 : 1)).map((post) => post.text);
+  };
+
+  // Showing it
+
+  const percent = (p) => (p < 0.01 ? "under 1 %" : p > 0.99 ? "over 99 %" : `${Math.round(100 * p)} %`);
+  const element = (name, text = "", kind = "") => Object.assign(document.createElement(name), { textContent: text, className: kind });
+  const count = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+
+  function shown(found, people) {
+    const decides = found.told.find((one) => one.n === given.decides) ?? found.told.at(-1);
+    const level = decides.probability > given.at_risk ? "at risk" : decides.probability > given.watch ? "watch" : "well hidden";
+    const takes = found.takes > found.posts ? "more posts than you wrote" : count(found.takes, "post");
+    const parts = [
+      element("h2", "How findable are you?"),
+      element("p", level, "level"),
+      element("p", `Somebody who has read ${decides.n} of your posts elsewhere would find you among ${people.people.toLocaleString("en")} people (${people.name}) about ${percent(decides.probability)} of the time. To be right half of the time takes ${takes}.`, "answer"),
+    ];
+    const list = element("ul", "", "odds");
+    for (const one of found.told) {
+      const row = element("li"), track = element("div", "", "track"), bar = element("div");
+      bar.style.width = `${100 * one.probability}%`;
+      track.append(bar);
+      row.append(element("span", `${count(one.n, "post")} read`), track, element("span", `${percent(one.probability)} (${percent(one.low).replace(/ %$/, "")} to ${percent(one.high)})`, "amount"));
+      list.append(row);
+    }
+    parts.push(list, element("h2", "What gives you away"));
+    parts.push(element("p", "Words that you use again and again and others rarely do, the strongest first:"));
+    const ranked = element("ol");
+    for (const [word] of found.away) {
+      const place = people.place.get(word);
+      const users = place === undefined ? "not in the card: hardly anybody uses it" : `used by ${percent(people.users[place])} of people`;
+      ranked.append(element("li", `“${word}”, ${users}`));
+    }
+    const alike = found.alike === null ? "" : ` People who write as you do, you included: about ${found.alike.toLocaleString("en")} of ${(people.people + 1).toLocaleString("en")}.`;
+    parts.push(ranked, element("p", `Read: ${count(found.posts, "post")}, ${count(found.words, "word")} that count.${alike}`, "note"));
+    return parts;
+  }
+
+  const at = (id) => document.getElementById(id);
+  let texts_ = null;
+  async function answer() {
+    at("problem").textContent = "";
+    at("result").replaceChildren();
+    try {
+      const people = await community(at("community")?.value ?? given.communities[0].name);
+      at("result").replaceChildren(...shown(measured(people, texts_), people));
+    } catch (problem) {
+      at("problem").textContent = problem.message;
+    }
+    at("working").textContent = "";
+  }
+
+  async function open(files) {
+    at("working").textContent = "Reading…";
+    at("problem").textContent = "";
+    try {
+      const found = [];
+      for (const file of files) found.push(...(await read(file)));
+      texts_ = inOrder(found);
+      if (!texts_.length) throw new Error("No posts were found in this file.");
+      await answer();
+    } catch (problem) {
+      at("working").textContent = "";
+      at("result").replaceChildren();
+      at("problem").textContent = problem.message;
+    }
+  }
+
+  at("file").addEventListener("change", (event) => event.target.files.length && open(event.target.files));
+  at("community")?.addEventListener("change", () => texts_ && answer());
+  for (const name of ["dragover", "dragleave", "drop"])
+    addEventListener(name, (event) => {
+      event.preventDefault();
+      document.body.classList.toggle("over", name === "dragover");
+      if (name === "drop" && event.dataTransfer.files.length) open(event.dataTransfer.files);
+    });
+
+  // For whoever wants the numbers rather than the page.
+  window.incrowd = { tokens, measure: async (texts, name) => measured(await community(name ?? given.communities[0].name), texts), read, inOrder };
+})();

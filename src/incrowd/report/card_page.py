@@ -1,0 +1,104 @@
+"""A page that anybody can host: drop an export, and the browser measures it with a card. Nothing leaves it.
+
+The people made up from the card are drawn here and travel in the page, so that the browser compares with the same ones
+as `incrowd assess` does; the rest (tokens, weights, ranks, probabilities) it works out itself (``card_page.js``).
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jinja2 import Template
+from numpy.typing import NDArray
+
+from incrowd.cards.card import Card
+from incrowd.cards.laws import Community
+from incrowd.errors import InputError
+from incrowd.measures.card_crowd import made_up_of
+from incrowd.measures.protocol import AT_RISK_ABOVE, WATCH_ABOVE, AdvisorOptions
+from incrowd.measures.recognition.from_card import DOUBT, DRAWS, LEARNT
+from incrowd.measures.recognition.spec import DEFAULT_KNOWN, KNOWN, RecognitionOptions
+from incrowd.report.page import asset, page
+from incrowd.text.options import TextOptions
+from incrowd.text.reference import smileys_in_force
+
+TITLE = "How few posts does it take to find you?"
+
+
+def card_page(card: Card, communities: Sequence[str] = (), title: str = TITLE, seed: int = 0) -> str:
+    """Return the page with a card's made-up people inside; without communities, all of the card."""
+    names = list(communities) or list(card.communities)
+    text = _text(card.text)
+    parts = [_community(card, name, seed) for name in names]
+    data = {
+        "communities": parts,
+        "text": text,
+        "known": list(KNOWN),
+        "decides": DEFAULT_KNOWN,
+        "draws": DRAWS,
+        "learnt": {str(n): list(fitted) for n, fitted in LEARNT.items()},
+        "doubt": DOUBT,
+        "min_posts": RecognitionOptions(community="").min_posts,
+        "radius": AdvisorOptions().radius,
+        "at_risk": AT_RISK_ABOVE,
+        "watch": WATCH_ABOVE,
+    }
+    said = " or ".join(f"{one['people']:,} people ({one['name']})" for one in parts)
+    body = Template(asset("card_page.html"), autoescape=True).render(
+        title=title, communities=said, names=names, radius=data["radius"], hash=card.hash
+    )
+    return page(title, body, data=data, script=asset("card_page.js"), style=asset("card_page.css"))
+
+
+def _text(options: TextOptions) -> dict[str, Any]:
+    if options.letter_marks:
+        raise InputError(
+            "card page: this card keeps marks that belong to a script's spelling, which pages cannot do yet. "
+            "Make the card without letter marks, or measure with `incrowd assess --card`."
+        )
+    return {
+        "tokens": options.tokens,
+        "compat_gt": options.compat_gt,
+        "stop_words": list(options.stop_word_list),
+        "smileys": smileys_in_force(options),
+    }
+
+
+def _community(card: Card, name: str, seed: int) -> dict[str, Any]:
+    laws = Community.of(card, name)
+    made = made_up_of(card, name, seed)
+    counts = made.counts.sorted_indices()
+    gaps = np.diff(counts.indices, prepend=0)
+    filled = np.diff(counts.indptr) > 0
+    first = counts.indptr[:-1][filled]
+    gaps[first] = counts.indices[first]
+    packed = b"".join(_packed(part) for part in (np.diff(counts.indptr), gaps, counts.data - 1, made.rare))
+    return {
+        "name": name,
+        "people": laws.people,
+        "rows": len(made),
+        "words": list(laws.words),
+        "users": [float(f"{share:.6g}") for share in laws.users],
+        "made_up": base64.b64encode(gzip.compress(packed, 9, mtime=0)).decode(),
+    }
+
+
+def _packed(numbers: NDArray[Any]) -> bytes:
+    """Return whole numbers from 0 on, seven bits a byte, lowest first; the eighth bit says that more follow.
+
+    >>> list(_packed(np.array([5, 300])))
+    [5, 172, 2]
+    """
+    left = np.asarray(numbers, np.int64)
+    size = np.maximum(1, -(-np.frexp(left.astype(np.float64))[1] // 7))
+    start = np.cumsum(size) - size
+    out = np.zeros(int(size.sum()), np.uint8)
+    for place in range(int(size.max(initial=1))):
+        more = size > place
+        out[start[more] + place] = (left[more] & 127) | np.where(size[more] > place + 1, 128, 0)
+        left = left >> 7
+    return out.tobytes()

@@ -1,0 +1,124 @@
+"""Can two accounts be linked? Sooner if they are one person's, and by words that both share."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from tests.cli.running import incrowd
+
+from incrowd import Card
+from incrowd.errors import InputError
+from incrowd.measures.card_crowd import crowd_of_export
+from incrowd.measures.recognition.from_card import (
+    MadeUpRivals,
+    counted_posts,
+    gone_on,
+    probabilities,
+    probabilities_tried,
+)
+from incrowd.measures.recognition.link import AccountLink, link_accounts
+
+
+def linked(one: Path, two: Path, card: Card) -> AccountLink:
+    return link_accounts(crowd_of_export([one], card=card), crowd_of_export([two], card=card))
+
+
+@pytest.fixture
+def halves(export_of: Callable[..., Path], outsiders: list[str]) -> list[tuple[Path, Path]]:
+    return [
+        (
+            export_of(user, slice(None, None, 2), f"{n}-a.jsonl"),
+            export_of(user, slice(1, None, 2), f"{n}-b.jsonl"),
+        )
+        for n, user in enumerate(outsiders[:3])
+    ]
+
+
+def test_one_person_s_accounts_are_linked_rather_than_two_people_s(
+    halves: list[tuple[Path, Path]], card: Card
+) -> None:
+    for n, pair in enumerate(halves):
+        same, different = linked(*pair, card), linked(pair[0], halves[n - 1][1], card)
+        assert same.likeness > different.likeness
+        assert same.probability >= different.probability
+
+
+def test_what_gives_away_adds_up_and_is_shared(halves: list[tuple[Path, Path]], card: Card) -> None:
+    found = linked(*halves[0], card)
+    texts = [path.read_text(encoding="utf-8").lower() for path in halves[0]]
+    assert math.isclose(sum(part.contribution for part in found.evidence), found.likeness)
+    for part in found.evidence[:5]:
+        assert all(part.what.split("“")[1].rstrip("”") in text for text in texts)
+    low, high = found.assessment.interval or (1, 0)
+    assert low <= found.probability <= high
+    assert found.assessment.crowd_size == found.found.members
+
+
+def test_the_command(
+    halves: list[tuple[Path, Path]], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one, two = halves[0]
+    page = tmp_path / "link.html"
+    told = incrowd(capsys, "link", one, two, "--json", "--html", page)
+    assert told.code == 0, told.err
+    answer = json.loads(told.out)
+    assert answer["interval"][0] <= answer["probability"] <= answer["interval"][1]
+    assert answer["standing"] == "estimated from a card"
+    assert answer["gives_away"]
+    assert "linked" in page.read_text(encoding="utf-8")
+    shown = incrowd(capsys, "link", one, two, "--fail-above", "0")
+    assert shown.code == 1
+    assert "what gives you away" in shown.out
+
+
+def test_too_few_posts_are_refused(export_of: Callable[..., Path], outsiders: list[str], card: Card) -> None:
+    whole, little = export_of(outsiders[0]), export_of(outsiders[0], slice(2), "little.jsonl")
+    with pytest.raises(InputError, match="second account has 2 posts"):
+        linked(whole, little, card)
+
+
+# The numbers behind it
+
+
+def test_who_reads_more_finds_no_less() -> None:
+    for tell in (probabilities, probabilities_tried):
+        for ranks in ([8.0, 6.0, 3.0, 0.0], [2.0, 4.0, 4.0, 4.0], [5.0, math.nan, math.nan, math.nan]):
+            chances, ends = tell(np.array(ranks))
+            told = list(chances.values())
+            assert told == sorted(told)
+            assert all(ends[n][0] <= chances[n] <= ends[n][1] for n in chances)
+    assert probabilities(np.full(4, math.nan)) == ({}, {})
+
+
+def test_a_higher_rank_is_found_less() -> None:
+    for tell in (probabilities, probabilities_tried):
+        near, far = (tell(gone_on([rank] * 4))[0] for rank in (0.0, 6.0))
+        assert all(near[n] > far[n] for n in near)
+
+
+def test_ranks_are_counted_by_hand() -> None:
+    """Two listed words and three made-up people: only the second writes as the person does."""
+    made = sp.csr_matrix(np.array([[9, 0], [0, 9], [5, 5]]))
+    rivals = MadeUpRivals.of(made, np.zeros(3, np.int64), np.array([0.5, 0.5]), people=3)
+    keys = np.array([10, 20, 30], np.uint64)
+    posts = sp.csr_matrix(np.array([[0, 2, 1], [0, 1, 0], [0, 3, 1], [0, 1, 0]]))
+    counted = counted_posts(posts, keys, keys[:2], keys[2:], 2)
+    early, late = counted.halves
+    # A post of the second word alone: the second made-up person is exactly like it, and nobody else nearer.
+    rank = rivals.log_rank(counted, early, counted, np.array([3]), 1)
+    assert rank == pytest.approx(math.log(2))
+    # With the unlisted word in both halves, nobody comes before the person.
+    assert rivals.log_rank(counted, early, counted, np.array([2]), 1) == 0.0
+    assert math.isnan(rivals.log_rank(counted, early, counted, late, 3))
+
+
+def test_columns_follow_the_card() -> None:
+    card, own = np.array([7, 3, 9], np.uint64), np.array([3, 4, 9], np.uint64)
+    counted = counted_posts(sp.csr_matrix(np.array([[1, 2, 3]])), own, card, own, 1)
+    assert counted.counts.toarray()[0].tolist() == [0, 1, 3, 0, 2, 0, 0]

@@ -1,0 +1,101 @@
+"""An export is read as an import would read it, one account only, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from incrowd import Crowd
+from incrowd.crowd.own_export import read_export
+from incrowd.errors import InputError, NotInCrowd, UnreadableSource
+
+
+def lines(path: Path, *rows: dict[str, object]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def post(author: str, text: str, time: int = 1_600_000_000, place: str = "tea") -> dict[str, object]:
+    return {"author": author, "subreddit": place, "created_utc": time, "body": text}
+
+
+def test_an_export_holds_what_an_import_would_keep(
+    people: Crowd, export_of: Callable[..., Path], outsiders: list[str], tmp_path: Path
+) -> None:
+    file = export_of(outsiders[0])
+    crowd = Crowd.open_or_create(tmp_path / "crowd", plain_names=True)
+    crowd.ingest([file])
+    kept = crowd.posts(user=outsiders[0]).select("community", "time", "text").collect()
+    read = read_export([file])
+    assert (
+        read.posts.select("community", "time", "text").sort("time", "text").equals(kept.sort("time", "text"))
+    )
+    assert read.posts["number"].to_list() == list(range(read.posts.height))
+    assert read.name == outsiders[0]
+
+
+def test_posts_in_several_files_come_together_and_a_post_that_stands_twice_counts_once(
+    tmp_path: Path,
+) -> None:
+    one = lines(tmp_path / "one.jsonl", post("ann", "Green tea."), post("ann", "Black tea.", 1_600_000_100))
+    two = lines(tmp_path / "two.jsonl", post("ann", "Green tea."), post("ann", "No tea.", 1_600_000_200))
+    read = read_export([one, two])
+    assert sorted(read.posts["text"]) == ["Black tea.", "Green tea.", "No tea."]
+
+
+def test_deleted_and_empty_posts_are_no_posts(tmp_path: Path) -> None:
+    file = lines(tmp_path / "a.jsonl", post("ann", "[deleted]"), post("ann", "  "), post("ann", "Tea."))
+    assert read_export(file).posts["text"].to_list() == ["Tea."]
+
+
+def test_an_account_called_like_a_program_is_a_person_in_their_own_export(tmp_path: Path) -> None:
+    file = lines(tmp_path / "a.jsonl", post("AutoModerator", "I am not."))
+    assert read_export(file).posts.height == 1
+
+
+def test_ratings_are_items(tmp_path: Path) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("user,item,rating\nann,Alien,5\nann,Heat,4\n", encoding="utf-8")
+    read = read_export([file])
+    assert read.items == {"Alien", "Heat"}
+    assert read.posts.is_empty()
+
+
+def test_several_accounts_are_refused_until_one_is_named(tmp_path: Path) -> None:
+    file = lines(tmp_path / "a.jsonl", post("ann", "Tea."), post("bob", "Coffee."))
+    with pytest.raises(InputError, match=r"2 accounts.*Name yours"):
+        read_export(file)
+    assert read_export(file, "bob").posts["text"].to_list() == ["Coffee."]
+    with pytest.raises(NotInCrowd, match="nobody of that name"):
+        read_export(file, "carol")
+
+
+def test_a_file_without_anything_of_a_person_says_so(tmp_path: Path) -> None:
+    file = lines(tmp_path / "a.jsonl", post("ann", "[removed]"))
+    with pytest.raises(InputError, match="no posts, items or attributes"):
+        read_export(file)
+    with pytest.raises(UnreadableSource):
+        read_export(tmp_path / "missing.zip")
+
+
+def test_the_hash_is_that_of_the_files(tmp_path: Path) -> None:
+    file = lines(tmp_path / "a.jsonl", post("ann", "Tea."))
+    before = read_export(file).data_hash
+    assert read_export(file).data_hash == before
+    lines(file, post("ann", "Tea!"))
+    assert read_export(file).data_hash != before
+
+
+def test_its_repr_shows_nothing_of_the_person(tmp_path: Path) -> None:
+    shown = repr(read_export(lines(tmp_path / "a.jsonl", post("ann", "Secret tea."))))
+    assert "ann" not in shown
+    assert "tea" not in shown
+
+
+def test_columns_are_those_of_own_posts(tmp_path: Path) -> None:
+    schema = read_export(lines(tmp_path / "a.jsonl", post("ann", "Tea."))).posts.schema
+    assert schema == {"number": pl.Int64, "community": pl.String, "time": pl.Int64, "text": pl.String}
