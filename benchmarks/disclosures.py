@@ -1,13 +1,20 @@
-"""How many posts of 40 words are read in a second of one core? Made-up posts, half of them about oneself.
+"""How many posts of 40 words are read in a second of one core? Made-up posts, and real talk cut to 40 words.
 
-``python -m benchmarks.disclosures``
+    python -m benchmarks.disclosures [--data ../shared/data]
+
+Real talk (blogs, which say "I" in every line, and two collections of reddit) is measured where the data is. Best of
+three rounds by processor time; nothing of a text is kept or shown.
 """
 
 from __future__ import annotations
 
+import argparse
+import io
 import json
 import random
 import time
+from itertools import islice
+from pathlib import Path
 
 from incrowd.measures.disclosures.assess import disclosed
 from incrowd.measures.disclosures.find import read_text
@@ -36,23 +43,56 @@ def posts(count: int, seed: int = 0) -> list[str]:
     return made
 
 
-def run(count: int = 20_000) -> dict[str, float]:
-    """Time reading, and an export of 10,000 posts from texts to advice."""
-    texts = posts(count)
-    read_text(TOLD[0])
-    begun = time.process_time()
-    for text in texts:
+def real_posts(path: Path, count: int, words: int = 40) -> list[str]:
+    """Return real posts cut to 40 words, at most three pieces of each."""
+    import zstandard
+
+    cut: list[str] = []
+    with path.open("rb") as file:
+        plain = zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(file)
+        for line in io.TextIOWrapper(plain, encoding="utf-8"):
+            said = (json.loads(line).get("text") or "").split()
+            starts = islice(range(0, len(said) - words + 1, words), 3)
+            cut += [" ".join(said[start : start + words]) for start in starts]
+            if len(cut) >= count:
+                break
+    return cut[:count]
+
+
+def posts_a_second(texts: list[str], rounds: int = 3) -> int:
+    """Return how many texts are read in a second of processor time, at best."""
+    for text in texts[:2000]:  # patterns are compiled when a text first needs them
         read_text(text)
-    took = time.process_time() - begun
+    best = float("inf")
+    for _ in range(rounds):
+        begun = time.process_time()
+        for text in texts:
+            read_text(text)
+        best = min(best, time.process_time() - begun)
+    return round(len(texts) / best)
+
+
+def run(data: Path, count: int = 20_000) -> dict[str, object]:
+    """Time reading, and an export of 10,000 posts from texts to advice."""
+    found: dict[str, object] = {"posts_a_second": posts_a_second(posts(count))}
+    for name in ("blog_authorship_sample", "reddit_users", "reddit_college"):
+        path = data / name / "posts.jsonl.zst"
+        real = real_posts(path, 10_000) if path.is_file() else []
+        found[name] = posts_a_second(real) if real else "the data is not there"
+        if real and name.startswith("blog"):
+            found["export_of_10000_blog_posts_seconds"] = export_seconds(real)
+    found["export_of_10000_seconds"] = export_seconds(posts(10_000, 1))
+    return found
+
+
+def export_seconds(texts: list[str]) -> float:
+    """Return how long it takes from the texts of an export to advice."""
     begun = time.process_time()
-    disclosed(
-        (number, 1_600_000_000 + number, text) for number, text in enumerate(posts(10_000, 1))
-    ).to_dict()
-    return {
-        "posts_a_second": round(count / took),
-        "export_of_10000_seconds": round(time.process_time() - begun, 2),
-    }
+    disclosed((number, 1_600_000_000 + number, text) for number, text in enumerate(texts)).to_dict()
+    return round(time.process_time() - begun, 2)
 
 
 if __name__ == "__main__":
-    print(json.dumps(run()))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    print(json.dumps(run(parser.parse_args().data)))

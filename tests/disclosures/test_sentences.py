@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from incrowd.errors import InputError
 from incrowd.measures.disclosures.find import read_text
+from incrowd.measures.disclosures.language import SEEN, beginnings, load_language
 
 ROWS = [
     line.split("\t")
@@ -39,3 +44,24 @@ def test_the_finder_is_precise_and_misses_little() -> None:
     there = sum(len(wanted(cell)) for _, cell in ROWS)
     assert right / made >= 0.97
     assert right / there >= 0.90
+
+
+def test_whatever_a_rule_matches_begins_with_one_of_its_beginnings() -> None:
+    """What is passed over by its first letters could not have matched: every rule, at every place of every sentence."""
+    language = load_language()
+    for rule in (rule for rules in language.rules.values() for rule in rules):
+        first = beginnings(rule.pattern, SEEN)
+        for text, _ in ROWS:
+            low = text.lower()
+            for place in range(len(low)):
+                match = rule.match.match(low, place)
+                if match is not None:
+                    assert match.group().startswith(tuple(first)), (rule.kind, text)
+
+
+def test_a_rule_that_can_begin_with_anything_must_say_what_it_needs() -> None:
+    language = load_language()
+    bare = {**language.patterns["rule"][0], "start": "any", "match": r"\w+ years old", "needs": []}
+    broken = replace(language, patterns={**language.patterns, "rule": [bare]})
+    with pytest.raises(InputError, match="needs"):
+        _ = broken.anywhere

@@ -117,6 +117,14 @@ class Disclosed(Result):
         """How many people fit all that was told."""
         return together(self.told, self._language)
 
+    @property
+    def certainty(self) -> float:
+        """How likely everything that narrows the crowd down was read rightly; 1 if a post names the person."""
+        if self.identifiers:
+            return 1.0
+        narrows = {part.attribute for part in self.together.parts}
+        return math.prod(fact.certainty for fact in self.told if fact.attribute in narrows)
+
     @cached_property
     def costs(self) -> dict[str, Together]:
         """By attribute, how many people it would fit without; what costs most comes first."""
@@ -139,11 +147,21 @@ class Disclosed(Result):
         found = []
         for attribute in list(self.costs)[:ADVISED]:
             fact = next(one for one in self.told if one.attribute == attribute)
-            posts = {number for one in self.facts if one.attribute == attribute for number in one.posts}
-            kept = [one for one in self.readings if one.number not in posts]
-            left = tuple(one for one in gather(kept)[0] if one.certainty >= self.options.told)
+            posts, left = self._without(attribute)
             found.append(Edit(attribute, fact.value, tuple(sorted(posts)), together(left, self._language)))
         return tuple(found)
+
+    def _without(self, attribute: str) -> tuple[set[int], tuple[Told, ...]]:
+        """Return the posts without which an attribute is told no more, and what the others tell.
+
+        Without today's town, an earlier one may come to the fore: its posts go as well.
+        """
+        posts: set[int] = set()
+        left = self.facts
+        while more := {number for one in left if one.attribute == attribute for number in one.posts}:
+            posts |= more
+            left = gather([one for one in self.readings if one.number not in posts])[0]
+        return posts, tuple(one for one in left if one.certainty >= self.options.told)
 
     @property
     def contradictions(self) -> tuple[Told, ...]:
@@ -237,7 +255,9 @@ class Disclosed(Result):
             meaning=self.sentence(),
             standing=Standing.HEURISTIC,
             assumptions=Assumptions(
-                adversary=ADVERSARIES[PROFILER], parameters=self.options.parameters(), data_hash=data_hash
+                adversary=ADVERSARIES[PROFILER],
+                parameters=self.options.parameters() | {"certainty": self.certainty},
+                data_hash=data_hash,
             ),
             interval=(1.0, 1.0) if named else (two_digits(fits.low), two_digits(fits.high)),
             threats=(Threat.SINGLING_OUT,),
@@ -305,8 +325,12 @@ def _quotes(
 
 
 def _around(text: str, start: int, end: int) -> str:
-    before, after = text[max(0, start - 30) : start], text[end : end + 20]
-    return " ".join(f"{before}{text[start:end]}{after}".split())
+    first, last = max(0, start - 30), min(len(text), end + 20)
+    if first and not text[first - 1].isspace():  # no half words
+        first = text.find(" ", first, start) + 1 or start
+    if last < len(text) and not text[last].isspace():
+        last = max(text.rfind(" ", end, last), end)
+    return " ".join(text[first:last].split())
 
 
 def _key(fact: Told) -> str:

@@ -5,7 +5,7 @@ often was the value right? The log-odds of that is what one find of the kind is 
 further post of the same kind less than the one before; finds of another value take away. Where values exclude each
 other (a birth year, a gender), the best value's certainty is its share of all evidence. The later and the more frequent
 wins: where a value can change and several are told, a find's weight halves for every `HALVING` years that it is older
-than the latest one.
+than the latest one, and what was told only before the best value was is the past, not a denial.
 """
 
 from __future__ import annotations
@@ -237,10 +237,24 @@ def _decide(attribute: str, votes: Sequence[_Vote], last: int | None) -> list[To
     scores = _refined(attribute, _aged(by_value) if attribute in CHANGING else whole)
     best = max(scores, key=lambda value: (scores[value], _latest(by_value[value]), value))
     agreeing = {value for value in by_value if _agree(attribute, value, best)}
-    against = max((score for value, score in scores.items() if value not in agreeing), default=0.0)
+    against = max(
+        (
+            score
+            for value, score in scores.items()
+            if value not in agreeing
+            and not (attribute in CHANGING and _is_past(by_value[value], by_value[best]))
+        ),
+        default=0.0,
+    )
     # Age decides between values; what nobody denies stays as certain as it was.
     score = scores[best] if against else _refined(attribute, whole)[best]
     return [_told(attribute, best, by_value, agreeing, _certainty(score, against))]
+
+
+def _is_past(votes: Sequence[_Vote], best: Sequence[_Vote]) -> bool:
+    """Say whether a value was told before the best one only: married once, divorced since, is no contradiction."""
+    begun = min((vote.time for vote in best if vote.time is not None), default=None)
+    return begun is not None and all(vote.time is not None and vote.time < begun for vote in votes)
 
 
 def _aged(by_value: Mapping[str, list[_Vote]]) -> dict[str, float]:

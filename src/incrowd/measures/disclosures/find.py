@@ -9,19 +9,25 @@ places in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from incrowd.measures.disclosures.identifiers import Identifier
-from incrowd.measures.disclosures.language import Language, Pair, Rule, load_language
+from incrowd.measures.disclosures.language import (
+    ACCOUNTS,
+    SEEN,
+    STARTS,
+    Language,
+    Pair,
+    Rule,
+    load_language,
+)
 
 LONGEST = 100_000
 """Characters of a post that are read; nobody says who they are after a hundred pages."""
 MOST_MODIFIERS = 3
 """Words between the article and the noun: "a tired old divorced nurse"."""
-_STRAIGHT = str.maketrans(
-    {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00b4": "'", "\u00a0": " "}
-)
+_STRAIGHT = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00b4": "'", "\u00a0": " "}
 _QUOTED = re.compile(
     r'"[^"\n]{2,600}?"|\u00ab[^\u00bb\n]{2,600}\u00bb|^[ \t]*(?:>|&gt;)[^\n]*|```.*?```'
     r"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){3,300}'(?!\w)",
@@ -29,11 +35,11 @@ _QUOTED = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)|\n|$")
 _WORD = re.compile(r"[\w'/&+-]+")
-_NEXT_WORD = re.compile(r" ([a-z]+)|'")
 _NEXT = re.compile(r" ([\w'-]+)")
 _SLOT = re.compile(r"\{(\w+)\}")
 _CAPITALS = re.compile(r"[A-Z][\w&'.-]*(?: (?:(?:of|the|and|&|at|for|in) )?[A-Z][\w&'.-]*){0,4}")
 _PERSON_NAME = re.compile(r"[A-Z][a-z'-]+(?: (?:[A-Z]\.|[A-Z][a-zA-Z'-]+)){0,2}")
+_FULL_NAME = re.compile(r"[A-Z][a-z'-]+(?: [A-Z]\.)? [A-Z][a-z][a-zA-Z'-]*\b")
 _NOT_LETTERS = re.compile(r"[^\n]")
 
 
@@ -78,7 +84,10 @@ def clean(text: str) -> str:
     if "\u00e2\x80" in text:
         for broken, mark in (("\u00e2\x80\x99", "'"), ("\u00e2\x80\x9c", '"'), ("\u00e2\x80\x9d", '"')):
             text = text.replace(broken, mark)
-    return text if text.isascii() else text.translate(_STRAIGHT)
+    if not text.isascii():
+        for curly, straight in _STRAIGHT.items():
+            text = text.replace(curly, straight)
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +132,15 @@ class _Text:
 
     def read(self) -> Reading:
         low = self.low
-        named = self.language.identifiers.find(self.text, low)
+        places = self._places(low)
+        named = self.language.identifiers.find(self.text, low, accounts=ACCOUNTS in places)
         if '"' in low or ">" in low or "\u00ab" in low or " '" in low or "`" in low or low.startswith("'"):
             low = self.low = _QUOTED.sub(_blank, low)
-        for found in self.language.trigger.finditer(low):
-            self._at(found)
-        self._anywhere()
+        for place in places.get(STARTS, ()):
+            found = self.language.trigger.match(low, place)
+            if found is not None:
+                self._at(found)
+        self._anywhere(places)
         if not (self.finds or named or self.others):
             return NOTHING
         if self.finds and self.guards["joke"].search(low):
@@ -144,19 +156,14 @@ class _Text:
             return
         if start == "my" and self.guards["other"].match(self.low, found.start()):
             self.others += 1
-        words = self.language.next_words.get(start)
-        if words is not None:
-            word = _NEXT_WORD.match(self.low, end)
-            if word is None or (word.group(1) is not None and word.group(1) not in words):
-                return
-        if not self.language.any_of(start).match(self.low, end) or self._taken_back(found.start()):
+        rules = self.language.rules_at(start, self.low[end : end + SEEN])
+        matches = [(rule, match) for rule in rules if (match := rule.match.match(self.low, end)) is not None]
+        if not matches or self._taken_back(found.start()):
             return
         if start == "as" and not self._about_me(found):
             return
-        for rule in self.language.rules[start]:
-            match = rule.match.match(self.low, end)
-            if match is not None:
-                self._apply(rule, match)
+        for rule, match in matches:
+            self._apply(rule, match)
 
     def _am(self, found: re.Match[str]) -> None:
         """Read a list of what somebody is: "I'm 31, divorced and from Duluth"."""
@@ -171,10 +178,7 @@ class _Text:
             if place >= last or not (first or self.language.grammar.subject.match(low, place) is None):
                 return
             reached = place
-            tried = self.language.rules["am"]
-            if not self.language.any_of("am").match(low, place):
-                tried = self.language.rules_for_anybody
-            for rule in tried:
+            for rule in self.language.rules_at("am", low[place : place + SEEN]):
                 match = rule.match.match(low, place)
                 if match is None or not (first or rule.attribute != "age" or low[place].isdigit()):
                     continue
@@ -199,16 +203,24 @@ class _Text:
             word = _WORD.match(self.low, word.end() + 1)
         return place
 
-    def _anywhere(self) -> None:
-        low = self.low
-        words, by_word, by_mark = self.language.needed
-        numbers = {number for word in set(words.findall(low)) for number in by_word[word]}
+    def _places(self, low: str) -> dict[int, list[int]]:
+        """Return which rules may match anywhere in the text, by number, and where they may begin."""
+        words, by_word, by_mark = self.language.anywhere
+        places: dict[int, list[int]] = {}
+        for found in words.finditer(
+            "\n" + low
+        ):  # the place of the sign before a word there is that of the word here
+            for number in by_word[found.group(1)]:
+                places.setdefault(number, []).append(found.start())
         for mark, some in by_mark.items():
             if mark in low:
-                numbers.update(some)
-        for number in sorted(numbers):
+                places.update({number: [] for number in some})
+        return places
+
+    def _anywhere(self, places: Mapping[int, Sequence[int]]) -> None:
+        for number in sorted(number for number in places if number >= 0):
             rule = self.language.rules["any"][number]
-            for match in rule.match.finditer(low):
+            for match in rule.finds(self.low, places[number]):
                 emoji = not match.group()[:1].isascii()
                 if emoji or (not self._taken_back(match.start()) and self._mine(match)):
                     self._apply(rule, match)
@@ -259,6 +271,7 @@ class _Text:
             ("org", self._organisation),
             ("school", self._school),
             ("name", self._name),
+            ("fullname", self._full_name),
         ):
             if slot in values:
                 named = read(match.start(slot))
@@ -473,6 +486,16 @@ class _Text:
     def _name(self, start: int) -> tuple[str, int] | None:
         found = _PERSON_NAME.match(self.text, start)
         if found is None or found.group().split()[0].lower() in self.language.grammar.no_names:
+            return None
+        return found.group(), found.end()
+
+    def _full_name(self, start: int) -> tuple[str, int] | None:
+        """Read a first and a last name, neither a word for a person nor a place: "I am Alex Miller"."""
+        found = _FULL_NAME.match(self.text, start)
+        if found is None or self.language.gazetteer.find(found.group()) is not None:
+            return None
+        words, grammar = found.group().lower().split(), self.language.grammar
+        if any(word in self.language.first_words or word in grammar.no_names for word in words):
             return None
         return found.group(), found.end()
 

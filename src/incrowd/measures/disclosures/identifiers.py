@@ -37,7 +37,6 @@ class IdentifierPatterns:
     url: re.Pattern[str]
     my_page: re.Pattern[str]
     handle: re.Pattern[str]
-    services: re.Pattern[str]
     social_security: re.Pattern[str]
     card: re.Pattern[str]
     iban: re.Pattern[str]
@@ -46,8 +45,11 @@ class IdentifierPatterns:
     seven_digits: re.Pattern[str]
     no_handles: frozenset[str]
 
-    def find(self, text: str, low: str) -> tuple[Identifier, ...]:
-        """Return what names a person directly in a text, in order; `low` is the text in lower case."""
+    def find(self, text: str, low: str, *, accounts: bool) -> tuple[Identifier, ...]:
+        """Return what names a person directly in a text, in order; `low` is the text in lower case.
+
+        `accounts`: whether the text has a word that hints at an account elsewhere.
+        """
         found: list[Identifier] = []
         if "@" in low or " dot " in low or "dot)" in low or "dot]" in low or "(at)" in low or "[at]" in low:
             found += self._emails(text)
@@ -57,7 +59,7 @@ class IdentifierPatterns:
                 found += self._phones(text, found)
             if self.street_words.search(low):
                 found += self._streets(text)
-        if ("my" in low or " me " in low) and self.services.search(low):
+        if (accounts or ".com" in low or ".blogspot" in low) and ("my" in low or " me " in low):
             found += self._accounts(text)
         return tuple(sorted(_apart(found), key=lambda one: one.start)) if found else ()
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from re import _parser  # type: ignore[attr-defined]  # how `re` itself reads a pattern; no other reader is as right
 from typing import Any
 
 from incrowd.errors import InputError
@@ -48,10 +49,17 @@ class Rule:
         """The names of its groups."""
         return frozenset(_NAMED.findall(self.pattern))
 
-    @property
-    def names_anybody(self) -> bool:
-        """True if it takes any word for a person, to look it up."""
-        return self.kind == "said" and "person" in self.slots
+    def finds(self, low: str, places: Iterable[int]) -> Iterator[re.Match[str]]:
+        """Find it in a text: where it may begin, if that is known (without `needs`, or with "^"), else anywhere."""
+        if self.needs and self.pattern[0] != "^":
+            yield from self.match.finditer(low)
+            return
+        end = -1
+        for place in places or (0,):
+            found = self.match.match(low, place) if place >= end else None
+            if found is not None:
+                end = found.end()
+                yield found
 
 
 class Grammar:
@@ -88,8 +96,10 @@ class Language:
     words: Mapping[str, Any]
     patterns: Mapping[str, Any]
     names: Mapping[str, Any]
-    occupations: Mapping[str, tuple[str, float]]
-    """What a job is called: its name in the table, and thousands of people."""
+    occupations: Mapping[str, str]
+    """What a job is called: its name in the table."""
+    workers: Mapping[str, tuple[float, float]]
+    """Name in the table: thousands of people, and by which factor that may be off."""
 
     @cached_property
     def gazetteer(self) -> Gazetteer:
@@ -123,7 +133,7 @@ class Language:
     def nouns(self) -> dict[str, tuple[Pair, ...]]:
         """What a person can call themselves, and what each noun says."""
         found: dict[str, list[Pair]] = {}
-        for name, (job, _) in self.occupations.items():
+        for name, job in self.occupations.items():
             found.setdefault(name, []).append(("occupation", job))
         for gender, some in self.words["gender"].items():
             for noun in some:
@@ -186,68 +196,69 @@ class Language:
             found[entry["start"]].append(self._rule(entry))
         return {start: tuple(rules) for start, rules in found.items()}
 
-    def any_of(self, start: str) -> re.Pattern[str]:
-        """Return whether any rule of a start can match, as one test in place of many."""
-        if start not in self._any_of:
-            tried = [rule for rule in self.rules[start] if start != "am" or not rule.names_anybody]
-            self._any_of[start] = re.compile(
-                "|".join(f"(?:{_NAMED.sub('(?:', rule.pattern)})" for rule in tried)
-            )
-        return self._any_of[start]
-
     @cached_property
-    def _any_of(self) -> dict[str, re.Pattern[str]]:
-        return {}
+    def rules_at(self) -> Callable[[str, str], tuple[Rule, ...]]:
+        """The rules of a start that can match a text, by its first `SEEN` letters: few of many."""
 
-    @cached_property
-    def next_words(self) -> dict[str, frozenset[str]]:
-        """For a start, the words that can follow it: all that its rules name. Most "I think" are passed over by this.
+        @cache
+        def table_of(start: str) -> dict[str, list[int]]:
+            table: dict[str, list[int]] = {}
+            for number, rule in enumerate(self.rules[start]):
+                for text in beginnings(rule.pattern, SEEN):
+                    table.setdefault(text, []).append(number)
+            return table
 
-        Rules in which any word may follow ("my old beard") are not among them.
-        """
-        found = {}
-        for start, rules in self.rules.items():
-            sources = [entry["match"] for entry in self.patterns["rule"] if entry["start"] == start]
-            if (
-                rules
-                and not any(source.startswith((" (?:\\w", " {", "{")) for source in sources)
-                and start in ("i", "we")
-            ):
-                found[start] = frozenset(word for source in sources for word in re.findall(r"[a-z]+", source))
-        return found
+        @lru_cache(8192)
+        def rules_at(start: str, letters: str) -> tuple[Rule, ...]:
+            table = table_of(start)
+            fitting = {n for size in range(len(letters) + 1) for n in table.get(letters[:size], ())}
+            return tuple(self.rules[start][number] for number in sorted(fitting))
 
-    @cached_property
-    def rules_for_anybody(self) -> tuple[Rule, ...]:
-        """The rules after "I'm" that any word can follow, so that no test can pass over them."""
-        return tuple(rule for rule in self.rules["am"] if rule.names_anybody)
+        return rules_at
 
     @cached_property
     def trigger(self) -> re.Pattern[str]:
-        """Finds where somebody may begin to speak of themselves; the group says which start it is."""
-        starts = self.patterns["starts"]
-        order = [name for name in starts if starts[name]]
-        letters = "".join(sorted({letter for name in order for letter in _first_letters(starts[name])}))
-        groups = "|".join(f"(?P<{name}>{starts[name]})" for name in order)
-        return re.compile(rf"\b(?=[{letters}])(?:{groups})(?!\w)")
+        """Matches where somebody may begin to speak of themselves; the group says which start it is."""
+        groups = "|".join(f"(?P<{name}>{text})" for name, text in self.patterns["starts"].items() if text)
+        return re.compile(rf"\b(?:{groups})(?!\w)")
 
     @cached_property
-    def needed(self) -> tuple[re.Pattern[str], dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
-        """One search for the words without which no rule of the start "any" can match, and the rules for each.
+    def anywhere(self) -> tuple[re.Pattern[str], dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+        """One search for all that rules of the start "any" can begin with or need, and the rules for each text.
 
-        Words begin where words begin; marks ("(", an emoji) come apart, for they need no boundary.
+        It finds the sign before a word: a search for one out of few signs is the fastest there is. (A letter with an
+        accent counts as a sign, too; patterns look at the boundary themselves.)
+        Words begin where words begin; marks ("m)", an emoji) come apart, for they need no boundary. The same search
+        finds where all other starts may be (`STARTS`) and what hints at an account elsewhere (`ACCOUNTS`).
         """
         words: dict[str, list[int]] = {}
         marks: dict[str, list[int]] = {}
         for number, rule in enumerate(self.rules["any"]):
-            for need in rule.needs:
-                (words if need[0].isalpha() else marks).setdefault(need, []).append(number)
+            for text in rule.needs or beginnings(rule.pattern, LONGEST_BEGINNING):
+                if len(text) < 2 and not rule.needs:
+                    raise InputError(
+                        f"data/{self.code}/patterns.toml: rule {rule.kind!r} can begin with anything; "
+                        "give the words it `needs`"
+                    )
+                (words if text[0].isalpha() else marks).setdefault(text, []).append(number)
+        for number, texts in (
+            (STARTS, beginnings(self.trigger.pattern, LONGEST_BEGINNING)),
+            (ACCOUNTS, self.names["words"]["services"]),
+        ):
+            for text in texts:
+                words.setdefault(text, []).append(number)
         # A longer word that was found stands for all shorter ones that it begins with.
         all_rules = {
-            word: tuple(sorted({n for other, some in words.items() if word.startswith(other) for n in some}))
+            word: tuple(sorted({n for size in range(1, len(word) + 1) for n in words.get(word[:size], ())}))
             for word in words
         }
-        tree = _tree_pattern(list(words))
-        return re.compile(rf"\b(?=({tree}))"), all_rules, {mark: tuple(some) for mark, some in marks.items()}
+        whole = [text for text, some in words.items() if some == [STARTS]]
+        tree = _tree_pattern([text + _END if text in whole else text for text in words])
+        return (
+            re.compile(rf"[^a-z0-9_](?=({tree}))"),
+            all_rules,
+            {mark: tuple(some) for mark, some in marks.items()},
+        )
 
     @cached_property
     def guards(self) -> dict[str, re.Pattern[str]]:
@@ -283,6 +294,7 @@ class Language:
             "org": r"(?P<org>\S[^\n!?;:\"]{1,50})",
             "school": r"(?P<school>\S[^\n!?;:\"]{1,60})",
             "name": r"(?P<name>[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,2})",
+            "fullname": r"(?P<fullname>[^\W\d_][\w'’-]+(?: [^\W\d_]\.)? [^\W\d_][\w'’-]+)",
             "person": r"(?P<person>[a-z0-9][\w'’/&+-]*(?: [\w'’/&+-]+){0,7})",
             **self.patterns["slots"],
         }
@@ -315,8 +327,57 @@ class Language:
         )
 
 
-def _first_letters(pattern: str) -> set[str]:
-    return set(re.findall(r"(?:^|\||\(\?:)([a-z])", pattern))
+SEEN = 7
+"""Letters of a text by which rules are passed over."""
+LONGEST_BEGINNING = 16
+MOST_BEGINNINGS = 300
+STARTS, ACCOUNTS = -1, -2
+"""Stand for no rule of their own in :attr:`Language.anywhere`."""
+
+
+def beginnings(pattern: str, longest: int) -> frozenset[str]:
+    """Return texts such that whatever a pattern matches begins with one of them, each at most `longest` letters.
+
+    >>> sorted(beginnings(r" (?:i|we) (?:really )?like \\w+", 20))
+    [' i like ', ' i really like ', ' we like ', ' we really like ']
+    """
+    return frozenset(text for text, _ in _beginnings(_parser.parse(pattern), longest))
+
+
+def _beginnings(tokens: Iterable[Any], longest: int) -> set[tuple[str, bool]]:
+    """Return beginnings of a parsed pattern, and of each whether it may go on."""
+    found = {("", True)}
+    for name, value in tokens:
+        going_on = [text for text, more in found if more]
+        if not going_on:
+            break
+        parts = _beginnings_of(str(name), value, longest - min(map(len, going_on)))
+        if len(going_on) * len(parts) > MOST_BEGINNINGS:
+            return {(text, False) for text, _ in found}
+        found = {one for one in found if not one[1]} | {
+            ((text + part)[:longest], more and len(text + part) < longest)
+            for text in going_on
+            for part, more in parts
+        }
+    return found
+
+
+def _beginnings_of(name: str, value: Any, longest: int) -> set[tuple[str, bool]]:
+    nothing, anything = ("", True), ("", False)
+    if name == "LITERAL":
+        return {(chr(value), True)}
+    if name == "IN" and len(value) <= 6 and all(str(kind) == "LITERAL" for kind, _ in value):
+        return {(chr(letter), True) for _, letter in value}
+    if name == "SUBPATTERN":
+        return _beginnings(value[-1], longest)
+    if name == "BRANCH":
+        return {one for way in value[1] for one in _beginnings(way, longest)}
+    if name in ("MAX_REPEAT", "MIN_REPEAT"):
+        least, most, inner = value
+        once = _beginnings(inner, longest)
+        repeated = once if most == 1 else {(text, False) for text, _ in once}
+        return repeated | {nothing} if least == 0 else repeated
+    return {nothing} if name in ("AT", "ASSERT", "ASSERT_NOT") else {anything}
 
 
 def _tree_pattern(words: list[str]) -> str:
@@ -329,13 +390,22 @@ def _tree_pattern(words: list[str]) -> str:
         node[""] = {}
 
     def pattern(node: dict[str, Any]) -> str:
-        ways = [re.escape(letter) + pattern(below) for letter, below in sorted(node.items()) if letter]
+        order = sorted(letter for letter in node if letter not in ("", _END)) + [_END] * (_END in node)
+        ways = [_letter(letter) + pattern(node[letter]) for letter in order]
         if not ways:
             return ""
         together = ways[0] if len(ways) == 1 and "" not in node else f"(?:{'|'.join(ways)})"
         return f"{together}?" if "" in node else together
 
     return pattern(tree)
+
+
+_END = "\b"
+"""As the last letter of a word in a tree: nothing may follow it."""
+
+
+def _letter(letter: str) -> str:
+    return r"(?!\w)" if letter == _END else re.escape(letter)
 
 
 def _alternatives(names: Any) -> str:
@@ -354,16 +424,19 @@ def load_language(code: str = "en") -> Language:
             f"language: '{code}' cannot be read yet; there is: {known}. "
             "How to add one: docs/how-to/disclosures-language.md"
         )
-    jobs: dict[str, tuple[str, float]] = {}
+    jobs: dict[str, str] = {}
+    workers: dict[str, tuple[float, float]] = {}
     for line in folder.joinpath("occupations.tsv").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
-            name, thousands, *also = line.split("\t")
-            for called in (name, *(one for one in "".join(also).split("|") if one)):
-                jobs.setdefault(called, (name, float(thousands)))
+            name, thousands, off, also, *_ = line.split("\t")
+            workers[name] = float(thousands), float(off)
+            for called in (name, *(one for one in also.split("|") if one)):
+                jobs.setdefault(called, name)
     return Language(
         code,
         tomllib.loads(folder.joinpath("words.toml").read_text("utf-8")),
         tomllib.loads(folder.joinpath("patterns.toml").read_text("utf-8")),
         tomllib.loads(folder.joinpath("identifiers.toml").read_text("utf-8")),
         jobs,
+        workers,
     )

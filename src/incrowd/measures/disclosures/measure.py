@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from incrowd.errors import InputError
 from incrowd.measures.disclosures.spec import ADVERSARIES, DisclosureOptions
-from incrowd.measures.protocol import AdvisorOptions, Measure, Person, PreparedCrowd, Ready, ThemeName
+from incrowd.measures.protocol import AdvisorOptions, Measure, Person, PreparedCrowd, Ready, Role, ThemeName
 from incrowd.result import Assessment
 
 if TYPE_CHECKING:
@@ -35,6 +35,15 @@ class Disclosures(Measure):
     def crowd_behind(self, assessment: Assessment) -> float | None:
         """Return None: the estimate is about the population, however small the crowd at hand."""
         return None
+
+    def risk(self, assessment: Assessment) -> float:
+        """Return how often naming one of the people who fit would be right: all has to be true that was read."""
+        certainty = float(assessment.assumptions.parameters.get("certainty", 1.0))
+        return certainty * super().risk(assessment)
+
+    def role(self, assessment: Assessment) -> Role:
+        """Let whoever knows nothing but the posts decide; who also knows everybody's attributes here knows more."""
+        return Role.DECIDES if assessment.crowd_size is None else Role.STRONGER
 
     def is_exact_after_changes(self, assessment: Assessment) -> bool:
         """Say yes: changed posts are read again like any others."""

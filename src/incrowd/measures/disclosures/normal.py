@@ -120,7 +120,7 @@ def _occupation(plain: str, language: Language) -> str:
         for first in range(len(words) - size + 1):
             known = language.occupations.get(" ".join(words[first : first + size]))
             if known is not None:
-                return known[0]
+                return known
     return plain
 
 

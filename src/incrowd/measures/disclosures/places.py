@@ -49,7 +49,7 @@ class Gazetteer:
 
     @cached_property
     def countries(self) -> dict[str, tuple[str, int, tuple[float, ...]]]:
-        """Code: name, people, and the shares of five age groups; ``*`` is the world."""
+        """Code: name, people, and the shares of the age groups (ten years each); ``*`` is the world."""
         found = {}
         for code, name, people, *ages in table_rows("countries.tsv"):
             shares = tuple(float(age) / 100 for age in ages if age)
@@ -203,6 +203,8 @@ def folded(name: str) -> str:
     >>> folded("Bailén")
     'bailen'
     """
+    if name.isascii():
+        return name.lower().strip()
     plain = unicodedata.normalize("NFKD", name.replace("ł", "l").replace("Ł", "L").replace("ø", "o"))
     return (
         "".join(letter for letter in plain if not unicodedata.combining(letter))

@@ -22,8 +22,8 @@ from incrowd.result import say_number
 WORLD_POPULATION_OF_SOURCE = 333_000
 """Thousands of people in the USA in 2022 (US Census Bureau), whose occupations were counted."""
 GROWN_UP = 0.75
-GROUPS = ((0, 15), (15, 25), (25, 55), (55, 65), (65, 95))
-"""The age groups of the table."""
+GROUPS = (*((first, first + 10) for first in range(0, 80, 10)), (80, 100))
+"""The age groups of the table: each from one year to before another."""
 DEPENDENT = 1.25
 """Facts go together (age and marriage, town and job): each one after the first may be off by this factor besides."""
 BANDS = ("early", "mid", "late")
@@ -134,12 +134,12 @@ def share_of(
     """Return the share of people with one more fact, and by which factor it may be off."""
     grown = 1.0 if age is not None and age >= 18 else GROWN_UP
     if attribute in ("age", "age band"):
-        return age_share(language.gazetteer, country, *_age_range(value)), 1.4
+        return age_share(language.gazetteer, country, *_age_range(value)), 1.3
     if attribute == "occupation":
-        thousands = next((count for name, count in language.occupations.values() if name == value), None)
-        if thousands is None:
+        if value not in language.workers:
             return DEFAULTS["occupation"]
-        return min(1.0, thousands / WORLD_POPULATION_OF_SOURCE / (GROWN_UP if grown == 1.0 else 1.0)), 2.5
+        thousands, off = language.workers[value]
+        return min(1.0, thousands / WORLD_POPULATION_OF_SOURCE / (GROWN_UP if grown == 1.0 else 1.0)), off
     if attribute == "birthplace":
         return _born_there(language.gazetteer, value, place)
     known = shares().get((attribute, value)) or shares().get((attribute, "*"))

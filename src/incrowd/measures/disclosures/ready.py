@@ -34,7 +34,7 @@ ENGLISH_FROM = 0.12
 """In English texts every third word is one of the commonest twenty; below this share a text is in no known language."""
 FEWEST_WORDS = 30
 PROPOSED = 3
-VERSION = 1
+VERSION = 2
 """Of the patterns and of what is kept: larger, and posts are read again."""
 
 
@@ -217,6 +217,8 @@ class ReadyDisclosures(Ready):
 
     def _in_crowd(self, found: Disclosed) -> Iterable[Assessment]:
         """Count who in the crowd fits what was told, where it knows people's attributes."""
+        if self.crowd.is_made_up:
+            return ()
         # Not at the top: a draft asks for none of it, and need not load tables.
         from incrowd.measures.disclosures.in_crowd import count_in_crowd
 
