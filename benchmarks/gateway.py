@@ -4,7 +4,10 @@ Bars, on DuckDB and on PostgreSQL: 200 requests a second sustained on 2 cores wi
 250 ms (replies leave on a fixed deadline, so the fastest takes as long), memory flat over the run, and no entry of
 ledger or audit log lost when the service is killed in the middle, checked by asking everything again.
 
-``python -m benchmarks.gateway --seconds 600`` is the long run; ``--database duckdb`` takes one database only.
+Requests are repeats, new questions and questions over budget in equal parts (``--mix thirds``), or mostly repeats with
+mistakes and hostile questions among them (``--mix hostile``). ``python -m benchmarks.gateway --seconds 600`` is the
+long run; ``--database duckdb`` takes one database only. Everybody is counted in one question of a month by default;
+``--questions 10000`` counts them in all, which is the most work.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.state import open_secret
 
 USERS, CITIES, MOVIES, LISTED = 100_000, 60, 2_000, 10
-GOOD, HOSTILE = [f"org{number}" for number in range(8)], ["evil0", "evil1"]
+GOOD, HOSTILE = [f"org{number}" for number in range(8)], [f"evil{number}" for number in range(4)]
 POLICY = """
 [database]
 users = "people"
@@ -46,10 +49,13 @@ value = "movie"
 """
 
 
-def policy_text() -> str:
-    """Hostile organisations have the default budget; good ones may ask enough for the long run."""
-    good = [f"[organisations.{name}]\nqueries = 1000" for name in GOOD]
-    return POLICY + "\n".join([*good, *(f"[organisations.{name}]" for name in HOSTILE)]) + "\n"
+def policy_text(mix: str, mechanism: str, questions: int) -> str:
+    """Good organisations may ask enough for the long run; others have the default budget, or none."""
+    many, few = (10**6, "queries = 0\n") if mix == "thirds" else (1000, "")
+    good = [f"[organisations.{name}]\nqueries = {many}\n" for name in GOOD]
+    others = [f"[organisations.{name}]\n{few}" for name in HOSTILE]
+    release = f'[release]\nmechanism = "{mechanism}"\n[privacy]\nquestions = {questions}\n'
+    return "".join(["allow_weak = true\n" if mix == "thirds" else "", POLICY, release, *good, *others])
 
 
 def make_tables() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -147,26 +153,28 @@ def resident(pid: int) -> int:
     return total * 1024
 
 
-def sustained(url: str, folder: Path, keys: list[str], seconds: float, rate: float) -> dict[str, object]:
+def sustained(
+    url: str, folder: Path, keys: list[str], seconds: float, rate: float, mix: str
+) -> dict[str, object]:
     """Hold the rate, watch latency and memory."""
     with service(url, folder) as (process, port, _):
         first = run_load(Load(port=port, keys=keys, seconds=0, rate=10, seed=1, replay=usual(keys)))
-        run_load(Load(port=port, keys=keys, seconds=min(20, seconds / 2), rate=rate / 2, seed=1))
+        run_load(Load(port=port, keys=keys, seconds=min(20, seconds / 2), rate=rate / 2, seed=1, mix=mix))
         before, decided = cpu_seconds(process.pid), count_new(folder)
         done = run_load(
-            Load(port=port, keys=keys, seconds=seconds, rate=rate, seed=2),
+            Load(port=port, keys=keys, seconds=seconds, rate=rate, seed=2, mix=mix),
             watch=lambda: resident(process.pid),
         )
         used = cpu_seconds(process.pid) - before
-    half = len(done.watched) // 2
+    half, kinds = len(done.watched) // 2, sorted({one.kind for one in done.outcomes})
     logged = (folder / "service.log").read_text().count('"error"')
     return {
         "first_time_questions": summary(first.outcomes),
         "requests": len(done.outcomes),
         "requests_per_s": len(done.outcomes) / done.seconds,
         "new_questions_per_s": (count_new(folder) - decided) / done.seconds,
-        "answers": summary([one for one in done.outcomes if one.kind in ("repeat", "fresh", "hostile")]),
-        "refusals": summary([one for one in done.outcomes if one.kind == "bad"]),
+        "answers": summary([one for one in done.outcomes if one.kind != "bad"]),
+        "by_kind": {kind: summary([one for one in done.outcomes if one.kind == kind]) for kind in kinds},
         "statuses": {
             f"{k} {s}": n for (k, s), n in sorted(Counter((o.kind, o.status) for o in done.outcomes).items())
         },
@@ -174,6 +182,7 @@ def sustained(url: str, folder: Path, keys: list[str], seconds: float, rate: flo
         "connection_errors": done.errors,
         "errors_logged": logged,
         "service_cpu_share": used / done.seconds,
+        "service_cpu_ms_per_request": 1000 * used / len(done.outcomes),
         "memory_mib": {
             "start": done.watched[0] / 2**20,
             "first_half_max": max(done.watched[: half + 1]) / 2**20,
@@ -204,14 +213,16 @@ def summary(outcomes: list[Outcome]) -> dict[str, float]:
     return {"requests": len(outcomes), **quantiles, "max_ms": float(taken.max()) if len(taken) else 0.0}
 
 
-def killed(url: str, folder: Path, keys: list[str], rate: float, times: int = 3) -> dict[str, object]:
+def killed(
+    url: str, folder: Path, keys: list[str], rate: float, mix: str, times: int = 3
+) -> dict[str, object]:
     """Kill the service in the middle of its load, then ask all it answered again: the same bytes have to come."""
     told = same = empty = lost = 0
     secret = open_secret(folder / "state")
     for attempt in range(times):
         before = count_replies(folder)
         with service(url, folder) as (process, port, _):
-            load = Load(port=port, keys=keys, seconds=4, rate=rate, seed=100 + attempt, keep=True)
+            load = Load(port=port, keys=keys, seconds=4, rate=rate, seed=100 + attempt, mix=mix, keep=True)
             done = run_load(load, kill=(process.pid, 2 + attempt * 0.37))
         acknowledged = [one for one in done.outcomes if one.status == 200]
         lost += max(0, len(acknowledged) - (count_replies(folder) - before))
@@ -232,19 +243,19 @@ def killed(url: str, folder: Path, keys: list[str], rate: float, times: int = 3)
     }
 
 
-def on(database: str, seconds: float, rate: float) -> dict[str, object]:
+def on(database: str, chosen: argparse.Namespace) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         url = {"duckdb": fill_duckdb, "postgresql": fill_postgresql}[database](folder)
-        (folder / "policy.toml").write_text(policy_text())
+        (folder / "policy.toml").write_text(policy_text(chosen.mix, chosen.mechanism, chosen.questions))
         store = KeyStore(folder / "state")
         keys = [store.add(f"client-{name}", name) for name in (*GOOD, *HOSTILE)]
         started = time.perf_counter()
         with service(url, folder):
             ready = time.perf_counter() - started
         report: dict[str, object] = {"first_start_s": ready}
-        report["load"] = sustained(url, folder, keys, seconds, rate)
-        report["kill_9"] = killed(url, folder, keys, rate)
+        report["load"] = sustained(url, folder, keys, chosen.seconds, chosen.rate, chosen.mix)
+        report["kill_9"] = killed(url, folder, keys, chosen.rate, chosen.mix)
         globals().pop("_server", None)
         return report
 
@@ -254,9 +265,14 @@ def main() -> dict[str, object]:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--rate", type=float, default=200.0)
     parser.add_argument("--database", choices=["duckdb", "postgresql", "both"], default="both")
+    parser.add_argument("--mix", choices=["thirds", "hostile"], default="thirds")
+    parser.add_argument("--mechanism", choices=["private", "q"], default="private")
+    parser.add_argument(
+        "--questions", type=int, default=1, help="in how many questions a month people are counted"
+    )
     chosen = parser.parse_args()
     names = ["duckdb", "postgresql"] if chosen.database == "both" else [chosen.database]
-    return {name: on(name, chosen.seconds, chosen.rate) for name in names}
+    return {name: on(name, chosen) for name in names}
 
 
 if __name__ == "__main__":

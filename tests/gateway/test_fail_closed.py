@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gateway.making import NOW, crowd, fill_duckdb, policy
+from tests.gateway.making import NOW, crowd, fill_duckdb, fill_postgres, policy
 from tests.gateway.serving import ask as send
 from tests.gateway.test_app import Place
 from tests.gateway.test_core import ANN, DENVER, ask, question
@@ -272,7 +272,10 @@ def test_the_operators_port_answers_this_machine(place: Place, host: str) -> Non
     assert send_host(place, host, call).status == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8401", "evil.example:127.0.0.1"])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example:8401", "evil.example:127.0.0.1", "localhost:1@evil", "[::1]x"],
+)
 def test_the_operators_port_refuses_other_names(place: Place, host: str) -> None:
     from tests.gateway.serving import call
 
@@ -286,3 +289,30 @@ def send_host(place: Place, host: str, call: Callable[..., Any]) -> Any:
         await place.admin({**scope, "headers": [(b"host", host.encode())]}, receive, send)  # type: ignore[arg-type]
 
     return asyncio.run(call(named, "GET", "/metrics"))  # type: ignore[arg-type]
+
+
+def test_snapshots_in_postgresql_that_are_gone_or_foreign_are_refused(
+    postgres_server: str, tmp_path: Path
+) -> None:
+    """The secret and the ledger lie in the folder whatever the database; snapshots lie in PostgreSQL itself."""
+    import psycopg
+
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE corruptions")
+    url = postgres_server.replace("/postgres?", "/corruptions?")
+    users, likes = crowd({"Titanic": 30})
+    users[7] = {**users[7], "age": 77}
+    fill_postgres(url, users, {"movies": likes})
+    state = tmp_path / "state"
+    told(url, state, (CLASS,))
+    with opened(url, state) as made:
+        assert made.decide(ANN, question(CLASS)).repeated
+        assert made.decide(ANN, question(WITHOUT)).answer.values == ()
+    with psycopg.connect(url, autocommit=True) as connection:
+        (schema,) = connection.execute(
+            "SELECT schema_name FROM information_schema.schemata WHERE schema_name LIKE 'incrowd%'"
+        ).fetchone() or ("",)
+        assert schema
+        connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
+    with pytest.raises(IncrowdError, match=r"copy|original file"), opened(url, state):
+        pass

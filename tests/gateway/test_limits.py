@@ -171,6 +171,7 @@ def test_strangers_make_room_for_each_other_and_never_lose_a_client_his_place() 
     [
         ([(b"host", b"x")], 200),
         ([(b"content-length", b"5"), (b"transfer-encoding", b"chunked")], 400),
+        ([(b"authorization", b"Bearer a"), (b"authorization", b"Bearer b")], 400),
         ([(b"x", b"y" * 20_000)], 431),
         ([(b"x%d" % number, b"y") for number in range(4000)], 431),
     ],

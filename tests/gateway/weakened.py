@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.gateway.core import Answer, Client, Gateway
+from incrowd.gateway.ledger import Entry
+from incrowd.gateway.people import Numbers
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query
 from incrowd.gateway.rules import (
@@ -25,6 +27,7 @@ from incrowd.gateway.rules import (
     OwnQ,
     Rule,
     Suppressor,
+    SwappedStrangers,
     Thresholds,
     Unchanged,
     standard_rules,
@@ -45,6 +48,8 @@ class Defences:
     account_age: bool = True
     batching: bool = True
     """False: an answer changes with the first person who changes."""
+    swapping: bool = True
+    """False: other strangers around the same holders, or around those who changed, draw new amounts."""
     order: bool = True
     """False: values leave with the commonest first."""
 
@@ -65,15 +70,29 @@ class Defences:
             Difference: not self.differencing,
             Unchanged: not self.batching,
             KeyedOrder: not self.order,
+            SwappedStrangers: not self.swapping,
             JointQ: not (self.joint and self.q),
             AnsweredOnce: not self.joint,
             OwnQ: not self.q,
         }
         rules = [one for one in standard_rules(policy, secret, solver) if not away.get(type(one), False)]
+        noise = Noise(secret.key("noise"), policy.release.noise)
+        if not self.swapping:
+            rules = [
+                Unchanged(DrawnByQuestion(policy, noise)) if isinstance(one, Unchanged) else one
+                for one in rules
+            ]
         if self.q and not self.joint and policy.release.joint != "once":
-            thresholds = Thresholds(policy, Noise(secret.key("noise"), policy.release.noise))
+            thresholds = Thresholds(policy, noise)
             rules.insert(4, OwnQ(thresholds, solver, secret.key("ties")))
         return rules if self.order else [*rules, CommonestFirst()]
+
+
+class DrawnByQuestion(Thresholds):
+    """How many must change is drawn anew for every question, whoever changed."""
+
+    def changes(self, entry: Entry, who: Numbers) -> int:
+        return self.policy.release.q + self.noise.draw("changes", entry.origin, entry.key)
 
 
 class CommonestFirst(Rule):

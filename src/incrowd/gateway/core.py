@@ -194,18 +194,24 @@ class Gateway:
         stored = self._stored(client, self.snapshot.number, query)
         if stored is not None:
             return stored
-        with self._lock_of(scope):
-            snapshot = self.snapshot  # looked up under the lock: a ledger only ever moves on to newer ones
-            stored = self._stored(client, snapshot.number, query)
-            if stored is not None:
-                return stored
-            if self.queries_left(client.organisation) <= 0 or self._clock() < self._closed_until:
-                return Outcome(NO_ANSWER, OVER_BUDGET)
-            try:
-                if self._private:
-                    return self._decide_privately(client, scope, snapshot, query)
-                return self._decide_anew(client, scope, snapshot, query)
-            except BudgetExceeded:
+        if self._over_budget(client):
+            return Outcome(NO_ANSWER, OVER_BUDGET)
+        snapshot = self.snapshot
+        try:
+            self._group(snapshot, query)  # the database is asked before the lock: others need not wait for it
+            with self._lock_of(scope):
+                snapshot = (
+                    self.snapshot
+                )  # looked up under the lock: a ledger only ever moves on to newer ones
+                stored = self._stored(client, snapshot.number, query)
+                if stored is not None:
+                    return stored
+                if self._over_budget(client):
+                    return Outcome(NO_ANSWER, OVER_BUDGET)
+                decide = self._decide_privately if self._private else self._decide_anew
+                return decide(client, scope, snapshot, query)
+        except BudgetExceeded:
+            with self._lock_of(scope):
                 return self._out_of_time(client, scope, snapshot, query)
 
     def repeated(self, client: Client, query: Query) -> Outcome | None:
@@ -397,6 +403,9 @@ class Gateway:
         """How many new questions an organisation may still ask in the window of its budget."""
         since = self._clock() - self.policy.budget.window_hours * 3600
         return max(0, self.policy.queries_of(organisation) - self.ledger.spent(organisation, since))
+
+    def _over_budget(self, client: Client) -> bool:
+        return self.queries_left(client.organisation) <= 0 or self._clock() < self._closed_until
 
     def _budget_of(self, scope: str) -> PersonBudgets:
         if scope not in self._budgets:

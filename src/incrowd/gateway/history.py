@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from incrowd.gateway.joint import Clauses, Joint
 from incrowd.gateway.ledger import Entry
-from incrowd.gateway.people import Group, Words, how_many, members_of, widened
+from incrowd.gateway.people import Group, Numbers, Words, how_many, members_of, widened
 from incrowd.gateway.snapshot import Snapshot
 
+NOTHING_DRAWN = frozenset({"too-small", "too-close", "taken", "over-time", "swapped"})
+"""Rules that deny a question before what anybody lists is compared with a secret threshold."""
 Changed = Callable[[Snapshot, int, str], NDArray[np.bool_] | None]
 """Snapshot, earlier snapshot, attribute -> who lists something else now; None if that is no longer known."""
 
@@ -33,6 +35,8 @@ class History:
     answers: dict[tuple[str, int, bytes], Entry] = field(default_factory=dict)
     """Attribute, snapshot and class -> the entry that released something about it first."""
     joints: dict[str, Joint] = field(default_factory=dict)
+    counted: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    """Place in `told` -> how many of that class list each value."""
     room: int = 0
     """The most that a secret amount adds to `base` for what was told before."""
 
@@ -40,7 +44,13 @@ class History:
     def nbytes(self) -> int:
         """Memory taken, about."""
         classes = sum(entry.people.nbytes for entry in self.told if entry.people is not None)
-        return classes + sum(joint.nbytes for joint in self.joints.values()) + 1000 * len(self.by_people)
+        counts = sum(counts.nbytes for counts in self.counted.values())
+        return (
+            classes
+            + counts
+            + sum(joint.nbytes for joint in self.joints.values())
+            + 1000 * len(self.by_people)
+        )
 
     def add(self, entry: Entry) -> None:
         """Take in an entry."""
@@ -85,24 +95,79 @@ class History:
         words = group.words(self.snapshot.size)
         return any((_people(one) & words).any() for one in self.answers.values())
 
+    def withheld_before(
+        self,
+        attribute: str,
+        group: Group,
+        codes: Sequence[int],
+        near: Callable[[Entry, str], int],
+        changed: Changed,
+    ) -> set[int]:
+        """Return the values that an earlier question about nearly the same holders did not get.
+
+        Two classes may differ by a thousand people and have the same holders of a value: whoever swaps those who do
+        not list it asks the same question about it. Nearly the same: they differ by fewer than `near` holders, and by
+        fewer than half of them. What so many people list otherwise by now is decided anew.
+        """
+        index, words = self.snapshot.attributes[attribute], group.words(self.snapshot.size)
+        left, held = np.array(codes, dtype=np.int64), index.supports(group.members)
+        for place, entry in enumerate(self.told):
+            if entry.attribute != attribute or entry.rule in NOTHING_DRAWN or not len(left):
+                continue
+            shared = _people(entry) & words
+            if not shared.any():
+                continue
+            if place not in self.counted:
+                self.counted[place] = index.supports(members_of(_people(entry)))
+            likely = left[(2 * abs(held - self.counted[place]) < held)[left]]
+            told = set(entry.values)
+            likely = likely[[index.values[code] not in told for code in likely]]
+            if not len(likely):
+                continue
+            both = members_of(shared)
+            differ = held + self.counted[place] - 2 * index.supports(both)
+            likely = likely[2 * differ[likely] < held[likely]]
+            moved = self._moved(entry, both, changed)
+            again = [
+                code for code in likely.tolist() if differ[code] + moved < near(entry, index.values[code])
+            ]
+            left = left[~np.isin(left, again)]
+        return set(codes) - set(left.tolist())
+
+    def _moved(self, entry: Entry, people: Numbers, changed: Changed) -> int:
+        """How many of these people list something else than when an answer was made; all, if that is not known."""
+        if entry.origin == self.snapshot.number:
+            return 0
+        moved = changed(self.snapshot, entry.origin, entry.attribute)
+        return len(people) if moved is None else int(moved[people].sum())
+
     def nearly_same(
-        self, attribute: str, group: Group, enough: Callable[[Entry], int], changed: Changed
+        self,
+        attribute: str,
+        group: Group,
+        enough: Callable[[Entry, Numbers], int],
+        most: int,
+        changed: Changed,
     ) -> list[tuple[Entry, int]]:
-        """Return entries of older snapshots since when not enough people came, left or changed, and how many."""
+        """Return entries of older snapshots since when not enough people came, left or changed, and how many.
+
+        `enough` says how many that takes, by who they are; `most` is the largest such number.
+        """
         now = self.snapshot.number
         older = [one for one in self.told if one.attribute == attribute and one.origin < now]
         if not older:
             return []
         classes, words = np.stack([_people(one) for one in older]), group.words(self.snapshot.size)
-        differ = how_many(classes ^ words)
         found = []
-        needed = np.array([enough(one) for one in older])
-        for place in np.flatnonzero(differ < needed).tolist():
-            moved = changed(self.snapshot, older[place].origin, attribute)
+        for place in np.flatnonzero(how_many(classes ^ words) < most).tolist():
+            entry = older[place]
+            others, both = members_of(classes[place] ^ words), members_of(classes[place] & words)
+            moved = changed(self.snapshot, entry.origin, attribute)
+            who = others if moved is None else np.union1d(others, both[moved[both]])
             # Where it is not known any more who changed, somebody may have.
-            more = 1 if moved is None else int(moved[members_of(classes[place] & words)].sum())
-            if differ[place] + more < needed[place]:
-                found.append((older[place], int(differ[place]) + more))
+            differ = len(who) + (moved is None)
+            if differ < enough(entry, who):
+                found.append((entry, differ))
         return found
 
     def _clauses(self, entry: Entry) -> Clauses:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -86,7 +87,7 @@ def admin_app(service: Service) -> Asgi:
     return _hide_errors(_for_this_machine(app))
 
 
-LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]", "::1", ""})
+LOCAL_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]|)(:[0-9]{1,5})?|::1")
 
 
 def _for_this_machine(app: Asgi) -> Asgi:
@@ -94,9 +95,8 @@ def _for_this_machine(app: Asgi) -> Asgi:
 
     async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
         hosts = [value for name, value in scope.get("headers", []) if name == b"host"]
-        name = (hosts[0] if hosts else b"").decode("latin-1").rsplit("]", 1)
-        plain = f"{name[0]}]" if len(name) == 2 else name[0].split(":")[0]
-        if len(hosts) > 1 or plain.lower() not in LOCAL_NAMES:
+        named = LOCAL_HOST.fullmatch((hosts[0] if hosts else b"").decode("latin-1").lower())
+        if len(hosts) > 1 or named is None:
             await _response(error_reply(421, "this port is for the operator's own machine"))(
                 scope, receive, send
             )

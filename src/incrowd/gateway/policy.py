@@ -283,9 +283,9 @@ def weaknesses(policy: Policy) -> list[str]:
 
 ADAPTIVE = (
     'release.mechanism = "q": somebody who chooses each question after the last answer finds out what one person '
-    "lists. With 18 accounts of their own, or with others' lists known, they are certain after about 7 questions; "
-    "noise of 8 or 16 makes that 10 or 20, and limits on queries only slow it down. "
-    'mechanism = "private" is the one with a guarantee'
+    "lists. With 30 accounts of their own, or 30 people's lists known, they are certain after about 5 questions; noise "
+    "of 8 or 16 makes that 13 or 46 and takes 60 or 90 accounts. accounts.min_age_days and budget.queries slow it down "
+    'and do not end it. mechanism = "private" is the one with a guarantee'
 )
 
 

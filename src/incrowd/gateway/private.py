@@ -20,7 +20,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -298,12 +298,15 @@ class _Listed:
     @classmethod
     def of(cls, index: AttributeIndex, group: Group, candidates: Sequence[str] | None, key: bytes) -> _Listed:
         names = index.values if candidates is None else tuple(candidates)
-        place = np.full(len(index.values) + 1, -1, dtype=np.int64)
-        for position, name in enumerate(names):
-            code = index.code_of.get(name)
-            if code is not None:
-                place[code] = position
-        people, codes = index.listed(group.members, place[:-1] >= 0)
+        place = np.full(len(index.values), -1, dtype=np.int64)
+        if candidates is None:
+            place = np.arange(len(names), dtype=np.int64)
+        else:
+            for position, name in enumerate(names):
+                code = index.code_of.get(name)
+                if code is not None:
+                    place[code] = position
+        people, codes = index.listed(group.members, place >= 0)
         first = np.flatnonzero(np.diff(people, prepend=-1))
         return cls(tuple(names), first, people.astype(np.int64), place[codes], key)
 
@@ -335,13 +338,16 @@ class _Listed:
         single = np.diff(np.append(first, len(people))) == 1
         return np.bincount(where[first[single]], minlength=len(tested))
 
-    @cached_property
+    @property
     def _hashes(self) -> NDArray[np.uint64]:
-        # By name: a number would change with what others list.
-        digests = [
-            blake2b(n.encode("utf-8", "surrogatepass"), key=self.key, digest_size=8) for n in self.names
-        ]
-        return np.array([int.from_bytes(one.digest(), "big") for one in digests], dtype=np.uint64)
+        return _hashes_of(self.names, self.key)
+
+
+@lru_cache(maxsize=8)
+def _hashes_of(names: tuple[str, ...], key: bytes) -> NDArray[np.uint64]:
+    """Return a number that stands for each value, by name: its place would change with what others list."""
+    digests = [blake2b(n.encode("utf-8", "surrogatepass"), key=key, digest_size=8) for n in names]
+    return np.array([int.from_bytes(one.digest(), "big") for one in digests], dtype=np.uint64)
 
 
 def _lots(people: Ints, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

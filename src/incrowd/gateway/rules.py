@@ -7,9 +7,10 @@ In the order of `standard_rules`:
 3. `CommonValues`: values that too few people of the class list stay.
 4. `OwnQ`, only with `joint = "once"`: what is left is thinned by q of this answer alone.
 5. `Difference`: the class does not differ from one that was asked about before by a few people.
-6. `AnsweredOnce` or `JointQ`: nobody is in two answers; or nobody is tied to this answer together with everything told
+6. `SwappedStrangers`: what nearly the same holders did not get released before stays, whoever else is in the class.
+7. `AnsweredOnce` or `JointQ`: nobody is in two answers; or nobody is tied to this answer together with everything told
    before with a probability above 1/q (`joint.py`).
-7. `KeyedOrder`: the order of the values says nothing.
+8. `KeyedOrder`: the order of the values says nothing.
 
 Thresholds are q, plus room for people somebody knows, plus a secret amount. NOTES.md has the reasons, and what somebody
 who adapts can do against them; `private.py` is the mechanism with a guarantee.
@@ -29,7 +30,7 @@ from incrowd.gateway.alternatives import most_with_sole_holders
 from incrowd.gateway.history import Changed, History
 from incrowd.gateway.joint import Clauses
 from incrowd.gateway.ledger import Entry, Explanation, ValueDecision
-from incrowd.gateway.people import Group, digest_of
+from incrowd.gateway.people import Group, Numbers, digest_of
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot
 from incrowd.gateway.state import Secret
@@ -53,6 +54,7 @@ JOINT = "joint"
 TAKEN = "taken"
 BEFORE = "told-before"
 TOO_MANY = "too-many"
+SWAPPED = "swapped"
 BELOW_NOISE = "below-noise"
 NOT_TESTED = "not-tested"
 RULES = {
@@ -66,6 +68,7 @@ RULES = {
     TAKEN: "people of the class are in an earlier answer, and the policy answers about each of them once",
     BEFORE: "the question was answered before, without it",
     TOO_MANY: "the answer has as many values as allowed",
+    SWAPPED: "it was withheld from a question about nearly the same people who list it",
     BELOW_NOISE: "too few people who have budget left list it alone to pass a noisy threshold",
     NOT_TESTED: "it was not among the values worth testing",
 }
@@ -141,9 +144,17 @@ class Thresholds:
         """How many alternatives earlier answers must keep beside this one; an exact number could be tested."""
         return self.base + self.noise.draw("before", attribute, group.digest)
 
-    def changes(self, entry: Entry) -> int:
-        """How many people have to change before an answer may; an exact number could be tested with own accounts."""
-        return self.policy.release.q + self.noise.draw("changes", entry.origin, entry.key)
+    def near(self, entry: Entry, value: str) -> int:
+        """By how many holders of a value a class must differ from an earlier one to be decided anew."""
+        return self.policy.release.q + self.noise.draw("near", entry.attribute, value, entry.digest)
+
+    def changes(self, entry: Entry, who: Numbers) -> int:
+        """How many people have to change before an answer may; an exact number could be tested with own accounts.
+
+        Drawn for those who changed: questions that differ in other people draw nothing new.
+        """
+        about = digest_of(who) if len(who) else entry.digest
+        return self.policy.release.q + self.noise.draw("changes", entry.attribute, entry.origin, about)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -231,8 +242,8 @@ class Unchanged(Rule):
         return draft.denied(TOO_CLOSE) if near else draft
 
     def _nearly_same(self, case: Case) -> list[tuple[Entry, int]]:
-        changes = self.thresholds.changes
-        return case.history.nearly_same(case.attribute, case.group, changes, case.changed)
+        changes, most = self.thresholds.changes, self.thresholds.policy.release.q + self.thresholds.room
+        return case.history.nearly_same(case.attribute, case.group, changes, most, case.changed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,6 +374,29 @@ class Difference(Rule):
         return draft.denied(TOO_CLOSE) if close else draft
 
 
+@dataclass(frozen=True, eq=False)
+class SwappedStrangers(Rule):
+    """A value that was withheld stays so while those who list it are nearly the same, whoever else is asked about.
+
+    Otherwise every set of strangers around the same holders would draw new secret amounts, until one is 0. How many
+    holders have to be others is secret, too.
+    """
+
+    thresholds: Thresholds
+    looks_back = True
+
+    def apply(self, case: Case, draft: Draft) -> Draft:
+        """Withhold what a question that differs in other people alone did not get."""
+        before = case.history.withheld_before(
+            case.attribute, case.group, draft.codes, self.thresholds.near, case.changed
+        )
+        if not before:
+            return draft
+        codes = tuple(code for code in draft.codes if code not in before)
+        withheld = {**draft.withheld, **dict.fromkeys(before, SWAPPED)}
+        return replace(draft, codes=codes, withheld=withheld, rule="" if codes else SWAPPED)
+
+
 class AnsweredOnce(Rule):
     """Each person is in one answer only, on whatever attribute."""
 
@@ -436,6 +470,7 @@ def standard_rules(
         CommonValues(thresholds),
         *([OwnQ(thresholds, solver, secret.key("ties"))] if once else []),
         Difference(thresholds),
+        SwappedStrangers(thresholds),
         AnsweredOnce() if once else JointQ(thresholds),
         KeyedOrder(Noise(secret.key("order"), 0)),
     )

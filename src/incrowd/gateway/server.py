@@ -8,7 +8,7 @@ import ipaddress
 import resource
 import signal
 import socket
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,10 @@ IDLE_SECONDS = 20
 FIRST_SECONDS = 5
 """How long a connection that has shown no key may send nothing complete."""
 CONNECTIONS = 1000
+WAITING = 4096
+"""Connections that the system holds until they are taken in; one that finds no room is tried again after a second."""
+TAKEN_AT_ONCE = 100
+"""Connections that are taken in before others get a turn: replies are due meanwhile."""
 SPARE_HANDLES = 200
 GRACE_SECONDS = 10
 HEADER_BYTES = 16384
@@ -77,6 +81,7 @@ async def serve(
                 asyncio.create_task(public.serve(sockets=[door])),
                 asyncio.create_task(admin.serve(sockets=[side_door])),
             ]
+            await _widen({public: door, admin: side_door}, listening)
             if started is not None:
                 started(*ports)
             background = [asyncio.create_task(one) for one in (service.keep_fresh(), service.keep_watch())]
@@ -89,6 +94,16 @@ async def serve(
     finally:
         await service.close()
         logger.info("stopped")
+
+
+async def _widen(
+    servers: Mapping[uvicorn.Server, socket.socket], listening: list[asyncio.Task[None]]
+) -> None:
+    """Let the system hold more connections than asyncio, which has one number for both, takes in at a time."""
+    while not all(server.started for server in servers) and not any(task.done() for task in listening):
+        await asyncio.sleep(0.01)
+    for door in servers.values():
+        door.listen(WAITING)
 
 
 def _stopper(service: Service, *servers: uvicorn.Server) -> Callable[[], None]:
@@ -195,6 +210,8 @@ def guarded(app: Asgi, connections: Connections) -> Asgi:
             refusal = 431, f"expected at most {HEADER_BYTES} bytes of headers, got more"
         elif b"content-length" in names and b"transfer-encoding" in names:
             refusal = 400, "expected Content-Length or Transfer-Encoding, got both"
+        elif names.count(b"authorization") > 1:
+            refusal = 400, "expected one Authorization header, got several"
 
         async def sending(message: Message) -> None:
             answered = message["type"] == "http.response.start" and message["status"] == 200
@@ -229,7 +246,7 @@ class _WithoutSignals(uvicorn.Server):
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        made = socket.create_server((host, port), family=family, backlog=CONNECTIONS)
+        made = socket.create_server((host, port), family=family, backlog=WAITING)
     except OSError as error:
         raise InputError(
             f"{host} port {port}: expected a free port of this machine, got '{error.strerror}'. "
@@ -260,6 +277,7 @@ def _server(app: Asgi) -> uvicorn.Server:
             proxy_headers=False,
             server_header=False,
             date_header=False,
+            backlog=TAKEN_AT_ONCE,
             timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
             h11_max_incomplete_event_size=HEADER_BYTES,

@@ -32,7 +32,7 @@ from incrowd.gateway.query import Query
 from incrowd.gateway.reply import HEADERS, ReplyClock, padded
 from incrowd.gateway.state import Secret
 from incrowd.gateway.text_query import query_from, read_queries
-from incrowd.gateway.worker import DecisionService
+from incrowd.gateway.worker import DecisionService, threads_of
 
 BODY_SECONDS = 5.0
 LATE = "late"
@@ -98,7 +98,7 @@ class Service:
         self._trouble = ""
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="read")
         self._working: set[asyncio.Task[Decision]] = set()
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._padding, self._naming = secret.key("padding"), secret.key("audit query")
         self._operator, self._order = secret.key("operator").hex(), secret.key("order")
 
@@ -273,12 +273,13 @@ class Service:
             log_error(error)
         return decision
 
-    def _turn(self, client: Client) -> asyncio.Lock:
-        """Questions of one ledger are decided one after the other; let only one of them hold a thread."""
-        scope = client.organisation if self.policy.budget.scope == "organisation" else ""
+    def _turn(self, client: Client) -> asyncio.Semaphore:
+        """Questions of one ledger are decided one after the other; where there are several, each holds one thread."""
+        shared = self.policy.budget.scope == "everyone"
+        scope = "" if shared else client.organisation
         turn = self._turns.get(scope)
         if turn is None:
-            turn = self._turns[scope] = asyncio.Lock()
+            turn = self._turns[scope] = asyncio.Semaphore(threads_of(self.policy) if shared else 1)
         return turn
 
     def _understand(self, body: bytes) -> tuple[Query, ...] | Decision:

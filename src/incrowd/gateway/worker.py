@@ -66,15 +66,18 @@ class DecisionService(Protocol):
         """Stop deciding and let go of everything."""
 
 
+def threads_of(policy: Policy) -> int:
+    """How many questions are decided at once: more than there are processors would only make all of them late."""
+    return min(policy.limits.concurrency, max(2, os.cpu_count() or 2))
+
+
 class DecisionThreads:
     """Decides in threads of this process."""
 
     def __init__(self, gateway: Gateway, solver: Solver | None = None) -> None:
         self.gateway = gateway
         self._solver = solver
-        # More threads than processors would only make all of them late.
-        threads = min(gateway.policy.limits.concurrency, max(2, os.cpu_count() or 2))
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="decide")
+        self._pool = ThreadPoolExecutor(threads_of(gateway.policy), thread_name_prefix="decide")
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="aside")
         """For the provider's own questions and for snapshots, which may take long."""
         self._watch = ThreadPoolExecutor(1, thread_name_prefix="watch")

@@ -28,35 +28,62 @@ class Block:
     """Some people of a database in which nobody else is named: one world of an attack."""
 
     first: int
-    """The victim; accounts of the attacker follow, then strangers."""
+    """The victim, or the first of the targets; accounts of the attacker follow, then strangers."""
     planted: int
     size: int
+    targets: int = 1
+
+    @property
+    def victims(self) -> list[int]:
+        return list(range(self.first, self.first + self.targets))
 
     @property
     def own(self) -> list[int]:
-        return list(range(self.first + 1, self.first + 1 + self.planted))
+        return list(range(self.first + self.targets, self.first + self.targets + self.planted))
 
     @property
     def strangers(self) -> list[int]:
-        return list(range(self.first + 1 + self.planted, self.first + self.size))
+        return list(range(self.first + self.targets + self.planted, self.first + self.size))
 
 
-def lists_of(block: Block, present: bool, chance: np.random.Generator) -> dict[str, list[int]]:
-    """The victim lists the value or not; the attacker's accounts do; strangers list common things."""
-    held: dict[str, list[int]] = {SECRET: [*([block.first] if present else []), *block.own]}
-    for stranger in block.strangers:
-        held.setdefault(COMMON[int(chance.integers(len(COMMON)))], []).append(stranger)
-    held.setdefault(COMMON[0], []).extend([] if present else [block.first])
+def lists_of(
+    block: Block, listing: int, chance: np.random.Generator, also: float = 0.0
+) -> dict[str, list[int]]:
+    """So many of the targets list the value; the attacker's accounts do; strangers list common things.
+
+    `also`: the share of the "accounts" that list something common, too, as real people do whose lists are known.
+    """
+    held: dict[str, list[int]] = {SECRET: [*block.victims[:listing], *block.own]}
+    more = [account for account in block.own[15:] if chance.random() < also]
+    for person in [*block.strangers, *block.victims[listing:], *more]:
+        held.setdefault(COMMON[int(chance.integers(len(COMMON)))], []).append(person)
     return held
 
 
-def world_of(blocks: Sequence[Block], presents: Sequence[bool], seed: int) -> World:
-    """Put blocks side by side into one database."""
+def after_changes(block: Block, held: dict[str, list[int]], present: bool) -> dict[str, list[int]]:
+    """The next day: nine accounts list something common instead, and the victim does so, too, or not."""
+    moved = {*block.own[:9], *(block.victims if present else [])}
+    after = {value: [p for p in people if p not in moved] for value, people in held.items()}
+    after["something new"] = sorted(moved)
+    return after
+
+
+def world_of(
+    blocks: Sequence[Block],
+    listing: Sequence[int],
+    seed: int,
+    also: float = 0.0,
+    changed: Sequence[bool] | None = None,
+) -> World:
+    """Put blocks side by side into one database; with `changed`, as it is the day after."""
     chance = np.random.default_rng([seed, 23])
     size = sum(block.size for block in blocks)
     held: dict[str, list[int]] = {}
-    for block, present in zip(blocks, presents, strict=True):
-        for value, people in lists_of(block, present, chance).items():
+    for number, (block, count) in enumerate(zip(blocks, listing, strict=True)):
+        lists = lists_of(block, int(count), chance, also)
+        if changed is not None:
+            lists = after_changes(block, lists, changed[number])
+        for value, people in lists.items():
             held.setdefault(value, []).extend(people)
     columns = {"city": np.full(size, "Aspen"), "age": np.full(size, 30), "zone": np.arange(size)}
     return World(columns, {"states": {value: sorted(people) for value, people in held.items()}})
@@ -105,9 +132,43 @@ def find_the_edge(ask: Ask, block: Block, questions: int, seed: int) -> float:
     return score
 
 
-def known_lists(ask: Ask, block: Block, questions: int, seed: int) -> float:
-    """Without accounts of their own, but with others' lists known: real people who list it take their place."""
-    return swap_strangers(ask, block, questions, seed)
+def how_many(ask: Ask, block: Block, questions: int, seed: int, first: int = 15) -> float:
+    """Find out how many of the targets list it: how few accounts of one's own does it take beside them?
+
+    Every number of accounts is tried with other strangers until the value appears, at most seven times.
+    """
+    chance = np.random.default_rng([seed, 37])
+    fewest, asked = first + 1, 0
+    while asked < questions and fewest > 1:
+        for _ in range(7):
+            own = chance.choice(block.own, fewest - 1, replace=False).tolist()
+            strangers = chance.choice(block.strangers, 30, replace=False).tolist()
+            asked += 1
+            if ask([*block.victims, *own, *strangers]):
+                fewest -= 1
+                break
+        else:
+            break
+    return float(first + 1 - fewest)
+
+
+Remembered = list[tuple[list[int], bool]]
+"""Questions of the first day, and whether the value was in the answer."""
+
+
+def before_change(ask: Ask, block: Block, questions: int, seed: int) -> Remembered:
+    """The first day: the victim and all accounts, with other strangers each time."""
+    chance = np.random.default_rng([seed, 41])
+    asked = [
+        [*block.victims, *block.own, *chance.choice(block.strangers, 30, replace=False).tolist()]
+        for _ in range(questions)
+    ]
+    return [(people, ask(people)) for people in asked]
+
+
+def after_change(ask: Ask, remembered: Remembered) -> float:
+    """The next day nine accounts no longer list it. If the victim changed as well, some answer may be a new one."""
+    return float(sum(shown and not ask(people) for people, shown in remembered))
 
 
 def naming(people: Sequence[int]) -> OneOf:
@@ -147,6 +208,45 @@ class Measured:
         low = difference - math.hypot(rates[0] - ends[0][0], ends[1][1] - rates[1])
         high = difference + math.hypot(ends[0][1] - rates[0], rates[1] - ends[1][0])
         return cls(difference, low, high)
+
+
+def exactly_right(scores: Sequence[float], truths: Sequence[int]) -> tuple[float, float, float]:
+    """How often a number is guessed: what each score stands for is learnt on half of the worlds; with its interval."""
+    half = len(scores) // 2
+    meant: dict[float, list[int]] = {}
+    for score, truth in zip(scores[:half], truths[:half], strict=True):
+        meant.setdefault(score, []).append(truth)
+    usual = {score: max(set(found), key=found.count) for score, found in meant.items()}
+    other = max(set(truths[:half]), key=list(truths[:half]).count)
+    hits = sum(
+        usual.get(score, other) == truth for score, truth in zip(scores[half:], truths[half:], strict=True)
+    )
+    return (hits / (len(scores) - half), *interval(hits, len(scores) - half))
+
+
+def most_right(epsilon: float, numbers: int) -> float:
+    """How often any attack can guess one of so many numbers, all as likely, if each person has a budget of epsilon.
+
+    Neighbouring numbers differ in one person, so no guess is more than exp(epsilon) times as likely under one as under
+    the next; the best guessing under that is a linear program.
+    """
+    from scipy.optimize import linprog
+
+    def place(truth: int, guess: int) -> int:
+        return truth * numbers + guess
+
+    rows = []
+    for truth in range(numbers - 1):
+        for guess in range(numbers):
+            for one, other in ((truth, truth + 1), (truth + 1, truth)):
+                row = np.zeros(numbers * numbers)
+                row[place(one, guess)], row[place(other, guess)] = 1, -math.exp(epsilon)
+                rows.append(row)
+    sums = np.kron(np.eye(numbers), np.ones(numbers))
+    right = np.zeros(numbers * numbers)
+    right[[place(number, number) for number in range(numbers)]] = -1 / numbers
+    found = linprog(right, np.array(rows), np.zeros(len(rows)), sums, np.ones(numbers), bounds=(0, 1))
+    return float(-found.fun)
 
 
 def most(epsilon: float, delta: float = 0.0) -> float:

@@ -14,7 +14,7 @@ from incrowd.gateway.query import Compare
 
 LEAST = 12
 IN_TOWN = Compare("city", "=", "Aspen")
-LIVE = Defences(batching=False, noise=False)
+LIVE = Defences(batching=False, noise=False, swapping=False)
 
 
 def town(holders: int) -> World:

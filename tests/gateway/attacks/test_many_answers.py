@@ -168,7 +168,7 @@ def joint_q(told: list[tuple[int, int, bool]], world: World) -> float:
 
 
 def test_a_solver_finds_people_out_from_overlapping_answers(folder: Path) -> None:
-    open_to_all = Defences(differencing=False, joint=False, noise=False)
+    open_to_all = Defences(differencing=False, joint=False, noise=False, swapping=False)
     world = line(3, 0.5)
     with standing(world, folder, 1, open_to_all) as gateway:
         told = overheard(gateway)
@@ -176,7 +176,7 @@ def test_a_solver_finds_people_out_from_overlapping_answers(folder: Path) -> Non
     assert joint_q(told, world) < 10
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3, 5])
 def test_a_solver_finds_nobody_out_once_answers_are_judged_together(folder: Path, seed: int) -> None:
     world = line(seed, 0.75)
     with standing(world, folder, seed) as gateway:
