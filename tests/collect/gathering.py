@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from incrowd.collect import Collected, Collector, Plan
+from incrowd.collect import Collected, Collector, CollectPlan
 from incrowd.collect.client import Client
 from incrowd.crowd import Crowd
 
@@ -21,11 +21,11 @@ def patient(**options: Any) -> tuple[Client, list[float]]:
     return client, waits
 
 
-def plan(service: str, server: str, *communities: str, **options: Any) -> Plan:
-    return Plan(service=service, server=server, communities=communities, contact=CONTACT, **options)
+def plan(service: str, server: str, *communities: str, **options: Any) -> CollectPlan:
+    return CollectPlan(service=service, server=server, communities=communities, contact=CONTACT, **options)
 
 
-def gather(folder: Path, wanted: Plan) -> Collected:
+def gather(folder: Path, wanted: CollectPlan) -> Collected:
     """Collect into a crowd, waiting on paper only."""
     client, _ = patient(robots=wanted.service in ("discourse", "mailman"))
     with Collector(wanted, Crowd.open_or_create(folder), client) as collector:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -294,6 +294,40 @@ class TestDeletions:
         assert len(site.asked) - first < first
 
 
+class TestEdits:
+    def test_an_edited_post_takes_the_place_of_its_earlier_version(self, tmp_path: Path) -> None:
+        world = make_world(people=3, posts=40)
+        with mastodon(world).open() as server:
+            gather(tmp_path / "crowd", plan("mastodon", server, "#tea"))
+            place, old = next((n, post) for n, post in enumerate(world.posts) if post.community == "tea")
+            world.posts[place] = replace(old, text="what I meant to say")
+            done = gather(tmp_path / "crowd", plan("mastodon", server, "#tea"))
+            again = gather(tmp_path / "crowd", plan("mastodon", server, "#tea"))
+        texts = [row[2].partition(" & ")[0] for row in rows(tmp_path / "crowd")]
+        assert texts.count("what I meant to say") == 1
+        assert old.text not in texts
+        assert len(texts) == len(world.posts)
+        assert (done.edited, done.posts, done.removed) == (1, 0, 0)
+        assert (again.edited, again.posts) == (0, 0)
+
+    def test_edited_while_it_is_collected_the_newest_version_stays(self, tmp_path: Path) -> None:
+        world = make_world(people=2, posts=20)
+        site = mastodon(world)
+        place, old = next((n, post) for n, post in enumerate(world.posts) if post.community == "tea")
+
+        def edit(asked: Asked) -> Reply | None:
+            if "/accounts/" in asked.path:
+                world.posts[place] = replace(old, text="what I meant to say")
+            return None
+
+        site.fault = edit
+        with site.open() as server:
+            gather(tmp_path / "crowd", plan("mastodon", server, "#tea", rounds=2))
+        texts = [row[2].partition(" & ")[0] for row in rows(tmp_path / "crowd")]
+        assert "what I meant to say" in texts
+        assert old.text not in texts
+
+
 class TestForgetting:
     def test_a_forgotten_person_leaves_the_journal_and_is_not_collected_again(self, tmp_path: Path) -> None:
         world = make_world()
@@ -429,38 +463,7 @@ class TestCommand:
         assert "130 to" in done[0]
         assert json.loads(done[1])["requests"] > 0
 
-    def test_cards_are_said_not_to_be_there_before_anything_is_asked(self, tmp_path: Path) -> None:
-        pytest.importorskip("incrowd")
-        try:
-            import incrowd.cards
-        except ImportError:
-            pass
-        else:
-            if hasattr(incrowd.cards, "make"):
-                pytest.skip("this version makes cards")
-        site = mastodon(make_world())
-        with site.open() as server:
-            run = subprocess.run(
-                [*command(server, tmp_path / "c"), "--card", str(tmp_path / "x.card"), "--forget"],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        assert run.returncode == 2
-        assert "makes no cards yet" in run.stderr
-        assert site.asked == []
-
-    def test_a_card_is_made_and_the_posts_are_forgotten(self, tmp_path: Path) -> None:
-        """With a module `incrowd.cards` that has `make`, as it will be."""
-        folder = tmp_path / "later"
-        folder.mkdir()
-        (folder / "sitecustomize.py").write_text(
-            "import sys, types\n"
-            "cards = types.ModuleType('incrowd.cards')\n"
-            "cards.make = lambda crowd, path: path.write_text(str(crowd.state.tables['posts'].rows))\n"
-            "sys.modules['incrowd.cards'] = cards\n",
-            encoding="utf-8",
-        )
+    def test_of_too_few_people_no_card_is_made_and_the_posts_are_kept(self, tmp_path: Path) -> None:
         card = tmp_path / "tea.card"
         with mastodon(make_world()).open() as server:
             run = subprocess.run(
@@ -468,11 +471,11 @@ class TestCommand:
                 capture_output=True,
                 text=True,
                 check=False,
-                env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
             )
-        assert run.returncode == 0, run.stderr
-        assert card.read_text(encoding="utf-8") == "130"
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["later", "tea.card"]
+        assert run.returncode == 2
+        assert "too few to be published" in run.stderr
+        assert "incrowd forget" in run.stderr
+        assert [path.name for path in tmp_path.iterdir()] == ["tea.card.crowd"]
 
 
 def test_a_posts_key_is_the_hash_the_store_keeps(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.crowd.making import new_crowd, post, texts, write_jsonl, write_truncated
 
 from incrowd.crowd import Crowd, ingest, merge
-from incrowd.crowd.ingest import Budget
+from incrowd.crowd.ingest import ImportBudget
 from incrowd.errors import IncrowdError, InputError, UnreadableSource
 
 THANKS = [post("ann", "thanks"), post("ann", "thanks"), post("bob", "thanks")]
@@ -233,7 +233,7 @@ def test_neither_the_order_of_files_nor_the_size_of_batches_matters(
     for order, budget in ((paths, 2**20), (shuffled, batch)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                Budget,
+                ImportBudget,
                 "of",
                 classmethod(lambda cls, memory, size=budget: cls(database=2**28, batch=size, bucket=size)),
             )

@@ -7,11 +7,11 @@ import pytest
 from tests.crowd.making import post, write_jsonl
 
 from incrowd.crowd import Crowd
-from incrowd.crowd.plan import Plan, Planner, Rates, Step, plan_import
+from incrowd.crowd.plan import JobCost, JobStep, MachineRates, Planner, plan_import
 from incrowd.crowd.readers.base import ReadOptions
 from incrowd.errors import NotInCrowd
 
-RATES = Rates(text_bytes=10.0, pairs=2.0, cells=0.5, item_pairs=4.0)
+RATES = MachineRates(text_bytes=10.0, pairs=2.0, cells=0.5, item_pairs=4.0)
 ROWS = [
     *(post(user, "four", "books", n) for n, user in enumerate(["ann", "ann", "bob", "cy"])),
     post("ann", "zwölf", "films"),
@@ -25,8 +25,8 @@ def planner() -> Planner:
 
 def test_counts_are_exact(planner: Planner) -> None:
     assert planner.reading() == [
-        Step(what="read books", rows=4, text_bytes=16, identities=3),
-        Step(what="read films", rows=1, text_bytes=6, identities=1),
+        JobStep(what="read books", rows=4, text_bytes=16, identities=3),
+        JobStep(what="read films", rows=1, text_bytes=6, identities=1),
     ]
     assert [step.pairs for step in planner.within()] == [3, 0]
     assert planner.between("books", "films").pairs == 3
@@ -42,7 +42,7 @@ def test_people_with_too_few_posts_are_not_counted() -> None:
 
 def test_items_are_compared_pair_by_pair() -> None:
     crowd = Crowd.from_frame(pl.DataFrame({"user": list("abcd"), "item": list("xxyz")}), kind="items")
-    assert Planner.of(crowd).items() == Step(
+    assert Planner.of(crowd).items() == JobStep(
         what="compare everybody's items", rows=4, identities=4, item_pairs=6
     )
 
@@ -54,10 +54,10 @@ def test_a_community_that_is_not_there(planner: Planner) -> None:
 
 def test_time_is_work_over_speed_and_the_worst_step_is_named() -> None:
     reading, comparing = (
-        Step(what="read", rows=3, text_bytes=40),
-        Step(what="compare", pairs=20, item_pairs=8),
+        JobStep(what="read", rows=3, text_bytes=40),
+        JobStep(what="compare", pairs=20, item_pairs=8),
     )
-    plan = Plan(command="x", steps=(reading, comparing), rates=RATES)
+    plan = JobCost(command="x", steps=(reading, comparing), rates=RATES)
     assert plan.seconds_of(reading) == 4.0
     assert plan.seconds_of(comparing) == 12.0
     assert plan.worst == comparing

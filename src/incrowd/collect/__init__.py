@@ -12,7 +12,7 @@ It is an extra (``pip install 'incrowd[collect]'``), and nothing but ``incrowd c
 
 from __future__ import annotations
 
-from incrowd.collect.collector import Collected, Collector, Estimate, Plan
+from incrowd.collect.collector import CollectCost, Collected, Collector, CollectPlan
 from incrowd.collect.services import SERVICES
 
-__all__ = ["SERVICES", "Collected", "Collector", "Estimate", "Plan"]
+__all__ = ["SERVICES", "CollectCost", "CollectPlan", "Collected", "Collector"]

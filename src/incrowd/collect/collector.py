@@ -1,7 +1,8 @@
 """The collecting loop of paper 000, section 6.2: the communities' newest posts, then each new author's last posts.
 
 One loop for all services. Pages go into the journal as they come; from there posts are imported in large batches, each
-import all or nothing. At the end of a run what was deleted at the source since the last one leaves the crowd, too.
+import all or nothing; a post edited since takes the place of its earlier version. At the end of a run what was deleted
+at the source since the last one leaves the crowd, too.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from incrowd.collect.journal import ENDED, LIMITED, OPEN, Journal
 from incrowd.collect.services import Page, Post, service_named
 from incrowd.crowd import Crowd
 from incrowd.crowd.forget import FORGOTTEN, remove
-from incrowd.crowd.ingest import Progress
+from incrowd.crowd.ingest import LEAST, Progress
 from incrowd.crowd.schema import COLUMNS, check
 from incrowd.errors import InputError, ServerError
 
-BATCH_POSTS = 50_000
+BATCH_POSTS = 20_000
 """Posts that make an import worthwhile; a large crowd is imported into in larger batches."""
 LARGEST_BATCH = 1_000_000
+IMPORT_MEMORY = LEAST
+"""What an import may take: the least it needs, which is the most that a long collection comes to."""
 SECONDS_A_REQUEST = 0.4
 """What a request takes beside the pause: a usual answer over the network."""
 MOST_BARREN_PAGES = 100
@@ -37,7 +40,7 @@ BYTES_A_POST = 1500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class CollectPlan:
     """What to collect, and how much of it."""
 
     service: str
@@ -59,7 +62,7 @@ class Plan:
     pause: float = 0.0
     """Seconds between two requests, if more than the service's own."""
 
-    def checked(self) -> Plan:
+    def checked(self) -> CollectPlan:
         """Return the plan, or complain about it; nothing is asked for yet."""
         if not self.communities:
             raise InputError("--community: expected at least one community, got none.")
@@ -72,7 +75,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class CollectCost:
     """What a plan costs, told before the first request: the most, but for long posts and troubles that need more."""
 
     requests: int
@@ -97,6 +100,8 @@ class Collected:
     waited: float = 0.0
     posts: int = 0
     """Posts the crowd did not have before."""
+    edited: int = 0
+    """Posts that were edited at the source since, and are in the crowd as they are now."""
     set_aside: dict[str, int] = field(default_factory=dict)
     people: int = 0
     """People whose posts were asked for."""
@@ -117,7 +122,7 @@ class Collected:
 class Collector:
     """Collects into one crowd by one plan; use it in a with statement."""
 
-    def __init__(self, plan: Plan, crowd: Crowd, client: Client | None = None) -> None:
+    def __init__(self, plan: CollectPlan, crowd: Crowd, client: Client | None = None) -> None:
         self.plan = plan.checked()
         kind = service_named(plan.service)
         self.client = client or Client(
@@ -147,7 +152,7 @@ class Collector:
 
     # Before
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> CollectCost:
         """Return what the plan costs if everybody has posted as much as is asked for."""
         plan, service = self.plan, self.service
         follows = service.follows_people and not plan.communities_only
@@ -162,7 +167,7 @@ class Collector:
         done = self.journal.requests
         left = max(0, requests - done)
         seconds = left * (self.client.gap(self.service.host) + SECONDS_A_REQUEST)
-        return Estimate(
+        return CollectCost(
             requests=left,
             minutes=seconds / 60,
             people=people,
@@ -346,14 +351,23 @@ class Collector:
     def _import(self) -> None:
         """Import the posts that wait, all or nothing; offered again after a kill, they are known by their ids."""
         self._progress(0, None, "importing")
+        edited = self.journal.edited()
+        # Earlier versions go first: of two rows with one id the store keeps the one it has.
+        replaced = remove(self.crowd, keys=edited).rows if edited else 0
+        self.result.edited += replaced
         path = self.journal.folder / f"{self.service.name}-{self.journal.run}.jsonl"
         last, usable = self._write(path)
         try:
             if usable:
                 report = self.crowd.ingest(
-                    path, kind="posts", format="jsonl", columns={name: name for name in _COLUMNS}, wait=True
+                    path,
+                    kind="posts",
+                    format="jsonl",
+                    columns={name: name for name in _COLUMNS},
+                    wait=True,
+                    memory=IMPORT_MEMORY,
                 )
-                self.result.posts += report.added
+                self.result.posts += max(0, report.added - replaced)
                 for reason, count in report.reasons.items():
                     self.result.set_aside[reason] = self.result.set_aside.get(reason, 0) + count
             self.journal.imported(last)
@@ -366,7 +380,8 @@ class Collector:
         path.unlink(missing_ok=True)
         with path.open("x", encoding="utf-8") as file:
             path.chmod(0o600)
-            for last, post in self.journal.waiting():  # noqa: B007
+            for place, post in self.journal.waiting():
+                last = max(last, place)
                 if self._reason(post.user) is not None:
                     continue
                 # The run makes the bytes new: what was forgotten since can be collected again.

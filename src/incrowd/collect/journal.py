@@ -2,8 +2,8 @@
 
 It lies inside the crowd's folder, for its owner alone, and is what makes a killed collection go on where it was. A
 *run* walks *listings* (a community's newest posts, a person's posts) page by page. Posts wait here until they are
-imported. Between runs the journal keeps the accounts it met, to ask again, and a hash of every post a listing showed
-with its place in it, to notice what was deleted since; no text and no name of a post's author beyond that.
+imported. Between runs the journal keeps the accounts it met, to ask again, and hashes of every post a listing showed
+with its place in it, to notice what was deleted or edited since; no text and no name of a post's author beyond that.
 
 :mod:`incrowd.crowd.forget` takes people and times out of it, too.
 """
@@ -23,7 +23,7 @@ from incrowd.crowd.manifest import JOURNAL_FOLDER
 from incrowd.crowd.readers.source import storable
 from incrowd.errors import CrowdBusy, CrowdDamaged
 
-VERSION = 1
+VERSION = 2
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE IF NOT EXISTS runs(run INTEGER PRIMARY KEY, finished INTEGER NOT NULL DEFAULT 0,
@@ -35,7 +35,8 @@ CREATE TABLE IF NOT EXISTS cursors(place INTEGER PRIMARY KEY, run INTEGER, name 
 CREATE TABLE IF NOT EXISTS listings(id INTEGER PRIMARY KEY, name TEXT UNIQUE, base TEXT,
     run INTEGER NOT NULL DEFAULT 0, posts INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS seen(listing INTEGER, key BLOB, place INTEGER, was INTEGER, run INTEGER,
-    PRIMARY KEY (listing, key)) WITHOUT ROWID;
+    words BLOB, PRIMARY KEY (listing, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS edited(key BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS people(account TEXT PRIMARY KEY, user TEXT, checked INTEGER NOT NULL,
     visited INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX IF NOT EXISTS people_by_name ON people(user);
@@ -73,6 +74,11 @@ def post_key(post: Post) -> bytes:
     if post.id is not None:
         return sha256(f"id\0{post.community}\0{post.id}".encode()).digest()[:16]
     return sha256(f"post\0{post.user}\0{post.community}\0{post.time}\0{post.text}".encode()).digest()[:16]
+
+
+def words_key(post: Post) -> bytes:
+    """Return what tells two versions of a post apart."""
+    return sha256(post.text.encode()).digest()[:8]
 
 
 class Journal:
@@ -219,15 +225,25 @@ class Journal:
         start = counted - (round_number - 1) * ROUND
         posts = [clean(post) for post in page.posts]
         keys = [post_key(post) for post in posts]
+        words = [words_key(post) for post in posts]
         known = self._known(listing, keys)
-        fresh = {key: post for key, post in zip(keys, posts, strict=True) if key not in known}
+        fresh = {
+            key: post for key, post, said in zip(keys, posts, words, strict=True) if known.get(key) != said
+        }
+        self._sql.executemany(
+            "INSERT OR IGNORE INTO edited VALUES (?)", [(key,) for key in fresh if key in known]
+        )
         self._sql.executemany(
             """
-            INSERT INTO seen(listing, key, place, run) VALUES (?, ?, ?, ?)
+            INSERT INTO seen(listing, key, place, run, words) VALUES (?, ?, ?, ?, ?)
             ON CONFLICT(listing, key) DO UPDATE SET
-                was = CASE WHEN run < excluded.run THEN place ELSE was END, place = excluded.place, run = excluded.run
+                was = CASE WHEN run < excluded.run THEN place ELSE was END, place = excluded.place, run = excluded.run,
+                words = excluded.words
             """,
-            [(listing, key, start + at, self.run) for at, key in enumerate(keys)],
+            [
+                (listing, key, start + at, self.run, said)
+                for at, (key, said) in enumerate(zip(keys, words, strict=True))
+            ],
         )
         self._sql.executemany(
             "INSERT INTO staged(id, user, community, time, text) VALUES (?, ?, ?, ?, ?)",
@@ -235,7 +251,7 @@ class Journal:
         )
         self._sql.execute("UPDATE listings SET posts = ? WHERE id = ?", (counted + len(keys), listing))
         self._staged_posts += len(fresh)
-        return len(fresh)
+        return sum(key not in known for key in fresh)
 
     def _listing(self, base: str, part: str) -> tuple[int, int]:
         """Return the number of a listing, and how many posts it showed in this run so far."""
@@ -247,15 +263,16 @@ class Journal:
         row = self._sql.execute("SELECT id, posts FROM listings WHERE name = ?", (name,)).fetchone()
         return int(row[0]), int(row[1])
 
-    def _known(self, listing: int, keys: Sequence[bytes]) -> set[bytes]:
-        known: set[bytes] = set()
+    def _known(self, listing: int, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return which posts a listing showed before, and what tells that version of them from another."""
+        known: dict[bytes, bytes] = {}
         for at in range(0, len(keys), 500):
             some = keys[at : at + 500]
             marks = ", ".join("?" * len(some))
             rows = self._sql.execute(
-                f"SELECT key FROM seen WHERE listing = ? AND key IN ({marks})", (listing, *some)
+                f"SELECT key, words FROM seen WHERE listing = ? AND key IN ({marks})", (listing, *some)
             )
-            known.update(key for (key,) in rows)
+            known.update(rows)
         return known
 
     def end_walk(
@@ -378,16 +395,21 @@ class Journal:
         return self._staged_posts
 
     def waiting(self) -> Iterator[tuple[int, Post]]:
-        """Yield the posts that may be imported: those whose authors' wish is known."""
+        """Yield the posts that may be imported, those whose authors' wish is known; the newest version of one first."""
         rows = self._sql.execute(
             "SELECT place, id, user, community, time, text FROM staged "
-            "WHERE user NOT IN (SELECT user FROM people WHERE NOT checked) ORDER BY place"
+            "WHERE user NOT IN (SELECT user FROM people WHERE NOT checked) ORDER BY place DESC"
         )
         for place, *values in rows:
             yield int(place), Post(*values)
 
+    def edited(self) -> list[bytes]:
+        """Return the posts of which another version waits than the one in the crowd."""
+        return [key for (key,) in self._sql.execute("SELECT key FROM edited")]
+
     def imported(self, last: int) -> None:
         """Drop the posts up to a place: they are in the crowd, or are not meant to be."""
+        self._sql.execute("DELETE FROM edited")
         self._sql.execute(
             "DELETE FROM staged WHERE place <= ? AND user NOT IN (SELECT user FROM people WHERE NOT checked)",
             (last,),

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from incrowd.crowd import manifest as manifests
 from incrowd.crowd.disk import import_lock
-from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER, Part, Table
+from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER, StoredTable, TablePart
 from incrowd.crowd.schema import KINDS, Kind
 from incrowd.crowd.staging import add_hashes
 from incrowd.crowd.tables import connect, write_parts
@@ -147,9 +147,9 @@ class _Removal:
                 crowd.disk.remove(path)
         return removed
 
-    def _without(self, kind: Kind, table: Table, run: int) -> tuple[Table, int]:
+    def _without(self, kind: Kind, table: StoredTable, run: int) -> tuple[StoredTable, int]:
         """Return a table without the chosen rows, and how many they were; parts without any stay as they are."""
-        parts: list[Part] = []
+        parts: list[TablePart] = []
         removed = 0
         self._hashes = table.row_hashes
         for part in table.parts:
@@ -164,7 +164,7 @@ class _Removal:
             written = write_parts(kind, kept, schema, self._crowd.path, self._crowd.disk, run=run)
             # Rows keep their order, so they stay part of the sorted run they came from.
             parts += [replace(piece, run=part.run) for piece in written]
-        return Table(parts=tuple(parts), row_hashes=self._hashes), removed
+        return StoredTable(parts=tuple(parts), row_hashes=self._hashes), removed
 
     def _kept(self, kind: Kind, path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for rows in _batches(path):
@@ -216,7 +216,8 @@ def _clean_journal(sql: sqlite3.Connection, crowd: Crowd, chosen: _Chosen, keys:
     if chosen.before is not None:
         sql.execute("DELETE FROM staged WHERE time < ?", (chosen.before,))
         sql.execute("INSERT OR REPLACE INTO meta VALUES ('before', ?)", (str(chosen.before),))
-    sql.executemany("DELETE FROM seen WHERE key = ?", [(key,) for key in keys])
+    for table in ("seen", "edited"):
+        sql.executemany(f"DELETE FROM {table} WHERE key = ?", [(key,) for key in keys])
 
 
 def _forget_user(sql: sqlite3.Connection, user: str) -> None:

@@ -92,11 +92,6 @@ def describe(crowd: Crowd) -> CrowdInfo:
             """SELECT coalesce(sum(n), 0)::BIGINT, count(*) FILTER (n > 1)
                FROM (SELECT count(DISTINCT community) AS n FROM posts GROUP BY "user")""",
         )
-        (users,) = _row(
-            connection,
-            """SELECT count(*) FROM (SELECT "user" FROM posts UNION SELECT "user" FROM items
-               UNION SELECT "user" FROM attributes)""",
-        )
         (items,) = _row(connection, "SELECT count(DISTINCT item) FROM items")
         (attributes,) = _row(connection, "SELECT count(DISTINCT attribute) FROM attributes")
         largest = connection.sql(
@@ -107,7 +102,7 @@ def describe(crowd: Crowd) -> CrowdInfo:
         connection.close()
     return CrowdInfo(
         posts=state.tables["posts"].rows,
-        users=users,
+        users=crowd.people(),
         communities=posts[0],
         identities=identities,
         users_in_several=several,

@@ -38,13 +38,13 @@ DATABASE_SHARE = 0.45
 """DuckDB may exceed its limit by a part of it, so it gets less than half of the rest."""
 BATCHES_AT_ONCE = 72
 """Parsing, checking, hashing and writing a batch hold it in several forms at once."""
-BUCKETS_AT_ONCE = 16
+BUCKETS_AT_ONCE = 48
 """A bucket is held unsorted, sorted and being written."""
 LEAST_BATCH, MOST_BATCH = 1 * MIB, 32 * MIB
 
 
 @dataclass(frozen=True)
-class Budget:
+class ImportBudget:
     """Bytes for each step."""
 
     database: int
@@ -55,7 +55,7 @@ class Budget:
     """How much is sorted at a time."""
 
     @classmethod
-    def of(cls, memory: int) -> Budget:
+    def of(cls, memory: int) -> ImportBudget:
         """Share out a number of bytes; too few are refused rather than exceeded."""
         if memory < LEAST:
             raise BudgetExceeded(
@@ -156,7 +156,7 @@ class Import:
     disk: Disk
     manifest: Manifest
     pseudonyms: Pseudonyms
-    budget: Budget
+    budget: ImportBudget
     progress: Progress
     confirm: Confirm | None = None
     dry_run: bool = False

@@ -27,7 +27,7 @@ TABLES = (*KINDS, "quarantine")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class TablePart:
     """One Parquet file of a table."""
 
     file: str
@@ -40,10 +40,10 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class StoredTable:
     """One table: its parts, and a hash of its rows that no order of them changes."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[TablePart, ...] = ()
     row_hashes: tuple[int, int] = (0, 0)
     """The sums, modulo 2**64, of the two halves of the rows' hashes."""
 
@@ -90,11 +90,11 @@ class Manifest:
     key_id: str = ""
     """Fingerprint of the key; empty with plain names."""
     generation: int = 0
-    tables: Mapping[str, Table] = field(default_factory=lambda: dict.fromkeys(TABLES, Table()))
+    tables: Mapping[str, StoredTable] = field(default_factory=lambda: dict.fromkeys(TABLES, StoredTable()))
     imports: tuple[SourceRecord, ...] = ()
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[TablePart, ...]:
         """All parts of all tables."""
         return tuple(part for table in self.tables.values() for part in table.parts)
 
@@ -112,7 +112,7 @@ class Manifest:
             digest.update(f"{kind} {table.rows} {table.row_hashes[0]} {table.row_hashes[1]}\n".encode())
         return digest.hexdigest()
 
-    def next(self, tables: Mapping[str, Table], imports: tuple[SourceRecord, ...]) -> Manifest:
+    def next(self, tables: Mapping[str, StoredTable], imports: tuple[SourceRecord, ...]) -> Manifest:
         """Return the state after an import."""
         log = (*self.imports, *imports)
         return replace(self, generation=self.generation + 1, tables=dict(tables), imports=log)
@@ -160,6 +160,6 @@ def _parse(plain: Any, path: Path) -> Manifest:
         raise CrowdDamaged(f"{path}: fields are missing or unknown. Restore it from a backup.") from error
 
 
-def _table(plain: Mapping[str, Any]) -> Table:
+def _table(plain: Mapping[str, Any]) -> StoredTable:
     hi, lo = plain["row_hashes"]
-    return Table(parts=tuple(Part(**part) for part in plain["parts"]), row_hashes=(hi, lo))
+    return StoredTable(parts=tuple(TablePart(**part) for part in plain["parts"]), row_hashes=(hi, lo))

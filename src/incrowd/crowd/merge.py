@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, Part, Table
+from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, StoredTable, TablePart
 from incrowd.crowd.schema import COLUMNS, Kind, Reason
 from incrowd.crowd.staging import HASHES, Staged, halves, hashed_schema, identity_sql
 from incrowd.crowd.tables import parquet_sink, parquet_sql, stream, write_parts
@@ -176,7 +176,7 @@ KEY = "coalesce(id_hi, content_hi) AS hi, coalesce(id_lo, content_lo) AS lo"
 class Merged:
     """A table after the merge."""
 
-    table: Table
+    table: StoredTable
     set_aside: tuple[Counter[str], ...]
     """By source: how many rows were duplicates or conflicts."""
 
@@ -191,7 +191,7 @@ class Merger:
     run: int
     bucket_bytes: int
 
-    def merge(self, kind: Kind, staged: Sequence[Staged], old: Table) -> Merged:
+    def merge(self, kind: Kind, staged: Sequence[Staged], old: StoredTable) -> Merged:
         """Add staged sources, in order of precedence, to a table."""
         files = [source.rows for source in staged]
         self._view("staged", files, [source.record.name for source in staged])
@@ -202,10 +202,10 @@ class Merger:
         self._note_conflicts()
         kept, rewritten = _kept_and_rewritten(old.parts)
         new = self._write(kind, files, self._paths(rewritten))
-        table = Table(parts=(*kept, *new), row_hashes=self._row_hashes(old))
+        table = StoredTable(parts=(*kept, *new), row_hashes=self._row_hashes(old))
         return Merged(table, self._set_aside(len(staged)))
 
-    def quarantine(self, staged: Sequence[Staged], old: Table) -> Table:
+    def quarantine(self, staged: Sequence[Staged], old: StoredTable) -> StoredTable:
         """List the rows that were set aside; call it after the tables are merged."""
         names = [source.record.name for source in staged]
         self._view("rejects", [source.rejects for source in staged], names)
@@ -217,9 +217,9 @@ class Merger:
             rows += f' UNION ALL SELECT file, "row", reason FROM {parquet_sql(self._paths(rewritten))}'
         listed = stream(self.connection, f"{rows} ORDER BY ALL")
         new = write_parts("quarantine", listed, QUARANTINE, self.folder, self.disk, run=self.run)
-        return Table(parts=(*kept, *new))
+        return StoredTable(parts=(*kept, *new))
 
-    def _paths(self, parts: Sequence[Part]) -> list[Path]:
+    def _paths(self, parts: Sequence[TablePart]) -> list[Path]:
         return [self.folder / PARTS_FOLDER / part.file for part in parts]
 
     def _view(self, name: str, paths: Sequence[Path], labels: Sequence[str], first: int = 0) -> None:
@@ -238,7 +238,7 @@ class Merger:
             """
         )
 
-    def _existing(self, kind: Kind, old: Sequence[Part]) -> None:
+    def _existing(self, kind: Kind, old: Sequence[TablePart]) -> None:
         """Show what identifies the rows the crowd already has."""
         if not old:
             rows = "SELECT 0::UBIGINT AS hi, 0::UBIGINT AS lo, 0 AS occurrence, 0::UBIGINT AS content LIMIT 0"
@@ -293,7 +293,7 @@ class Merger:
             """
         )
 
-    def _judge_copies(self, old: Sequence[Part]) -> None:
+    def _judge_copies(self, old: Sequence[TablePart]) -> None:
         """Note posts that came once with an id and once without: an export and a dump of the same person.
 
         The n-th post of a source with the same person, place, second and text is the n-th such post of another one.
@@ -335,7 +335,7 @@ class Merger:
             f"INSERT INTO exceptions SELECT source, place, occurrence, '{Reason.DUPLICATE}' FROM copies"
         )
 
-    def _write(self, kind: Kind, staged: list[Path], rewritten: list[Path]) -> tuple[Part, ...]:
+    def _write(self, kind: Kind, staged: list[Path], rewritten: list[Path]) -> tuple[TablePart, ...]:
         """Write newcomers, and the rows of parts to be rewritten, as one sorted run."""
         columns = _names(("place", "occurrence", "bytes", *ORDER[kind]))
         keys = f"SELECT {columns} FROM newcomers"
@@ -380,7 +380,7 @@ class Merger:
         inner = np.concatenate(ends) if ends else np.empty(0, np.uint64)
         return np.append(inner[inner > 0], np.uint64(sink.rows))
 
-    def _row_hashes(self, old: Table) -> tuple[int, int]:
+    def _row_hashes(self, old: StoredTable) -> tuple[int, int]:
         """Return the table's sums of row hashes, newcomers included."""
         sums = "coalesce(sum(content_hi), 0)::HUGEINT, coalesce(sum(content_lo), 0)::HUGEINT"
         ((hi, lo),) = self.connection.sql(f"SELECT {sums} FROM newcomers").fetchall()
@@ -419,6 +419,6 @@ def _schema(kind: Kind) -> pa.Schema:
     return pa.schema([fields[name] for name in (*COLUMNS[kind], *KEPT[kind])])
 
 
-def _kept_and_rewritten(old: tuple[Part, ...]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+def _kept_and_rewritten(old: tuple[TablePart, ...]) -> tuple[tuple[TablePart, ...], tuple[TablePart, ...]]:
     """Keep a table's parts as they are, unless they have become too many sorted runs."""
     return ((), old) if len({part.run for part in old}) >= MOST_RUNS else (old, ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ DOUBT = (0.5, 3.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class JobStep:
     """One part of a job."""
 
     what: str
@@ -45,7 +45,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rates:
+class MachineRates:
     """How fast this machine works on this data."""
 
     text_bytes: float
@@ -59,12 +59,12 @@ class Rates:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class JobCost:
     """The cost of a job: counts of a crowd are exact; memory, time and the rows of a long file are estimates."""
 
     command: str
-    steps: tuple[Step, ...]
-    rates: Rates
+    steps: tuple[JobStep, ...]
+    rates: MachineRates
     disk_bytes: int = 0
     """What it will add to the disk."""
 
@@ -80,11 +80,11 @@ class Plan:
         return sum(map(self.seconds_of, self.steps))
 
     @property
-    def worst(self) -> Step | None:
+    def worst(self) -> JobStep | None:
         """The step that takes longest."""
         return max(self.steps, key=self.seconds_of, default=None)
 
-    def seconds_of(self, step: Step) -> float:
+    def seconds_of(self, step: JobStep) -> float:
         """Return the best guess of one step's time."""
         if step.seconds is not None:
             return step.seconds
@@ -138,44 +138,56 @@ class Planner:
             ).pl()
         return cls(crowd, sizes, min_posts)
 
-    def reading(self, communities: Iterable[str] | None = None) -> list[Step]:
+    def reading(self, communities: Iterable[str] | None = None) -> list[JobStep]:
         """Return the cost of cleaning and counting communities' texts."""
         names = self.sizes["community"].to_list() if communities is None else list(dict.fromkeys(communities))
         steps = []
         for name in names:
             rows, size, identities = self._size(name)
-            steps.append(Step(what=f"read {name}", rows=rows, text_bytes=size, identities=identities))
+            steps.append(JobStep(what=f"read {name}", rows=rows, text_bytes=size, identities=identities))
         return steps
 
-    def within(self, communities: Iterable[str] | None = None) -> list[Step]:
+    def within(self, communities: Iterable[str] | None = None) -> list[JobStep]:
         """Return the cost of comparing everybody with everybody in each community."""
         names = self.sizes["community"].to_list() if communities is None else list(communities)
         counts = [(name, self._size(name)[2]) for name in names]
-        return [Step(what=f"compare within {name}", pairs=n * (n - 1) // 2) for name, n in counts]
+        return [JobStep(what=f"compare within {name}", pairs=n * (n - 1) // 2) for name, n in counts]
 
-    def between(self, source: str, target: str) -> Step:
+    def between(self, source: str, target: str) -> JobStep:
         """Return the cost of comparing everybody in one community with everybody in another."""
         pairs = self._size(source)[2] * self._size(target)[2]
-        return Step(what=f"compare {source} with {target}", pairs=pairs)
+        return JobStep(what=f"compare {source} with {target}", pairs=pairs)
 
-    def one_against(self, communities: Sequence[str]) -> list[Step]:
+    def one_against(self, communities: Sequence[str]) -> list[JobStep]:
         """Return the cost of comparing one person with everybody in some communities."""
         return [
-            Step(what=f"compare one person with {name}", pairs=self._size(name)[2]) for name in communities
+            JobStep(what=f"compare one person with {name}", pairs=self._size(name)[2]) for name in communities
         ]
 
-    def communities_of(self, user: str) -> list[str]:
-        """Return where a person posts."""
-        return (
-            self.crowd.posts(user=user).select("community").unique().collect()["community"].sort().to_list()
-        )
+    def sample_against(
+        self, communities: Sequence[str], sampled: Callable[[int], int | None]
+    ) -> list[JobStep]:
+        """Return the cost of comparing a sample of each community, so many of its people, with everybody in it."""
+        steps = []
+        for name in communities:
+            people = self._size(name)[2]
+            some = sampled(people)
+            pairs = people * (people - 1) // 2 if some is None else some * people
+            who = "everybody" if some is None else f"{some:,} people"
+            steps.append(JobStep(what=f"compare {who} with everybody in {name}", pairs=pairs))
+        return steps
 
-    def items(self) -> Step:
+    def communities_of(self, user: str) -> list[str]:
+        """Return where a person posts, most first."""
+        posts = self.crowd.posts(user=user).group_by("community").len()
+        return posts.sort(["len", "community"], descending=[True, False]).collect()["community"].to_list()
+
+    def items(self) -> JobStep:
         """Return the cost of comparing everybody's items with everybody's."""
         with self.crowd.connect() as connection:
             ((rows, users),) = connection.sql('SELECT count(*), count(DISTINCT "user") FROM items').fetchall()
         pairs = users * (users - 1) // 2
-        return Step(what="compare everybody's items", rows=rows, identities=users, item_pairs=pairs)
+        return JobStep(what="compare everybody's items", rows=rows, identities=users, item_pairs=pairs)
 
     def _size(self, community: str) -> tuple[int, int, int]:
         found = self.sizes.filter(self.sizes["community"] == community)
@@ -193,12 +205,12 @@ STORED_OVER_TEXT = 0.55
 """A crowd's size for each byte of its sources, unpacked."""
 
 
-def plan_import(paths: Paths, format: str, options: ReadOptions) -> list[Step]:
+def plan_import(paths: Paths, format: str, options: ReadOptions) -> list[JobStep]:
     """Return the cost of importing files, one step a file."""
     return [_step(path, format, options) for path in require_files(paths)]
 
 
-def _step(path: Path, format: str, options: ReadOptions) -> Step:
+def _step(path: Path, format: str, options: ReadOptions) -> JobStep:
     reader = readers.detect(path, format)
     sampling = ReadOptions(
         kind=options.kind,
@@ -215,7 +227,7 @@ def _step(path: Path, format: str, options: ReadOptions) -> Step:
     size = unpacked_bytes(path)
     # A sample that is the whole file needs no estimate.
     times = 1.0 if whole else max(1.0, size / SAMPLE_BYTES)
-    return Step(
+    return JobStep(
         what=f"import {path.name}",
         rows=round(rows * times),
         text_bytes=round(size),

@@ -205,7 +205,7 @@ class Staged:
         return self.folder / REJECTS_NAME
 
 
-class Tally:
+class RowTally:
     """Counts what a source brings while it is read."""
 
     def __init__(self, kind: Kind) -> None:
@@ -291,7 +291,7 @@ class Stager:
         self.disk.write_whole(folder / DONE_NAME, json.dumps(asdict(record)).encode())
         return Staged(folder, record)
 
-    def _understood(self, source: Source, tally: Tally, rows: Path) -> Understood:
+    def _understood(self, source: Source, tally: RowTally, rows: Path) -> Understood:
         """Say what a source was taken for; people and dates are counted over all of its rows."""
         times = "min(time), max(time)" if tally.kind != "attributes" else "NULL, NULL"
         sql = f'SELECT count(DISTINCT "user"), {times} FROM {parquet_sql([rows])}'
@@ -328,11 +328,11 @@ class Stager:
             user_column_named="user" in options.columns,
         )
 
-    def _read(self, source: Source, folder: Path) -> Tally:
+    def _read(self, source: Source, folder: Path) -> RowTally:
         batches = source.batches(self.batch_bytes)
         first = next(batches, Batch(empty_rows("posts"), empty_rejects()))
         # A reader of tables may find out from the columns only what kind of rows it has.
-        tally = Tally(first.kind)
+        tally = RowTally(first.kind)
         with (
             parquet_sink(folder / ROWS_NAME, hashed_schema(tally.kind), self.disk, compression="lz4") as good,
             parquet_sink(folder / REJECTS_NAME, REJECTS, self.disk, compression="lz4") as bad,

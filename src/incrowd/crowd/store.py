@@ -174,7 +174,7 @@ class Crowd:
         confirm: Confirm | None = None,
         dry_run: bool = False,
     ) -> ImportReport:
-        from incrowd.crowd.ingest import Budget, Import
+        from incrowd.crowd.ingest import Import, ImportBudget
 
         with import_lock(self.path, wait=wait):
             # Another process may have imported since this object was opened.
@@ -184,7 +184,7 @@ class Crowd:
                 disk=self._disk,
                 manifest=self._manifest,
                 pseudonyms=self.naming(),
-                budget=Budget.of(memory),
+                budget=ImportBudget.of(memory),
                 progress=progress or _silent,
                 confirm=confirm,
                 dry_run=dry_run,
@@ -288,6 +288,18 @@ class Crowd:
             .sort(["posts", "community"], descending=[True, False])
             .collect()
         )
+
+    def people(self) -> int:
+        """Return how many people are in the crowd, whatever is known of them."""
+        held = [kind for kind in KINDS if self._manifest.tables[kind].rows]
+        if not held:
+            return 0
+        with self.connect() as connection:
+            users = " UNION ".join(f'SELECT "user" FROM {kind}' for kind in held)
+            ((count,),) = connection.sql(
+                f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({users}))"
+            ).fetchall()
+        return int(count)
 
     def info(self) -> CrowdInfo:
         """Return what is in the crowd, in numbers."""

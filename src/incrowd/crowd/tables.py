@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.crowd.disk import Disk, disk_full
-from incrowd.crowd.manifest import PARTS_FOLDER, Part
+from incrowd.crowd.manifest import PARTS_FOLDER, TablePart
 from incrowd.errors import BudgetExceeded
 
 THREAD_MEMORY = 128 * 2**20
@@ -202,10 +202,10 @@ def write_parts(
     disk: Disk,
     *,
     run: int,
-) -> tuple[Part, ...]:
+) -> tuple[TablePart, ...]:
     """Write sorted rows as one or more parts into the crowd's `parts` folder."""
     remaining = iter(batches)
-    parts: list[Part] = []
+    parts: list[TablePart] = []
     while (first := next(remaining, None)) is not None:
         if first.num_rows:
             parts.append(_write_part(table, first, remaining, schema, folder, disk, run))
@@ -221,7 +221,7 @@ def _write_part(
     folder: Path,
     disk: Disk,
     run: int,
-) -> Part:
+) -> TablePart:
     draft = folder / PARTS_FOLDER / f"{table}.tmp"
     with parquet_sink(draft, schema, disk) as sink:
         batch: pa.RecordBatch | None = first
@@ -232,4 +232,4 @@ def _write_part(
     # The hash in the name lets a repeated import write the same file again without harm.
     name = f"{table}-{run:05d}-{digest}.parquet"
     disk.rename(draft, folder / PARTS_FOLDER / name)
-    return Part(file=name, rows=sink.rows, bytes=sink.size, blake2b=digest, run=run)
+    return TablePart(file=name, rows=sink.rows, bytes=sink.size, blake2b=digest, run=run)

@@ -7,8 +7,18 @@ from incrowd.crowd.readers.export import Export, File, Part, Row, header_of, pic
 
 _COLUMNS = {"item": "Product Name", "time": "Order Date"}
 _REVIEWS = {"text": "title and review", "time": "date"}
-_REVIEW = ("review text", "review body", "reviewtext", "review")
-_DATE = ("review date", "submission date", "creation date", "date", "reviewsubmissiondate")
+# Names move over the years: Retail.OrderHistory.1.csv became "Your Amazon Orders/Order History.csv"; reviews lie in
+# Retail.CustomerReviews.ReviewsVersions1.csv, whose columns are written as one word.
+_REVIEW = ("review text", "review body", "reviewtext", "reviewbody", "review", "body")
+_DATE = (
+    "review date",
+    "submission date",
+    "submissiondate",
+    "reviewsubmissiondate",
+    "creation date",
+    "lastmodifieddate",
+    "date",
+)
 
 
 def _is_orders(head: bytes) -> bool:
@@ -31,9 +41,9 @@ def _order(record: dict[str, str], owner: str) -> Row:
 
 
 def _review(record: dict[str, str], owner: str) -> Row:
-    title = pick(record, "review title", "title", "headline")
+    title = pick(record, "review title", "reviewtitle", "title", "headline")
     text = "\n\n".join(part for part in (title, pick(record, *_REVIEW)) if part)
-    return Row(text=text, time=pick(record, *_DATE), id=pick(record, "review id"))
+    return Row(text=text, time=pick(record, *_DATE), id=pick(record, "review id", "reviewid"))
 
 
 AMAZON = Export(
@@ -44,7 +54,7 @@ AMAZON = Export(
             knows=_is_orders,
             records=File.table,
             row=_order,
-            files=r"OrderHistory.*\.csv$|Digital Items\.csv$",
+            files=r"Order ?History[^/]*\.csv$|Digital (Items|Content Orders)\.csv$",
             kind="items",
         ),
         Part(

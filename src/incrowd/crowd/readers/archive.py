@@ -1,14 +1,19 @@
-"""What is inside an archive, read in place: nothing is unpacked to disk."""
+"""What is inside an archive, read in place: nothing is unpacked into a folder.
+
+Some services pack zips into a zip. Those are laid out in memory, or in a nameless temporary file if they are large, and
+their files appear among the others: ``orders.zip/orders.csv``. One level, counted against the same caps.
+"""
 
 from __future__ import annotations
 
 import io
 import lzma
 import tarfile
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -19,6 +24,10 @@ from incrowd.errors import UnreadableSource
 ZIP_MAGIC = b"PK\x03\x04"
 TAR_MAGIC = slice(257, 262)
 ENCRYPTED = 0x1
+NESTED_BYTES = 512 * 2**20
+"""How much of zips inside a zip is laid out; what lies in larger ones has to be unpacked by hand."""
+SPOOL_BYTES = 8 * 2**20
+PIECE_BYTES = 2**20
 FAULTS = (
     zipfile.BadZipFile,
     KeyError,
@@ -66,8 +75,11 @@ class Zip:
                 f"{path}: the zip archive is damaged or cut off. Expected a whole one. Fetch it again."
             ) from error
         self._caps = Caps(path, options)
+        self._size = path.stat().st_size
+        self._opened = ExitStack()
         try:
-            self._check()
+            self._check(self._zip)
+            self._entries = dict(self._listed())
         except UnreadableSource:
             self.__exit__()
             raise
@@ -76,41 +88,80 @@ class Zip:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._opened.close()
         self._zip.close()
         self._file.close()
 
     @property
     def names(self) -> list[str]:
-        """Return the files in the archive."""
-        return [info.filename for info in self._zip.infolist() if not info.is_dir()]
+        """Return the files in the archive, and those in zips inside it."""
+        return list(self._entries)
 
     @contextmanager
     def open(self, name: str) -> Iterator[Member]:
         """Open one file of the archive."""
         place = f"{self.path}/{name}"
         try:
-            self._refuse_nested(name, place)
-            file = self._zip.open(name)
+            archive, info = self._entries[name]
+            _refuse_nested(archive, info, place)
+            file = archive.open(info)
         except FAULTS as error:
             raise UnreadableSource(
                 f"{place}: damaged inside the archive. Fetch the archive again."
             ) from error
         with file:
-            yield Member(file, place, self._caps, self.path.stat().st_size)
+            yield Member(file, place, self._caps, self._size)
 
-    def _check(self) -> None:
-        for info in self._zip.infolist():
+    def _check(self, archive: zipfile.ZipFile) -> None:
+        for info in archive.infolist():
             if info.flag_bits & ENCRYPTED:
                 raise UnreadableSource(
                     f"{self.path}: needs a password. Unpack it and pack it anew without one."
                 )
             refuse_escape(self.path, info.filename)
 
-    def _refuse_nested(self, name: str, place: str) -> None:
-        with self._zip.open(name) as file:
-            head = file.read(512)
-        if codec_of(head) or head.startswith(ZIP_MAGIC) or is_tar(head):
-            raise UnreadableSource(f"{place}: an archive inside an archive. Unpack the outer one first.")
+    def _listed(self) -> Iterator[tuple[str, tuple[zipfile.ZipFile, zipfile.ZipInfo]]]:
+        """Yield every file's name, and where it is; a zip that cannot be looked into is a file like any other."""
+        room = NESTED_BYTES
+        for info in self._zip.infolist():
+            name = info.filename
+            if info.is_dir():
+                continue
+            nested = None
+            if name.lower().endswith(".zip") and info.file_size <= room:
+                room -= info.file_size
+                nested = self._nested(info)
+            if nested is None:
+                yield name, (self._zip, info)
+                continue
+            for inner in nested.infolist():
+                if not inner.is_dir():
+                    yield f"{name}/{inner.filename}", (nested, inner)
+
+    def _nested(self, info: zipfile.ZipInfo) -> zipfile.ZipFile | None:
+        """Lay out a zip inside this one; None if it is none."""
+        laid_out = self._opened.enter_context(tempfile.SpooledTemporaryFile(SPOOL_BYTES))  # noqa: SIM115
+        try:
+            with self._zip.open(info) as file:
+                member = Member(file, f"{self.path}/{info.filename}", self._caps, self._size)
+                while piece := member.read(PIECE_BYTES):
+                    laid_out.write(piece)
+            laid_out.seek(0)
+            nested = self._opened.enter_context(zipfile.ZipFile(laid_out))
+        except FAULTS:
+            return None
+        self._check(nested)
+        return nested
+
+
+def _refuse_nested(archive: zipfile.ZipFile, info: zipfile.ZipInfo, place: str) -> None:
+    with archive.open(info) as file:
+        head = file.read(512)
+    if codec_of(head) or head.startswith(ZIP_MAGIC) or is_tar(head):
+        raise UnreadableSource(
+            f"{place}: an archive inside an archive, and too large, of another kind than zip, or inside a third one. "
+            "Unpack the outer one first."
+        )
 
 
 def refuse_escape(path: Path, name: str) -> None:

@@ -46,9 +46,13 @@ DISCORD = Export(
     about=About("Discord data package", whose="own", columns=_COLUMNS, left="direct messages, activity"),
     parts=(
         Part(
-            knows=_is_messages, records=_messages, row=_message, files=r"messages/[^/]+/messages\.(csv|json)$"
+            # The outer folders' names are in the language of the owner's Discord.
+            knows=_is_messages,
+            records=_messages,
+            row=_message,
+            files=r"(^|/)c?\d+/messages\.(csv|json)$",
         ),
     ),
-    owner=lambda files: (files.json(r"account/user\.json$") or {}).get("username"),
+    owner=lambda files: (files.json(r"(^|/)user\.json$") or {}).get("username"),
     community="discord",
 )

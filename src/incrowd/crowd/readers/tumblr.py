@@ -1,4 +1,7 @@
-"""A Tumblr blog: the posts of its export (HTML, a file a post), or of the API as JSON."""
+"""A Tumblr blog: the posts of its export (HTML, a file a post, in a zip of their own), or of the API as JSON.
+
+`tumblr-backup` keeps what the API said of each post in a file of its own.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,10 @@ def _is_page(head: bytes) -> bool:
 
 def _is_answer(head: bytes) -> bool:
     return "response" in top_keys(head) and b'"posts"' in head and b'"blog_name"' in head
+
+
+def _is_post(head: bytes) -> bool:
+    return {"blog_name", "reblog_key", "timestamp"} <= top_keys(head)
 
 
 def _page(file: File) -> Iterator[object]:
@@ -58,13 +65,14 @@ TUMBLR = Export(
     name="tumblr",
     about=About("Tumblr blog", whose="own", columns=_COLUMNS, left="reblogs, likes, messages, pictures"),
     parts=(
-        Part(knows=_is_page, records=_page, row=_from_page, files=r"posts/html/[^/]+\.html$"),
+        Part(knows=_is_page, records=_page, row=_from_page, files=r"(^|/)html/[^/]+\.html$"),
         Part(
             knows=_is_answer,
             records=lambda file: file.json("response", "posts"),
             row=_from_api,
             files=r"\.json$",
         ),
+        Part(knows=_is_post, records=lambda file: file.json(), row=_from_api, files=r"json/\d+\.json$"),
     ),
     community="tumblr.com",
 )

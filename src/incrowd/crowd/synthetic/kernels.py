@@ -43,7 +43,7 @@ class Tables(NamedTuple):
     first_made_up: int
 
 
-class Shares(NamedTuple):
+class SourceShares(NamedTuple):
     """How often a word comes from each source."""
 
     function: float
@@ -102,7 +102,7 @@ def draw_words(
     key: np.uint64,
     chunk: Chunk,
     tables: Tables,
-    shares: Shares,
+    shares: SourceShares,
     favourites: Array,
     function_words: Array,
     words: Array,

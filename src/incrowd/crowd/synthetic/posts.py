@@ -322,7 +322,7 @@ class Writer:
             salient_bounds=crowd.lexicon.salient_bounds,
             first_made_up=crowd.lexicon.first_made_up,
         )
-        self._shares = kernels.Shares(
+        self._shares = kernels.SourceShares(
             function=FUNCTION_SHARE,
             favourite_function=FAVOURITE_FUNCTION_SHARE,
             favourite=crowd.individuality,
