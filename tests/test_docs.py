@@ -7,6 +7,7 @@ import re
 import runpy
 import shlex
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -109,6 +110,18 @@ def test_measured_numbers_stand_where_the_list_says(passage: Any) -> None:
     assert passage.stands_there, f"{passage.page} no longer says: {passage.says}"
     for name in re.findall(r"benchmarks[. ]([a-z_]+)", passage.command):
         assert (ROOT / "benchmarks" / f"{name}.py").exists(), passage.command
+
+
+def test_every_section_with_measured_numbers_says_where_they_come_from() -> None:
+    """A command that prints them, or why they are none: both lists are in benchmarks/measured.toml."""
+    assert [f"{one.page}: {one.heading}" for one in MEASURED["unlisted"]()] == []
+
+
+def test_what_is_given_is_still_there() -> None:
+    known = {(one.page, one.heading) for one in MEASURED["sections"]() if one.looks_measured}
+    listed = tomllib.loads((ROOT / "benchmarks" / "measured.toml").read_text("utf-8"))["given"]
+    assert {(one["page"], one["section"]) for one in listed} <= known
+    assert all(one["why"] for one in listed)
 
 
 def test_pages_that_name_a_benchmark_are_on_the_list() -> None:

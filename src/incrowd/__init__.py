@@ -7,10 +7,10 @@ stays quick. The measures are modules with the same names in each: ``Options``, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from incrowd.lazy import lazy_names
 
+# Not from `typing`, which takes longer to load than all of this: until `main` runs, Ctrl-C finds nobody to answer it.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from incrowd import distances as distances
     from incrowd import engine as engine
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from incrowd.advisor.crowd_report import crowd_report as crowd_report
     from incrowd.advisor.draft import draft as draft
     from incrowd.advisor.draft_answer import DraftCheck as DraftCheck
+    from incrowd.cards.card import Card as Card
+    from incrowd.cards.default import default_card as default_card
+    from incrowd.cards.make import CardOptions as CardOptions
     from incrowd.crowd import Crowd as Crowd
     from incrowd.errors import IncrowdError as IncrowdError
     from incrowd.measures import anonymity as anonymity
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from incrowd.measures import recognition as recognition
     from incrowd.measures import register as register
     from incrowd.measures import release as release
+    from incrowd.measures.card_maker import make_card as make_card
     from incrowd.measures.crowd_rates import CrowdOptions as CrowdOptions
     from incrowd.measures.crowd_rates import CrowdRates as CrowdRates
     from incrowd.measures.crowd_rates import spread as spread
@@ -70,6 +74,8 @@ __all__ = [
     "AdvisorOptions",
     "Assessment",
     "Assumptions",
+    "Card",
+    "CardOptions",
     "Changes",
     "Crowd",
     "CrowdOptions",
@@ -99,12 +105,14 @@ __all__ = [
     "assess",
     "belief",
     "crowd_report",
+    "default_card",
     "disclosures",
     "distances",
     "draft",
     "engine",
     "exposure",
     "linkability",
+    "make_card",
     "microdata",
     "own_posts",
     "profiles",
@@ -125,6 +133,8 @@ lazy_names(
         "AdvisorOptions": "incrowd.measures.protocol:AdvisorOptions",
         "Assessment": "incrowd.result:Assessment",
         "Assumptions": "incrowd.result:Assumptions",
+        "Card": "incrowd.cards.card:Card",
+        "CardOptions": "incrowd.cards.make:CardOptions",
         "Changes": "incrowd.measures.protocol:Changes",
         "Crowd": "incrowd.crowd:Crowd",
         "CrowdOptions": "incrowd.measures.crowd_rates:CrowdOptions",
@@ -154,12 +164,14 @@ lazy_names(
         "assess": "incrowd.advisor.assess:assess",
         "belief": "incrowd.measures.belief",
         "crowd_report": "incrowd.advisor.crowd_report:crowd_report",
+        "default_card": "incrowd.cards.default:default_card",
         "disclosures": "incrowd.measures.disclosures",
         "distances": "incrowd.distances",
         "draft": "incrowd.advisor.draft:draft",
         "engine": "incrowd.engine",
         "exposure": "incrowd.measures.exposure",
         "linkability": "incrowd.measures.linkability",
+        "make_card": "incrowd.measures.card_maker:make_card",
         "microdata": "incrowd.measures.microdata",
         "own_posts": "incrowd.measures.person:own_posts",
         "profiles": "incrowd.profiles",

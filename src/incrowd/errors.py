@@ -11,6 +11,7 @@
     ├── CrowdError               the crowd folder itself
     │   ├── CrowdBusy            another process is importing into it
     │   └── CrowdDamaged         a part is missing or does not match its recorded hash
+    ├── OnlyACard                a card is here, and the question takes a crowd
     ├── ServerError              a server could not be asked, or its answer cannot be used (`collect` only)
     ├── BudgetExceeded           the job does not fit the memory or time it was given
     └── MissingExtra             an optional dependency is not installed
@@ -99,6 +100,10 @@ class CrowdBusy(CrowdError):
 
 class CrowdDamaged(CrowdError):
     """A part of the crowd is missing or differs from its recorded hash."""
+
+
+class OnlyACard(IncrowdError):
+    """The question takes real people's data, and only a card of their statistics is here."""
 
 
 class ServerError(IncrowdError):

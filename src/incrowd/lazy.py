@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False  # as in incrowd/__init__.py
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 
 def lazy_names(package: str, names: Mapping[str, str]) -> list[str]:

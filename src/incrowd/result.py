@@ -37,11 +37,12 @@ class Direction(StrEnum):
 
 
 class Standing(StrEnum):
-    """What backs a number: a proof, experience, or a faithful copy of what a paper did."""
+    """What backs a number: a proof, experience, a faithful copy of what a paper did, or a card in place of a crowd."""
 
     PROVED = "proved"
     HEURISTIC = "heuristic"
     REPRODUCTION = "reproduction"
+    ESTIMATED = "estimated from a card"
 
 
 class Threat(StrEnum):

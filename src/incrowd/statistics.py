@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit
-from scipy.stats import norm, rankdata
+from scipy.special import expit, ndtri
 
 Floats = NDArray[np.float64]
+
+MOST_STEPS = 50
+"""Of Newton's method; a dozen are usual."""
 
 
 def auc(positive: Any, score: Any) -> float:
@@ -27,11 +28,28 @@ def auc(positive: Any, score: Any) -> float:
     0.75
     """
     yes = np.asarray(positive, bool)
-    ranks = rankdata(np.asarray(score, float))
+    ranks = _ranks(np.asarray(score, float))
     ones, zeros = int(yes.sum()), int((~yes).sum())
     if not ones or not zeros:
         return float("nan")
     return float((ranks[yes].sum() - ones * (ones + 1) / 2) / (ones * zeros))
+
+
+def auc_of_rates(rates: Any, score: Any) -> float:
+    """Return how often a success had a higher score than a failure, ties half, where each row is a rate of successes.
+
+    With rates of 0 and 1 it is :func:`auc`. NaN if there are no successes or no failures.
+
+    >>> auc_of_rates([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), auc_of_rates([0.25, 0.75], [1, 2])
+    (0.75, 0.75)
+    """
+    won, order = np.asarray(rates, float), np.argsort(np.asarray(score, float), kind="stable")
+    values, starts = np.unique(np.asarray(score, float)[order], return_index=True)
+    wins = np.add.reduceat(won[order], starts) if len(values) else np.zeros(0)
+    losses = np.add.reduceat(1 - won[order], starts) if len(values) else np.zeros(0)
+    below = np.cumsum(losses) - losses / 2
+    pairs = wins.sum() * losses.sum()
+    return float((wins * below).sum() / pairs) if pairs else float("nan")
 
 
 def calibration_error(predicted: Any, happened: Any, bins: int = 5) -> float:
@@ -46,6 +64,41 @@ def calibration_error(predicted: Any, happened: Any, bins: int = 5) -> float:
     order = np.argsort(expected, kind="stable")
     gaps = [abs(float(expected[part].mean() - seen[part].mean())) for part in np.array_split(order, bins)]
     return float(np.mean(gaps))
+
+
+def first_place(above: Any, ties: Any, unseen: Any = 0.0) -> Floats:
+    """Return the probability that an adversary names the right person, who is the most alike of all.
+
+    `above` people are more alike than the right one, `ties` just as much, and a tie is broken by chance. `unseen` is
+    the expected number of people outside the sample of candidates who are more alike; they are Poisson, so that there
+    is none with probability ``exp(-unseen)``.
+
+    >>> first_place([0, 0, 2], [0, 1, 0]).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    above, ties = np.asarray(above), np.asarray(ties)
+    return np.where(above == 0, np.exp(-np.asarray(unseen, float)) / (1 + ties), 0.0)
+
+
+def expected_rank(above: Any, ties: Any, unseen: Any = 0.0) -> Floats:
+    """Return the right person's expected rank among all candidates, 1 = first."""
+    return np.asarray(1 + np.asarray(above) + np.asarray(ties) / 2 + np.asarray(unseen), np.float64)
+
+
+def unseen_above(own: Floats, best: Floats, sampled: int, outside: int) -> Floats:
+    """Expect how many of `outside` people who were not compared would be more alike than the right one.
+
+    `best` holds, for each row, the highest scores of `sampled` rivals, ascending. Above the lowest of them scores are
+    taken to fall off exponentially, as the tails of most distributions do; below it the sample itself tells.
+    """
+    if outside <= 0:
+        return np.zeros(len(own))
+    count = best.shape[1]
+    floor = best[:, 0]
+    excess = np.maximum((best - floor[:, None]).mean(axis=1), 1e-12)
+    tail = count / sampled * np.exp(-np.maximum(own - floor, 0.0) / excess)
+    share = np.where(own > floor, tail, count / sampled)
+    return np.asarray(outside * share, np.float64)
 
 
 @dataclass(frozen=True)
@@ -67,7 +120,7 @@ class Logistic:
         """Return where the true rate of rows like these lies, by the spread of the fitted log odds."""
         x = _with_intercept(self._standardised(columns))
         spread = np.sqrt(np.einsum("ij,jk,ik->i", x, self.covariance, x))
-        reach = norm.ppf((1 + coverage) / 2) * spread
+        reach = ndtri((1 + coverage) / 2) * spread
         odds = x @ self.weights
         return np.asarray(expit(odds - reach)), np.asarray(expit(odds + reach))
 
@@ -89,14 +142,30 @@ def fit_logistic(columns: Any, share: Any, ridge: float = 1.0) -> Logistic:
     spread = np.where(spread > 1e-9, spread, 1.0)
     x = _with_intercept(np.where(known, (given - mean) / spread, 0.0))
 
-    def objective(weights: Floats) -> tuple[float, Floats]:
-        z = x @ weights
-        slopes = np.concatenate([[0.0], weights[1:]])
-        loss = float((np.logaddexp(0, z) - y * z).sum() + ridge / 2 * (slopes @ slopes))
-        return loss, x.T @ (expit(z) - y) + ridge * slopes
-
-    weights = np.asarray(minimize(objective, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x, float)
+    weights = _newton(x, y, np.diag([0.0, *[ridge] * (x.shape[1] - 1)]))
     return Logistic(mean, spread, weights, _covariance(x, y, weights, ridge))
+
+
+def _newton(x: Floats, share: Floats, penalty: Floats) -> Floats:
+    """Return the weights of least deviance by Newton's method, a step halved as long as it does not help."""
+
+    def loss(weights: Floats) -> float:
+        z = x @ weights
+        return float((np.logaddexp(0, z) - share * z).sum() + weights @ penalty @ weights / 2)
+
+    weights = np.zeros(x.shape[1])
+    least = loss(weights)
+    for _ in range(MOST_STEPS):
+        expected = expit(x @ weights)
+        slope = x.T @ (expected - share) + penalty @ weights
+        curve = x.T @ (x * (expected * (1 - expected))[:, None]) + penalty + 1e-9 * np.eye(len(weights))
+        step = np.linalg.solve(curve, slope)
+        while (now := loss(weights - step)) > least and np.abs(step).max() > 1e-12:
+            step /= 2
+        weights, gained, least = weights - step, least - now, now
+        if gained <= 1e-12 * max(abs(least), 1.0):
+            break
+    return weights
 
 
 def _covariance(x: Floats, share: Floats, weights: Floats, ridge: float) -> Floats:
@@ -111,3 +180,11 @@ def _covariance(x: Floats, share: Floats, weights: Floats, ridge: float) -> Floa
 
 def _with_intercept(columns: Floats) -> Floats:
     return np.column_stack([np.ones(len(columns)), columns])
+
+
+def _ranks(values: Any) -> Floats:
+    """Rank from 1, equal values sharing the mean of their ranks, as SciPy does, which takes half a second to load."""
+    values = np.asarray(values)
+    order = np.sort(values)
+    below, upto = np.searchsorted(order, values, "left"), np.searchsorted(order, values, "right")
+    return np.asarray((below + upto + 1) / 2, np.float64)

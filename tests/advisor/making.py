@@ -8,7 +8,7 @@ import polars as pl
 
 from incrowd.advisor.answer import PersonReport
 from incrowd.crowd import Crowd
-from incrowd.measures.microdata.spec import ADVERSARIES
+from incrowd.measures.microdata.spec import ADVERSARIES, FEW_ITEMS
 from incrowd.measures.person import Person, numbered_posts, without_words
 from incrowd.measures.prepared import PreparedCrowd
 from incrowd.measures.protocol import AdvisorOptions, Changes
@@ -24,7 +24,7 @@ def concerned(changes: Changes) -> AdvisorOptions:
     if changes.gone_posts or changes.edit_words:
         names += ["unigram", "reader", "WORDS"]
     if changes.drop_items:
-        names += list(ADVERSARIES)
+        names += [*FEW_ITEMS, *ADVERSARIES]
     if changes.withhold_attributes:
         names.append("stranger")
     return AdvisorOptions(adversaries=tuple(names), thorough=False, advice=False)

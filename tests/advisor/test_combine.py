@@ -1,4 +1,4 @@
-"""The worst case counts, and what could not be measured is never called safe."""
+"""The worst finding that decides counts, and what could not be measured is named."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from incrowd.measures.protocol import (
     Finding,
     Level,
     NotAssessed,
+    Role,
     Targets,
     ThemeName,
     level_of,
@@ -32,6 +33,16 @@ def judge(assessment: Assessment) -> Finding:
 
 def risk(assessment: Assessment) -> float:
     return judge(assessment).risk
+
+
+def chance(value: float, **more: object) -> Assessment:
+    """How likely somebody who has read both communities links two profiles: it decides."""
+    return assessed("linkability", value, unit="probability", baseline=0.01, **more)
+
+
+def recognised(value: float, known: int = 3) -> Assessment:
+    """How likely somebody who has read so many posts finds the person."""
+    return assessed("recognition", value, unit="probability", parameters={"posts_known": known})
 
 
 UNITS = {"anonymity": "people", "linkability": "people", "microdata": "people", "belief": "probability"}
@@ -61,24 +72,22 @@ def assessed(measure: str, value: float, **more: object) -> Assessment:
     ("people", "level"),
     [
         (1, Level.AT_RISK),
-        (4.9, Level.AT_RISK),
-        (5, Level.WATCH),
+        (1.9, Level.AT_RISK),
+        (2, Level.WATCH),
         (9.9, Level.WATCH),
         (10, Level.WELL_HIDDEN),
         (math.nan, Level.CANNOT_TELL),
     ],
 )
-def test_fewer_than_five_people_are_a_risk_and_fewer_than_ten_worth_watching(
-    people: float, level: Level
-) -> None:
+def test_one_of_two_people_is_a_risk_and_one_of_ten_worth_watching(people: float, level: Level) -> None:
     assert judge(assessed("anonymity", people)).level is level
 
 
 @pytest.mark.parametrize(
     ("belief", "prior", "level"),
     [
-        (0.9, 0.88, Level.WELL_HIDDEN),  # nearly everybody is like that
-        (0.6, 0.5, Level.WELL_HIDDEN),
+        (0.89, 0.88, Level.WELL_HIDDEN),  # nearly everybody is like that
+        (0.55, 0.5, Level.WELL_HIDDEN),
         (0.7, 0.5, Level.WATCH),
         (0.8, 0.5, Level.AT_RISK),
         (0.3, 0.4, Level.WELL_HIDDEN),  # what was shown misleads
@@ -89,19 +98,29 @@ def test_a_guess_counts_by_what_it_gained(belief: float, prior: float, level: Le
     assert judge(assessed("belief", belief, baseline=prior)).level is level
 
 
+def ranked(chance: float, looks: str, *, rank: int = 3, prior: float = 0.05) -> Assessment:
+    """A rank for a topic, with how likely people with such a score are concerned."""
+    return assessed("exposure", rank, parameters={"looks_like": looks, "probability": chance, "prior": prior})
+
+
 @pytest.mark.parametrize(
-    ("rank", "looks", "level"),
+    ("chance", "looks", "level"),
     [
-        (1, LASTING, Level.AT_RISK),
-        (1, PASSING, Level.WATCH),
-        (1, LITTLE, Level.WATCH),
-        (2, LITTLE, Level.WELL_HIDDEN),
-        (6, LASTING, Level.WATCH),
-        (12, LASTING, Level.WELL_HIDDEN),
+        (0.60, LASTING, Level.AT_RISK),
+        (0.60, PASSING, Level.WATCH),
+        (0.60, LITTLE, Level.WELL_HIDDEN),
+        (0.30, LASTING, Level.WATCH),
+        (0.14, LASTING, Level.WELL_HIDDEN),  # anybody here: 5 %
+        (math.nan, LASTING, Level.CANNOT_TELL),
     ],
 )
-def test_a_rank_counts_if_it_looks_personal(rank: int, looks: str, level: Level) -> None:
-    assert judge(assessed("exposure", rank, parameters={"looks_like": looks})).level is level
+def test_a_rank_counts_by_how_likely_it_is_right_if_it_looks_personal(
+    chance: float, looks: str, level: Level
+) -> None:
+    for rank in (1, 50):
+        judged = judge(ranked(chance, looks, rank=rank))
+        assert judged.level is level
+        assert judged.role is (Role.PAPER if math.isnan(chance) else Role.DECIDES)
 
 
 def test_a_handful_of_people_is_no_crowd() -> None:
@@ -110,22 +129,42 @@ def test_a_handful_of_people_is_no_crowd() -> None:
     assert math.isnan(risk(assessed("linkability", 0.9, baseline=0.5, unit="probability")))
 
 
-values = st.one_of(st.floats(1, 100), st.just(math.nan))
+values = st.one_of(st.floats(0.02, 1), st.just(math.nan))
 findings = st.lists(
-    st.builds(
-        lambda measure, value: judge(assessed(measure, value)),
-        st.sampled_from(["anonymity", "linkability", "microdata"]),
-        values,
+    st.one_of(
+        st.builds(lambda value: judge(chance(value)), values),
+        st.builds(lambda value, known: judge(recognised(value, known)), values, st.sampled_from([3, 10, 30])),
+        st.builds(
+            lambda measure, value: judge(assessed(measure, 1 / value)),
+            st.sampled_from(["anonymity", "linkability", "microdata"]),
+            values,
+        ),
     ),
     max_size=8,
 )
 
 
 @given(findings)
-def test_a_theme_is_as_bad_as_its_worst_finding(judged: list[Finding]) -> None:
+def test_a_theme_is_as_bad_as_its_worst_finding_that_decides(judged: list[Finding]) -> None:
     for line in label(judged, []):
-        own = [one.level for one in judged if one.theme is line.name]
-        assert line.level is (worst(own) if own else Level.CANNOT_TELL)
+        own = [one for one in judged if one.theme is line.name and one.role is Role.DECIDES]
+        assert line.level is worst(one.level for one in own)
+        risks = [one.risk for one in own if not math.isnan(one.risk)]
+        assert (line.risk == max(risks)) if risks else math.isnan(line.risk)
+
+
+def test_papers_and_stronger_adversaries_decide_nothing() -> None:
+    roles = {
+        Role.PAPER: [assessed("anonymity", 1), assessed("linkability", 1), assessed("microdata", 1)],
+        Role.STRONGER: [recognised(0.99, 10), recognised(1.0, 30)],
+        Role.DECIDES: [recognised(0.05), chance(0.02)],
+    }
+    judged = [judge(one) for some in roles.values() for one in some]
+    assert [one.role for one in judged] == [role for role, some in roles.items() for _ in some]
+    answer = label(judged, [])
+    assert verdict(answer).level is Level.WELL_HIDDEN
+    assert max(line.risk for line in answer[:2]) == 0.05
+    assert not strongest(judged)
 
 
 @given(findings, findings)
@@ -139,29 +178,38 @@ def test_knowing_more_never_makes_the_verdict_kinder_about_what_was_found(
     assert found([*some, *more]) >= found(some)
 
 
-@given(findings)
-def test_nobody_is_well_hidden_while_anything_is_missing(judged: list[Finding]) -> None:
-    answer = verdict(label(judged, []))
-    assert answer.level is not Level.WELL_HIDDEN  # belief and exposure were never measured
-    assert "safe" not in answer.sentence
-
-
-def test_all_well_hidden_is_the_only_way_to_be_well_hidden() -> None:
-    all_of_them = [
-        judge(assessed("linkability", 50)),
-        judge(assessed("anonymity", 50)),
+def well_hidden() -> list[Finding]:
+    return [
+        judge(chance(0.02)),
+        judge(recognised(0.05)),
         judge(assessed("belief", 0.5, baseline=0.5)),
-        judge(assessed("exposure", 50, parameters={"looks_like": LITTLE})),
-        judge(assessed("disclosures", 50, unit="people")),
+        judge(ranked(0.04, LITTLE, rank=50)),
+        judge(assessed("disclosures", 50, unit="people", crowd_size=None)),
     ]
-    assert verdict(label(all_of_them, [])).level is Level.WELL_HIDDEN
+
+
+@given(st.sets(st.sampled_from(range(5))))
+def test_the_verdict_says_what_it_is_about_and_what_not(asked: set[int]) -> None:
+    themes = label([one for place, one in enumerate(well_hidden()) if place in asked], [])
+    answer = verdict(themes)
+    assert "safe" not in answer.sentence
+    found = bool({0, 1} & asked)
+    assert answer.level is (Level.WELL_HIDDEN if found else Level.CANNOT_TELL)
+    about, _, not_about = answer.sentence.partition("Not measured: ")
+    for place, one in enumerate(themes):
+        if asked:
+            assert one.name.matter in answer.sentence
+        if found:
+            assert one.name.matter in (about if place in asked else not_about)
+
+
+def test_a_missing_part_leaves_the_answer_to_what_was_measured() -> None:
     silent = NotAssessed(measure="microdata", why="no items", remedy="import", theme=ThemeName.SINGLED_OUT)
-    assert verdict(label(all_of_them, [silent])).level is Level.CANNOT_TELL
-
-
-def test_a_missing_part_does_not_hide_a_risk() -> None:
-    line = theme(ThemeName.SINGLED_OUT, [judge(assessed("anonymity", 1))], missing=["no items"])
+    assert verdict(label(well_hidden(), [silent])).level is Level.WELL_HIDDEN
+    line = theme(ThemeName.SINGLED_OUT, [judge(recognised(0.9))], missing=["no items"])
     assert line.level is Level.AT_RISK
+    papers = theme(ThemeName.SINGLED_OUT, [judge(assessed("anonymity", 1))], missing=["no items"])
+    assert (papers.level, papers.sentence) == (Level.CANNOT_TELL, "Cannot tell: no items.")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +219,7 @@ def test_a_missing_part_does_not_hide_a_risk() -> None:
 def test_a_place_among_the_first_is_not_well_hidden_without_a_reason(
     looks: str, rank: int, told: bool
 ) -> None:
-    judged = judge(assessed("exposure", rank, parameters={"looks_like": looks}))
+    judged = judge(ranked(0.3, looks, rank=rank))
     for missing in ((), ("no posts elsewhere",)):
         line = theme(ThemeName.EXPOSED, [judged], missing=missing)
         assert ("It does not count as exposed because" in line.sentence) == told
@@ -200,7 +248,7 @@ def test_levels_and_default_targets_draw_the_same_line() -> None:
 def test_three_reasons_at_most_and_their_evidence_adds_up() -> None:
     parts = tuple(Evidence(what=f"word {k}", contribution=1 / (k + 1)) for k in range(40))
     total = math.fsum(part.contribution for part in parts)
-    judged = [judge(assessed("anonymity", k, evidence=parts, explained=total)) for k in range(1, 6)]
+    judged = [judge(chance(0.9 - k / 10, evidence=parts, explained=total)) for k in range(5)]
     reasons = strongest(judged)
     assert len(reasons) == 3
     for reason in reasons:
@@ -239,15 +287,10 @@ def test_a_rank_shared_with_everybody_who_never_wrote_about_it_is_no_exposure() 
         direction=Direction.HIGHER_IS_SAFER,
         meaning="",
         standing=Standing.HEURISTIC,
-        assumptions=Assumptions(adversary="someone", parameters={"looks_like": NOTHING, "score": 0.0}),
+        assumptions=Assumptions(
+            adversary="someone",
+            parameters={"looks_like": NOTHING, "score": 0.0, "probability": 0.03, "prior": 0.03},
+        ),
         crowd_size=100,
     )
     assert judge(silent).risk == 0
-
-
-@pytest.mark.parametrize("looks", [SINGLE_WORDS, PROFESSIONAL, LITTLE, PASSING, LASTING])
-def test_whoever_comes_first_is_never_well_hidden(looks: str) -> None:
-    """The most exposed person of a community has no green badge, whatever the interest looks like."""
-    judged = judge(assessed("exposure", 1, parameters={"looks_like": looks}))
-    assert judged.level in (Level.WATCH, Level.AT_RISK)
-    assert theme(ThemeName.EXPOSED, [judged], missing=()).level is judged.level

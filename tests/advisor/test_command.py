@@ -59,7 +59,7 @@ def test_a_second_look_loads_nothing_that_takes_long(tiny_crowd: Crowd, alex: Pe
 
 
 def test_a_risk_above_the_line_ends_with_one(tiny_crowd: Crowd, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ("assess", tiny_crowd.path, "--user", "alex", "--adversary", "acquaintance", "--json")
+    asked = ("assess", tiny_crowd.path, "--user", "alex", "--adversary", "three-items", "--json")
     risk = json.loads(incrowd(capsys, *asked).out)["risk"]
     assert incrowd(capsys, *asked, "--fail-above", str(risk - 0.01)).code == 1
     assert incrowd(capsys, *asked, "--fail-above", str(risk + 0.01)).code == 0

@@ -12,7 +12,7 @@ from incrowd.advisor.answer import PersonReport
 from incrowd.advisor.assess import assess
 from incrowd.crowd import Crowd
 from incrowd.errors import NotInCrowd
-from incrowd.measures.protocol import AdvisorOptions, Level, ThemeName
+from incrowd.measures.protocol import AdvisorOptions, Level, Role, ThemeName
 
 
 def crowd_of(posts: list[tuple[str, str, str]], path: Path) -> Crowd:
@@ -56,17 +56,19 @@ def test_one_community_cannot_be_linked(tmp_path: Path) -> None:
     assert levels(report)[ThemeName.LINKABLE] is Level.CANNOT_TELL
     (anonymity,) = (one for one in report.findings if one.assessment.measure == "anonymity")
     assert anonymity.level is Level.WELL_HIDDEN
-    # The items that nobody imported might single the person out.
+    # The paper's set decides nothing, and one post is too little to be recognised by.
     assert levels(report)[ThemeName.SINGLED_OUT] is Level.CANNOT_TELL
     assert report.verdict.level is Level.CANNOT_TELL
 
 
-def test_a_clone_of_everybody_hides_and_a_stranger_to_all_does_not(tmp_path: Path) -> None:
+def test_a_single_post_unlike_all_others_is_too_little_to_tell_and_not_alone(tmp_path: Path) -> None:
     people = [(f"p{k}", "books", "novel chapter verse page") for k in range(12)]
     odd = ("me", "books", "zebra quartz jinx")
     report = assess(crowd_of([*people, odd], tmp_path / "c"), "me", options=MEASURE_ONLY)
-    assert levels(report)[ThemeName.SINGLED_OUT] is Level.AT_RISK
-    assert report.reasons
+    (anonymity,) = (one for one in report.findings if one.assessment.measure == "anonymity")
+    assert (anonymity.assessment.value, anonymity.role) == (1, Role.PAPER)
+    assert levels(report)[ThemeName.SINGLED_OUT] is Level.CANNOT_TELL
+    assert any("it takes 4" in one.why for one in report.not_assessed)
     assert "safe" not in report.verdict.sentence
 
 
@@ -88,12 +90,15 @@ def test_too_few_posts_are_named(tmp_path: Path) -> None:
 
 
 def test_leaving_adversaries_out_leaves_questions_open(tiny_crowd: Crowd) -> None:
-    options = AdvisorOptions(adversaries=("paper",), advice=False)
+    options = AdvisorOptions(adversaries=("three-items", "three-rarest", "paper"), advice=False)
     report = assess(tiny_crowd, "alex", options=options)
     assert {one.measure for one in report.assessments} == {"microdata"}
     open_questions = {ThemeName.LINKABLE, ThemeName.INFERABLE, ThemeName.EXPOSED}
     assert all(levels(report)[name] is Level.CANNOT_TELL for name in open_questions)
-    assert report.verdict.level is Level.AT_RISK
+    decides = next(one for one in report.findings if one.role is Role.DECIDES)
+    assert decides.assessment.assumptions.adversary == "someone who knows three of your items"
+    assert report.verdict.level is decides.level is not Level.CANNOT_TELL
+    assert "Not measured: " in report.verdict.sentence
 
 
 def test_somebody_who_is_not_there_is_an_error(tiny_crowd: Crowd) -> None:

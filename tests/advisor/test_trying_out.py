@@ -28,8 +28,8 @@ counts = st.lists(st.lists(st.integers(0, 4), min_size=6, max_size=6).filter(any
 def index_of(rows: list[list[int]]) -> CommunityIndex:
     """Lay out people a, b, c, ... with these counts of words."""
     names, places = identities([str(k) for k in range(len(rows))])
-    laid_out = CommunityIndex.arrays(sparse.csr_matrix(np.asarray(rows)), word_keys(WORDS))
-    return CommunityIndex(names=names, rows=places, posts=np.ones(len(rows), np.int64), **laid_out)
+    counted, posts = sparse.csr_matrix(np.asarray(rows)), np.ones(len(rows), np.int64)
+    return CommunityIndex.of_matrix(counted, word_keys(WORDS), names=names, rows=places, posts=posts)
 
 
 def shares(rows: list[list[int]]) -> sparse.csr_matrix:
@@ -73,7 +73,10 @@ def test_shares_of_an_index_are_those_it_was_made_from(rows: list[list[int]]) ->
     order = np.argsort(word_keys(WORDS))
     assert np.allclose(index.shares(slice(None), index.keys).toarray(), shares(rows).toarray()[:, order])
     mean = np.delete(shares(rows).toarray(), 0, axis=0).mean(axis=0)
-    assert np.allclose(index.mean_shares(0), mean[order])
+    assert np.allclose(index.average(index.keys, 0), mean[order])
+    assert index.users(index.keys, 0).tolist() == (shares(rows).toarray()[1:] > 0).sum(axis=0)[order].tolist()
+    some = np.flatnonzero(np.arange(len(rows)) % 2)
+    assert np.allclose(index.shares(some, index.keys).toarray(), shares(rows).toarray()[some][:, order])
 
 
 @given(st.integers(1, 200), st.integers(1, 300))

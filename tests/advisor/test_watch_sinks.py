@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.advisor.watch_alerts import Alert, DesktopFile, JsonLines, Webhook
+from incrowd.advisor.watch_alerts import Alert, DesktopFile, JsonLinesSink, Webhook
 from incrowd.errors import InputError
 
 NOW = 1_700_000_000
@@ -26,7 +26,7 @@ def test_files_take_an_alert_once_and_mend_a_torn_line(tmp_path: Path) -> None:
     path = tmp_path / "alerts.jsonl"
     path.write_text(json.dumps(alert().to_dict()) + '\n{"id": "id')
     for _ in range(2):
-        sink = JsonLines(path)
+        sink = JsonLinesSink(path)
         assert sink.deliver(alert())
         assert sink.deliver(alert(2))
     assert [json.loads(line)["id"] for line in path.read_text().splitlines()] == ["id1", "id2"]

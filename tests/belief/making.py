@@ -7,10 +7,10 @@ import numpy as np
 from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.engine import ExplicitBelief
 from incrowd.measures.belief.network import NetworkBelief
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Space
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, SeenAttributes
 
 
-def table_of(space: Space, codes: np.ndarray) -> AttributeTable:
+def table_of(space: AttributeSpace, codes: np.ndarray) -> AttributeTable:
     users = np.array([f"u{number:06}" for number in range(len(codes))], dtype=object)
     return AttributeTable(space, np.asarray(codes, np.int32), users, "made up")
 
@@ -19,7 +19,9 @@ def random_table(
     seed: int, people: int = 40, sizes: tuple[int, ...] = (3, 2, 4), missing: float = 0.2
 ) -> AttributeTable:
     rng = np.random.default_rng(seed)
-    space = Space.of({f"a{place}": [f"v{code}" for code in range(size)] for place, size in enumerate(sizes)})
+    space = AttributeSpace.of(
+        {f"a{place}": [f"v{code}" for code in range(size)] for place, size in enumerate(sizes)}
+    )
     codes = np.stack([rng.integers(size, size=people) for size in sizes], axis=1)
     codes[rng.random(codes.shape) < missing] = HIDDEN
     codes[: max(sizes)] = np.stack(
@@ -55,8 +57,8 @@ def written_out(network: NetworkBelief) -> ExplicitBelief:
     return ExplicitBelief(space, found.models, weight)
 
 
-def random_evidence(space: Space, seed: int, people: int = 5, soft: bool = True) -> Evidence:
+def random_evidence(space: AttributeSpace, seed: int, people: int = 5, soft: bool = True) -> SeenAttributes:
     rng = np.random.default_rng(seed)
     seen = np.stack([rng.integers(-1, size, size=people) for size in space.sizes], axis=1)
-    evidence = Evidence(space, seen.astype(np.int64))
+    evidence = SeenAttributes(space, seen.astype(np.int64))
     return evidence.hinting(0, rng.random((people, space.sizes[0])) + 0.1) if soft else evidence

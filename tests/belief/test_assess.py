@@ -27,7 +27,7 @@ from incrowd.measures.belief.policy import (
     Withhold,
 )
 from incrowd.measures.belief.spec import BeliefOptions
-from incrowd.profiles.attributes import HIDDEN, Evidence, Space, attribute_table, from_long
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, SeenAttributes, attribute_table, from_long
 
 POLICY = """
 [publish]
@@ -234,7 +234,7 @@ def test_fitting_smooths_noise_away_and_keeps_what_tells() -> None:
     a = rng.integers(3, size=700)
     b = np.where(rng.random(700) < 0.9, a, rng.integers(3, size=700))
     noise = rng.integers(40, size=(700, 3))
-    space = Space.of(
+    space = AttributeSpace.of(
         {"a": list("xyz"), "b": list("xyz")} | {f"n{k}": [str(v) for v in range(40)] for k in range(3)}
     )
     table = table_of(space, np.column_stack([a, b, noise]))
@@ -248,9 +248,9 @@ def test_fitting_smooths_noise_away_and_keeps_what_tells() -> None:
 
 
 def test_fitting_a_handful_of_people_is_no_error() -> None:
-    table = table_of(Space.of({"a": ["x", "y"]}), np.array([[0], [1]]))
+    table = table_of(AttributeSpace.of({"a": ["x", "y"]}), np.array([[0], [1]]))
     belief = fitted_belief(table)
-    assert belief.posteriors([0], Evidence.nothing(table.space))[0][0].tolist() == [0.5, 0.5]
+    assert belief.posteriors([0], SeenAttributes.nothing(table.space))[0][0].tolist() == [0.5, 0.5]
 
 
 def test_belief_check_prints_json(

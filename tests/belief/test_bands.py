@@ -16,8 +16,8 @@ from incrowd.measures.belief.policy import Band, Publication, read_policy
 from incrowd.profiles.attributes import (
     HIDDEN,
     AttributeTable,
-    Edges,
-    Groups,
+    BandEdges,
+    EqualBands,
     Width,
     band_name,
     banded,
@@ -26,7 +26,7 @@ from incrowd.profiles.attributes import (
     parse_bands,
 )
 
-AGES = Edges((Fraction(18), Fraction(25), Fraction(35)))
+AGES = BandEdges((Fraction(18), Fraction(25), Fraction(35)))
 
 
 def people(*ages: str | None) -> AttributeTable:
@@ -93,9 +93,9 @@ def test_everybody_keeps_their_number_within_their_band(ages: list[str], width: 
 def test_groups_hold_about_as_many_people_each(ages: list[int], count: int) -> None:
     if len(set(ages)) == 1:
         with pytest.raises(InputError, match="same number"):
-            banded(people(*map(str, ages)), {"age": Groups(count)})
+            banded(people(*map(str, ages)), {"age": EqualBands(count)})
         return
-    table = banded(people(*map(str, ages)), {"age": Groups(count)})
+    table = banded(people(*map(str, ages)), {"age": EqualBands(count)})
     place = table.space.place("age")
     sizes = np.bincount(table.codes[:, place])
     assert 2 <= len(sizes) <= count
@@ -106,7 +106,7 @@ def test_groups_hold_about_as_many_people_each(ages: list[int], count: int) -> N
 def test_bands_are_read_from_text() -> None:
     assert parse_bands(["age=18, 25,35", "pay=groups:4", "height=width:2.5"]) == {
         "age": AGES,
-        "pay": Groups(4),
+        "pay": EqualBands(4),
         "height": Width(Fraction(5, 2)),
     }
 
@@ -121,7 +121,7 @@ def test_wrong_bands_are_explained(text: str) -> None:
 
 def test_no_numbers_no_groups() -> None:
     with pytest.raises(InputError, match="no value of 'sport' is a number"):
-        banded(people("3", "4"), {"sport": Groups(2)})
+        banded(people("3", "4"), {"sport": EqualBands(2)})
 
 
 def test_showing_a_band_is_believing_in_its_numbers() -> None:

@@ -24,7 +24,7 @@ from incrowd.measures.belief.definition import (
 )
 from incrowd.measures.belief.engine import ExplicitBelief
 from incrowd.measures.belief.policy import Policy, Requirement
-from incrowd.profiles.attributes import Evidence
+from incrowd.profiles.attributes import SeenAttributes
 
 
 def test_a_restricted_model_is_null_elsewhere() -> None:
@@ -83,8 +83,8 @@ def test_theorem_1_needs_a_default_that_differs() -> None:
     assert theorem_1(belief, {"a": "1", "b": "0", "c": "1"}, ["a"], "a", default="1") == 0
 
 
-def _seen(belief: ExplicitBelief, **shown: str | None) -> Evidence:
-    return Evidence(belief.space, belief.space.encode(shown))
+def _seen(belief: ExplicitBelief, **shown: str | None) -> SeenAttributes:
+    return SeenAttributes(belief.space, belief.space.encode(shown))
 
 
 def test_corollary_1_is_false_as_printed() -> None:
@@ -116,7 +116,7 @@ def test_corollary_2_holds_for_sets_when_the_prior_satisfies_the_policy(seed: in
     belief = ExplicitBelief.over({"a": ["0", "1", "2"], "b": ["0", "1"], "c": ["0", "1"]}, weights)
     policy = Policy(requirements=(Requirement(values={"a": "1"}, sigma=sigma),))
     evidence = _seen(belief, b="0", c="1")
-    prior = belief.posteriors([0], Evidence.nothing(belief.space))[0][0, 1]
+    prior = belief.posteriors([0], SeenAttributes.nothing(belief.space))[0][0, 1]
     lone = [_seen(belief, b="0"), _seen(belief, c="1")]
     repaired = any(belief.posteriors([0], one)[0][0, 1] <= sigma for one in lone)
     if prior <= sigma and not repaired:

@@ -15,7 +15,7 @@ from incrowd.measures.belief import crowd_belief, crowd_kernel
 from incrowd.measures.belief.crowd_belief import CELLS, CrowdBelief, combined, grouped
 from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.network import NetworkBelief
-from incrowd.profiles.attributes import HIDDEN, Evidence, Space
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, SeenAttributes
 from incrowd.synthetic import SyntheticAttributes
 
 
@@ -41,7 +41,7 @@ def test_the_plain_loop_equals_the_compiled_one_bit_by_bit() -> None:
     assert np.array_equal(compiled, few)
 
 
-def _agree(one: Belief, other: Belief, evidence: Evidence) -> None:
+def _agree(one: Belief, other: Belief, evidence: SeenAttributes) -> None:
     np.testing.assert_allclose(one.mass(evidence), other.mass(evidence), rtol=1e-12, atol=1e-15)
     targets = range(len(one.space.attributes))
     for mine, theirs in zip(
@@ -64,7 +64,7 @@ def test_a_person_who_is_left_out_is_left_out(seed: int, row: int) -> None:
     table = random_table(seed)
     belief = CrowdBelief.learn(table, 0.1)
     evidence = random_evidence(table.space, seed, people=1)
-    own = Evidence(table.space, evidence.seen, evidence.soft, np.array([row]))
+    own = SeenAttributes(table.space, evidence.seen, evidence.soft, np.array([row]))
     without = spelled_out(belief, table, without=row)
     np.testing.assert_allclose(belief.mass(own), without.mass(evidence), rtol=1e-12)
     np.testing.assert_allclose(
@@ -78,7 +78,7 @@ def test_a_focused_crowd_answers_the_same(seed: int) -> None:
     table = random_table(seed, sizes=(3, 2, 4, 3))
     belief = CrowdBelief.learn(table, 0.1)
     person = np.array([[HIDDEN, 1, 2, 0]])
-    evidence = Evidence(table.space, person, {}, np.array([3]))
+    evidence = SeenAttributes(table.space, person, {}, np.array([3]))
     hidden = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1]], dtype=bool)
     small, focused = belief.focused(evidence, [0])
     assert len(small.codes) <= len(belief.codes)
@@ -96,7 +96,7 @@ def test_a_learnt_network_equals_its_multiplied_out_tables(seed: int) -> None:
 
 def test_a_given_network_with_two_parents_equals_its_multiplied_out_tables() -> None:
     rng = np.random.default_rng(3)
-    space = Space.of({"a": ["0", "1"], "b": ["0", "1", "2"], "c": ["0", "1"], "d": ["0", "1", "2"]})
+    space = AttributeSpace.of({"a": ["0", "1"], "b": ["0", "1", "2"], "c": ["0", "1"], "d": ["0", "1", "2"]})
     tables = (
         rng.dirichlet(np.ones(2)),
         rng.dirichlet(np.ones(3), 2),
@@ -113,7 +113,7 @@ def test_the_known_network_of_made_up_people_gives_its_own_tables_back() -> None
     network = NetworkBelief.given(truth.nodes)
     node = truth.by_name["income"]
     shown = {"degree": "master", "age": "26-35"}
-    evidence = Evidence(network.space, network.space.encode(shown))
+    evidence = SeenAttributes(network.space, network.space.encode(shown))
     row = truth.by_name["degree"].values.index("master") * 6 + truth.by_name["age"].values.index("26-35")
     np.testing.assert_allclose(
         network.posteriors([network.space.place("income")], evidence)[0][0], node.table[row]
@@ -124,8 +124,10 @@ def test_both_learnt_beliefs_recover_a_strong_rule() -> None:
     rng = np.random.default_rng(0)
     a = rng.integers(3, size=3000)
     b = np.where(rng.random(3000) < 0.9, a, rng.integers(3, size=3000))
-    table = table_of(Space.of({"a": ["x", "y", "z"], "b": ["x", "y", "z"]}), np.stack([a, b], axis=1))
-    evidence = Evidence(table.space, table.space.encode({"a": "y"}))
+    table = table_of(
+        AttributeSpace.of({"a": ["x", "y", "z"], "b": ["x", "y", "z"]}), np.stack([a, b], axis=1)
+    )
+    evidence = SeenAttributes(table.space, table.space.encode({"a": "y"}))
     for belief in (CrowdBelief.learn(table, 0.01), NetworkBelief.learn(table)):
         assert belief.posteriors([1], evidence)[0][0, 1] == pytest.approx(0.9333, abs=0.03)
 
@@ -135,23 +137,27 @@ def test_the_best_tree_follows_the_strongest_links() -> None:
     a = rng.integers(3, size=2000)
     b = np.where(rng.random(2000) < 0.9, a, rng.integers(3, size=2000))
     c = np.where(rng.random(2000) < 0.9, b, rng.integers(3, size=2000))
-    space = Space.of({name: ["x", "y", "z"] for name in "abc"})
+    space = AttributeSpace.of({name: ["x", "y", "z"] for name in "abc"})
     edges = NetworkBelief.learn(table_of(space, np.stack([a, b, c], axis=1))).edges
     assert {frozenset(edge) for edge in edges} == {frozenset("ab"), frozenset("bc")}
 
 
 def test_what_cannot_be_is_undefined() -> None:
-    table = table_of(Space.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, 0], [1, 1]]))
+    table = table_of(AttributeSpace.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, 0], [1, 1]]))
     belief = CrowdBelief.learn(table, 0.0)
-    evidence = Evidence(table.space, table.space.encode({"a": "x", "b": "y"}))
+    evidence = SeenAttributes(table.space, table.space.encode({"a": "x", "b": "y"}))
     assert np.isnan(belief.posteriors([0], evidence)[0]).all()
     assert belief.mass(evidence)[0] == 0
 
 
 def test_joint_probability_by_hand() -> None:
-    table = table_of(Space.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, 0], [0, 0], [0, 1], [1, 1]]))
+    table = table_of(
+        AttributeSpace.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, 0], [0, 0], [0, 1], [1, 1]])
+    )
     belief = CrowdBelief.learn(table, 0.0)
-    assert joint_probability(belief, {0: 0, 1: 0}, Evidence.nothing(table.space))[0] == pytest.approx(0.5)
+    assert joint_probability(belief, {0: 0, 1: 0}, SeenAttributes.nothing(table.space))[0] == pytest.approx(
+        0.5
+    )
 
 
 def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,20 +221,22 @@ def test_many_people_are_weighed_as_one_by_one(seed: int) -> None:
 
 
 def test_a_value_nobody_has_is_impossible_even_where_it_says_nothing() -> None:
-    table = table_of(Space.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, 0], [0, 1]]))
+    table = table_of(AttributeSpace.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, 0], [0, 1]]))
     belief = CrowdBelief.learn(table, 1.0)
-    assert np.isnan(belief.posteriors([1], Evidence(table.space, np.array([[1, HIDDEN]])))[0]).all()
+    assert np.isnan(belief.posteriors([1], SeenAttributes(table.space, np.array([[1, HIDDEN]])))[0]).all()
 
 
 def test_an_attribute_nobody_gave_is_believed_evenly() -> None:
-    table = table_of(Space.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, HIDDEN], [1, HIDDEN]]))
-    evidence = Evidence(table.space, table.space.encode({"a": "x"}))
+    table = table_of(
+        AttributeSpace.of({"a": ["x", "y"], "b": ["x", "y"]}), np.array([[0, HIDDEN], [1, HIDDEN]])
+    )
+    evidence = SeenAttributes(table.space, table.space.encode({"a": "x"}))
     assert CrowdBelief.learn(table, 0.1).posteriors([1], evidence)[0].tolist() == [[0.5, 0.5]]
 
 
 def test_nobody_asked_about_is_no_error() -> None:
     table = random_table(0)
-    nobody = Evidence(table.space, np.empty((0, 3), dtype=np.int64))
+    nobody = SeenAttributes(table.space, np.empty((0, 3), dtype=np.int64))
     for belief in (CrowdBelief.learn(table, 0.1), NetworkBelief.learn(table)):
         assert [part.shape for part in belief.posteriors([0, 2], nobody)] == [(0, 3), (0, 4)]
         assert belief.mass(nobody).shape == (0,)
@@ -240,7 +248,7 @@ def test_a_tree_finds_links_between_attributes_of_many_values_and_none_in_noise(
     school = rng.integers(60, size=600)
     town = np.where(rng.random(600) < 0.8, school % 20, rng.integers(20, size=600))
     noise = rng.integers(50, size=600)
-    space = Space.of(
+    space = AttributeSpace.of(
         {
             "school": list(map(str, range(60))),
             "town": list(map(str, range(20))),
@@ -251,4 +259,4 @@ def test_a_tree_finds_links_between_attributes_of_many_values_and_none_in_noise(
     learnt = NetworkBelief.learn(table_of(space, codes))
     assert [set(edge) for edge in learnt.edges] == [{"school", "town"}]
     seen = np.array([[3, HIDDEN, HIDDEN]])
-    assert learnt.posteriors([1], Evidence(space, seen))[0][0, 3] > 0.5
+    assert learnt.posteriors([1], SeenAttributes(space, seen))[0][0, 3] > 0.5

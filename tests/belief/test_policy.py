@@ -30,18 +30,18 @@ from incrowd.measures.belief.policy import (
     load_policy,
     read_policy,
 )
-from incrowd.measures.belief.rules import Rule, WorldKnowledge, learn_rules, load_rules, rules_toml
+from incrowd.measures.belief.rules import InferenceRule, WorldKnowledge, learn_rules, load_rules, rules_toml
 from incrowd.measures.belief.text_evidence import learn_signs
-from incrowd.profiles.attributes import HIDDEN, Evidence, Space
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, SeenAttributes
 
 PEOPLE = table_of(
-    Space.of({"city": ["A", "B"], "job": ["nurse", "smith"], "faith": ["none", "sun", "tree"]}),
+    AttributeSpace.of({"city": ["A", "B"], "job": ["nurse", "smith"], "faith": ["none", "sun", "tree"]}),
     np.array([[0, 0, 0], [0, 0, 1], [0, 1, 1], [0, 1, 1], [1, 0, 2], [1, 0, 2], [1, 1, 0], [1, HIDDEN, 2]]),
 )
 
 
-def seen(table=PEOPLE, **shown: str) -> Evidence:
-    return Evidence(table.space, table.space.encode(shown))
+def seen(table=PEOPLE, **shown: str) -> SeenAttributes:
+    return SeenAttributes(table.space, table.space.encode(shown))
 
 
 def hide(values: dict[str, str], sigma: float, **more: bool) -> Policy:
@@ -73,7 +73,7 @@ def test_a_laxer_sigma_never_breaks_a_policy(low: float, high: float) -> None:
 
 def test_a_lone_rule_gives_exactly_its_confidence() -> None:
     for belief in (CrowdBelief.learn(PEOPLE, 0.1), NetworkBelief.learn(PEOPLE)):
-        rule = Rule(conditions=(("city", "A"),), attribute="faith", value="tree", confidence=0.7)
+        rule = InferenceRule(conditions=(("city", "A"),), attribute="faith", value="tree", confidence=0.7)
         adversary = Adversary(belief, WorldKnowledge.over(belief, [rule]))
         assert adversary.posteriors([2], seen(city="A"))[0][0, 2] == pytest.approx(0.7)
         before = belief.posteriors([2], seen(city="B"))[0]
@@ -83,8 +83,8 @@ def test_a_lone_rule_gives_exactly_its_confidence() -> None:
 def test_a_certain_rule_lets_the_next_one_fire() -> None:
     belief = CrowdBelief.learn(PEOPLE, 0.1)
     rules = [
-        Rule(conditions=(("job", "nurse"),), attribute="faith", value="sun", confidence=0.9),
-        Rule(conditions=(("city", "B"),), attribute="job", value="nurse"),
+        InferenceRule(conditions=(("job", "nurse"),), attribute="faith", value="sun", confidence=0.9),
+        InferenceRule(conditions=(("city", "B"),), attribute="job", value="nurse"),
     ]
     after = WorldKnowledge.over(belief, rules).apply(seen(city="B"))
     assert set(after.soft) == {1, 2}
@@ -93,7 +93,9 @@ def test_a_certain_rule_lets_the_next_one_fire() -> None:
 
 def test_a_trait_outside_the_crowd_fires_only_for_those_who_have_it() -> None:
     belief = CrowdBelief.learn(PEOPLE, 0.1)
-    rule = Rule(conditions=(("community:forge", "yes"),), attribute="job", value="smith", confidence=0.8)
+    rule = InferenceRule(
+        conditions=(("community:forge", "yes"),), attribute="job", value="smith", confidence=0.8
+    )
     with_it = Adversary(belief, WorldKnowledge.over(belief, [rule], [("community:forge", "yes")]))
     without = Adversary(belief, WorldKnowledge.over(belief, [rule]))
     assert with_it.posteriors([1], seen())[0][0, 1] == pytest.approx(0.8)
@@ -232,7 +234,10 @@ def test_a_publication_must_be_true_somewhere() -> None:
 @settings(max_examples=25, deadline=None)
 def test_critical_sets_are_all_the_minimal_ones(seed: int, sigma: float) -> None:
     table = random_table(seed, people=30, sizes=(3, 2, 3, 2, 3), missing=0.1)
-    belief, evidence = CrowdBelief.learn(table, 0.02), Evidence(table.space, np.array([[HIDDEN, 1, 2, 0, 1]]))
+    belief, evidence = (
+        CrowdBelief.learn(table, 0.02),
+        SeenAttributes(table.space, np.array([[HIDDEN, 1, 2, 0, 1]])),
+    )
     adversary, policy = Adversary(belief), hide({"a0": "*"}, sigma)
     found = critical_sets(adversary, evidence, policy, largest=3)
     repairing = []
@@ -257,7 +262,7 @@ def test_a_greedy_set_states_its_gap() -> None:
     weights = np.zeros((2, 2, 2, 2, 2))
     weights[0, 0, 0, 0], weights[1, 1, 1, 1] = 0.25, 0.25
     belief = ExplicitBelief.over({name: ["0", "1"] for name in "sabcd"}, weights)
-    evidence = Evidence(belief.space, belief.space.encode({"a": "1", "b": "1", "c": "1", "d": "0"}))
+    evidence = SeenAttributes(belief.space, belief.space.encode({"a": "1", "b": "1", "c": "1", "d": "0"}))
     found = critical_sets(Adversary(belief), evidence, hide({"s": "1"}, 0.6), largest=2)
     assert found.sets == ()
     assert found.greedy is not None
@@ -277,7 +282,7 @@ def test_the_steps_add_up_to_the_change_of_belief() -> None:
     belief = CrowdBelief.learn(PEOPLE, 0.1)
     requirement = Requirement(values={"faith": "sun"}, sigma=0.5)
     evidence = seen(city="A", job="smith")
-    rule = Rule(conditions=(("language", "old"),), attribute="faith", value="sun", confidence=0.8)
+    rule = InferenceRule(conditions=(("language", "old"),), attribute="faith", value="sun", confidence=0.8)
     adversary = Adversary(belief, WorldKnowledge.over(belief, [rule], [("language", "old")]))
     parts = steps(adversary, evidence, requirement)
     after = requirement.belief(adversary, evidence)[0, 0]

@@ -27,13 +27,19 @@ from incrowd.measures.belief.assess import check_policy, steps
 from incrowd.measures.belief.critical import candidates, critical_sets, repairing_sets
 from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.policy import Policy, Requirement, Unlinkable
-from incrowd.measures.belief.rules import Rule, WorldKnowledge
+from incrowd.measures.belief.rules import InferenceRule, WorldKnowledge
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.measures.belief.text_evidence import learn_signs, read_words
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Space, attribute_table
+from incrowd.profiles.attributes import (
+    HIDDEN,
+    AttributeSpace,
+    AttributeTable,
+    SeenAttributes,
+    attribute_table,
+)
 
 TABLE = table_of(
-    Space.of({"city": ["A", "B"], "job": ["nurse", "smith"], "faith": ["none", "sun"]}),
+    AttributeSpace.of({"city": ["A", "B"], "job": ["nurse", "smith"], "faith": ["none", "sun"]}),
     np.array([[0, 0, 0], [0, 0, 1], [0, 1, 1], [0, 1, 1], [1, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 0]]),
 )
 LINK = Linkage(0.8, 1 / 16, "inverse", 0.5, ("forge", "garden"))
@@ -65,7 +71,7 @@ def test_the_second_profile_counts_as_far_as_it_is_linked() -> None:
 def test_a_link_is_believed_guessed_or_gone() -> None:
     traces = Traces(POSTS, (LINK,))
     visible = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
-    evidence = Evidence(TABLE.space, np.full((4, 3), HIDDEN, np.int64), traces=visible)
+    evidence = SeenAttributes(TABLE.space, np.full((4, 3), HIDDEN, np.int64), traces=visible)
     np.testing.assert_allclose(traces.belief_in_link(("forge", "garden"), evidence), [0.8, 1 / 16, 0, 0])
     with pytest.raises(InputError, match="no such two profiles"):
         traces.belief_in_link(("forge", "films"), evidence)
@@ -81,10 +87,12 @@ def test_a_chain_of_profiles_is_as_sure_as_its_links() -> None:
 
 def test_a_rule_about_a_community_fires_while_its_posts_are_seen() -> None:
     belief = CrowdBelief.learn(TABLE, 0.1)
-    rule = Rule(conditions=(("community:forge", "yes"),), attribute="job", value="smith", confidence=0.9)
+    rule = InferenceRule(
+        conditions=(("community:forge", "yes"),), attribute="job", value="smith", confidence=0.9
+    )
     knowledge = WorldKnowledge.over(belief, [rule], [("community:forge", "yes")])
     adversary = Adversary(belief, knowledge, Traces(POSTS[:1]))
-    nothing = Evidence.nothing(TABLE.space)
+    nothing = SeenAttributes.nothing(TABLE.space)
     assert adversary.posteriors([1], nothing)[0][0, 1] == pytest.approx(0.9)
     withheld = nothing.hiding(np.array([[0, 0, 0, 1]], dtype=bool))
     np.testing.assert_allclose(adversary.posteriors([1], withheld)[0], belief.posteriors([1], nothing)[0])
@@ -99,7 +107,7 @@ def test_repairing_sets_of_attributes_posts_and_links_are_all_the_minimal_ones(
     scores = {2: np.log(rng.uniform(0.3, 3, (3, 2)))}
     traces = Traces(POSTS, (LINK,), Written(WORDS.used, None, scores, WORDS.usual))
     adversary = Adversary(CrowdBelief.learn(TABLE, 0.1), traces=traces)
-    evidence = Evidence(TABLE.space, np.array([[0, 1, HIDDEN]]))
+    evidence = SeenAttributes(TABLE.space, np.array([[0, 1, HIDDEN]]))
     policy = Policy(
         requirements=(Requirement(values={"faith": "sun"}, sigma=sigma),),
         links=(Unlinkable(communities=("forge", "garden"), sigma=float(rng.choice([0.5, 0.9]))),),
@@ -132,7 +140,7 @@ def test_repairing_sets_of_attributes_posts_and_links_are_all_the_minimal_ones(
 
 def test_withholding_posts_costs_a_bit_each_and_a_link_what_it_tells() -> None:
     adversary = Adversary(CrowdBelief.learn(TABLE, 0.1), traces=Traces(POSTS, (LINK,), WORDS))
-    evidence = Evidence(TABLE.space, np.array([[0, 1, HIDDEN]]))
+    evidence = SeenAttributes(TABLE.space, np.array([[0, 1, HIDDEN]]))
     unlinked = (Unlinkable(communities=("forge", "garden"), sigma=0.5),)
     found = critical_sets(adversary, evidence, Policy(links=unlinked)).sets
     assert [(one.attributes, one.loss) for one in found] == [
@@ -149,7 +157,7 @@ def test_withholding_posts_costs_a_bit_each_and_a_link_what_it_tells() -> None:
 def test_the_steps_name_posts() -> None:
     adversary = Adversary(CrowdBelief.learn(TABLE, 0.1), traces=Traces(POSTS, (), WORDS))
     requirement = Requirement(values={"faith": "sun"}, sigma=0.5)
-    evidence = Evidence(TABLE.space, np.array([[0, 1, HIDDEN]]))
+    evidence = SeenAttributes(TABLE.space, np.array([[0, 1, HIDDEN]]))
     parts = steps(adversary, evidence, requirement)
     assert {part.what for part in parts} == {
         "your city",
@@ -158,7 +166,7 @@ def test_the_steps_name_posts() -> None:
         "your posts in garden",
     }
     after = requirement.belief(adversary, evidence)[0, 0]
-    before = requirement.belief(Adversary(adversary.belief), Evidence.nothing(TABLE.space))[0, 0]
+    before = requirement.belief(Adversary(adversary.belief), SeenAttributes.nothing(TABLE.space))[0, 0]
     assert sum(part.contribution for part in parts) == pytest.approx(after - before)
 
 

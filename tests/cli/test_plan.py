@@ -69,5 +69,5 @@ def test_a_command_that_would_fail_fails_now(
 def test_what_needs_no_plan_says_so(crowd: Crowd, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = incrowd(capsys, "plan", "info", crowd.path)
     assert outcome.code == 2
-    assert "'info' cannot be planned; these can: ingest, anonymity" in outcome.err
+    assert "'info' cannot be planned; these can: ingest, measures of a community, assess" in outcome.err
     assert "'study belief' cannot be planned" in incrowd(capsys, "plan", "study", "belief", crowd.path).err

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import click
 import pytest
 
 from incrowd.cli import main
@@ -87,6 +89,94 @@ def test_nothing_a_terminal_would_obey_comes_out(
     for text in (said.out, said.err):
         found = HARMFUL.search(text)
         assert found is None, repr(text[max(0, (found.start() if found else 0) - 80) :][:160])
+
+
+Command = tuple[tuple[str, ...], click.Command]
+
+
+def every_command(command: click.Command, path: tuple[str, ...] = ()) -> list[Command]:
+    """Every command there is, new ones too, with the words that call it."""
+    below = getattr(command, "commands", {})
+    found = [leaf for name, one in below.items() for leaf in every_command(one, (*path, name))]
+    return (
+        found
+        if below and not getattr(command, "invoke_without_command", False)
+        else [*found, (path, command)]
+    )
+
+
+REAL = {
+    "crowd": "{f}/crowd",
+    "sources": "{f}/posts.jsonl",
+    "items": "{f}/items.csv",
+    "holders": "{f}/answer.json",
+    "out": "{f}/out{x}.json",
+    "source": "knit{x}",
+    "target": "cook{x}",
+    "community": "knit{x}",
+    "user": "u03{x}",
+    "profile": "u03{x}",
+    "query": "SELECT movies{x} FROM users",
+}
+"""What stands for a parameter so that a command shows the data; anything else is something that is not there."""
+GOES_ON = {"serve", "gateway", "watch", "collect"}
+"""These would not end, or would connect to a service: they are called with a crowd or a port that is none."""
+BRIEFLY = {"serve": ["--port", "no{x}"], "demo": ["--users", "no{x}"], "exposure train": ["--rounds", "2"]}
+"""What ends a command soon that would take long, or not end."""
+
+
+def value_of(parameter: click.Parameter, *, real: bool) -> str:
+    is_path = "Path" in type(parameter.type).__name__
+    known = REAL.get(parameter.name or "") if real else None
+    if known is not None and is_path == known.startswith("{f}"):
+        return known
+    return f"{{f}}/no-{parameter.name}{{x}}" if is_path else f"{parameter.name}{{x}}"
+
+
+def calls_of(words: tuple[str, ...], command: click.Command) -> Iterator[list[str]]:
+    """With data, with nothing that is there, and with each option that takes text in turn."""
+    needed = [one for one in command.params if one.required]
+
+    def call(real: bool, more: Sequence[str] = ()) -> list[str]:
+        given = [
+            part
+            for one in needed
+            for part in ([one.opts[0]] if one.param_type_name == "option" else [])
+            + [value_of(one, real=real)]
+        ]
+        return [*words, *given, *more, *BRIEFLY.get(" ".join(words), [])]
+
+    if words[0] not in GOES_ON:
+        yield call(real=True)
+    yield call(real=False)
+    for one in command.params:
+        takes_text = (
+            one.param_type_name == "option" and not getattr(one, "is_flag", False) and not one.required
+        )
+        if takes_text and one.name not in ("install_completion", "show_completion"):
+            yield call(real=False, more=[one.opts[0], value_of(one, real=False)])
+
+
+def all_commands() -> list[Command]:
+    from typer.main import get_command
+
+    from incrowd.cli import app
+
+    return every_command(get_command(app))
+
+
+@pytest.mark.parametrize("which", all_commands(), ids=lambda which: " ".join(which[0]))
+def test_no_field_of_any_command_reaches_the_terminal_as_it_is(
+    crowd: Path, which: Command, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(crowd)
+    for call in calls_of(*which):
+        run(*[part.format(f=crowd, x=OBEYED) for part in call])
+        said = capfd.readouterr()
+        assert said.out or said.err, call
+        for text in (said.out, said.err):
+            found = HARMFUL.search(text)
+            assert found is None, (call, repr(text[max(0, (found.start() if found else 0) - 80) :][:160]))
 
 
 def test_json_says_the_same_to_programs() -> None:

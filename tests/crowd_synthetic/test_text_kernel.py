@@ -42,7 +42,7 @@ def test_words_come_from_their_sources_in_the_stated_shares():
     keys, topic = np.full(count, 77, dtype=np.uint64), np.full(count, 2)
     words = np.empty(bounds[-1], dtype=np.int32)
     chunk = kernels.Chunk(post, identity, bounds, keys, topic, np.full(count, 0.4))
-    shares = kernels.Shares(0.5, 0.2, 0.3, 0.1, 0.2)
+    shares = kernels.SourceShares(0.5, 0.2, 0.3, 0.1, 0.2)
     styles = crowd.styles
     kernels.draw_words(
         np.uint64(5), chunk, writer._tables, shares, styles.favourites, styles.function_words, words

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from incrowd.distances import Compute, ball_sizes, pairwise
-from incrowd.distances.all_pairs import Job, Threads
+from incrowd.distances.all_pairs import Threads, TileJob
 from incrowd.distances.kernels import SMALL_JOB, choose
 from incrowd.distances.reductions import BallSizes
 from incrowd.distances.reference import METRICS, as_rows
@@ -51,7 +51,7 @@ def test_progress_reaches_its_total():
 def test_a_job_travels_as_bytes_and_pieces_add_up_in_any_order():
     rows = as_rows(np.random.default_rng(0).dirichlet(np.full(12, 0.3), 30))
     question = BallSizes(30, np.linspace(0, 1, 11), include_self=True)
-    job = pickle.loads(pickle.dumps(Job(question, "jensen-shannon", "cpu", ((rows, None),))))
+    job = pickle.loads(pickle.dumps(TileJob(question, "jensen-shannon", "cpu", ((rows, None),))))
     plan = plan_tiles(30, 30, symmetric=True, memory=2**20, largest=8)
     worker, total = job.open(), question.empty()
     for tile in reversed(list(plan)):

@@ -101,10 +101,10 @@ def test_the_job_reaches_new_workers_if_all_who_held_it_died(cluster, people, jo
 
 
 def test_an_error_in_a_worker_reaches_the_caller_and_leaves_the_cluster_usable(cluster, people):
-    from incrowd.distances.all_pairs import Job
+    from incrowd.distances.all_pairs import TileJob
     from incrowd.distances.tiles import plan_tiles
 
-    job = Job(None, "no such metric", "reference", ())  # type: ignore[arg-type]
+    job = TileJob(None, "no such metric", "reference", ())  # type: ignore[arg-type]
     plan = plan_tiles(10, 10, symmetric=True, memory=2**20)
     with pytest.raises(InputError, match="metric: expected one of"):
         cluster.run(job, plan, lambda piece: None, None)

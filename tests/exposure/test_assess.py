@@ -19,7 +19,7 @@ from incrowd.measures.exposure.live import LiveExposure
 from incrowd.measures.exposure.publish import Quantiles, load_quantiles, quantiles
 from incrowd.measures.exposure.scoring import Scored, score, summary
 from incrowd.measures.exposure.space import BagOfWords
-from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions
+from incrowd.measures.exposure.spec import CALIBRATED, DIMENSIONS, ExposureOptions
 from incrowd.measures.exposure.topics import topic_set
 from incrowd.synthetic import SyntheticPosts
 
@@ -299,3 +299,13 @@ def test_watched_ranks_stay_right_whoever_writes(made: SyntheticPosts, space: Ba
 def test_a_stream_does_not_follow_the_printed_definitions(space: BagOfWords) -> None:
     with pytest.raises(InputError, match="corrected definitions"):
         LiveExposure(space, ExposureOptions(literal=True))
+
+
+def test_how_likely_somebody_is_concerned_is_what_was_calibrated() -> None:
+    """By hand: log odds = -1.118 + 0.5 times the score's log odds; half of the people with a score of .90 are."""
+    how = CALIBRATED["WORDS", "T"]
+    told = how.probability(np.array([0.1, 0.5, 0.9, np.nan]))
+    by_hand = [1 / (1 + np.exp(1.118 - 0.5 * np.log(s / (1 - s)))) for s in (0.1, 0.5, 0.9)]
+    assert told[:3] == pytest.approx(by_hand)
+    assert np.isnan(told[3])
+    assert (np.diff(told[:3]) > 0).all()

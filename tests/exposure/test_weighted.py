@@ -259,7 +259,7 @@ TAUGHT = TopicSet(
 
 
 def test_learning_finds_the_words_of_a_topic_and_leaves_names_out(tmp_path: Path) -> None:
-    options = learning.LearnOptions(weights=30, word_posts=3, pair_posts=3, enough=0)
+    options = learning.LearnOptions(weights=30, word_posts=3, pair_posts=3)
     posts = made_up_corpus()
     learnt = learning.learn(learning.read_corpus(posts, TAUGHT, options), TAUGHT, options)
     figures = learnt.about(posts, options)
@@ -267,6 +267,9 @@ def test_learning_finds_the_words_of_a_topic_and_leaves_names_out(tmp_path: Path
     assert figures["held_out"]["lowest"] > 0.95
     assert figures["figures"]["play"]["from"] == "what goes with its words"
     assert figures["figures"]["nothing"]["from"] == "hand-made words alone"
+    by_words = list(learnt.by_words.values())
+    assert learnt.space.enough == len(by_words) < 15  # posts hold fifteen words that are known
+    assert max([0.0, *by_words[:-1]]) < learning.TELLS <= by_words[-1]
     sad = dict(learnt.space.topics.topics[0].weighted_words)
     assert min(sad["gloom"], sad["weep"], sad["hollow"]) > max(
         sad.get(word, 0.0) for word in ("coin", "dice", "balo")
@@ -341,6 +344,8 @@ def test_the_head_of_the_shipped_set_holds_its_held_out_figures() -> None:
     assert np.median(held) == pytest.approx(about["held_out"]["median"], abs=1e-4)
     assert about["held_out"]["median"] >= 0.96
     assert min(held) == about["held_out"]["lowest"] >= 0.85
+    for words, value in about["enough"]["by_words"].items():
+        assert (value < 0.75) == (int(words) < default_space().enough)
 
 
 def test_shipped_words_are_of_topics_and_never_of_people() -> None:

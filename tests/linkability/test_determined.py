@@ -5,10 +5,20 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse as sp
 
-from incrowd.measures.linkability.determined import reliability
-from incrowd.measures.linkability.link_model import LinkModel, Resemblance, TrainingPair, fit
-from incrowd.profiles.habits import Habits, habits
+from incrowd.measures.linkability.determined import PRACTISED, DeterminedAttack, reliability
+from incrowd.measures.linkability.link_model import (
+    LOOKALIKES,
+    Hubs,
+    Leads,
+    LinkModel,
+    Resemblance,
+    TrainingPair,
+    _fit_leads,
+    fit,
+)
+from incrowd.profiles.habits import TEXT_FAMILIES, Habits, habits
 
 WORDS = np.array([f"w{i}" for i in range(400)])
 
@@ -80,6 +90,44 @@ def test_the_same_people_stand_out(sides: tuple[Habits, Habits]) -> None:
     assert np.mean(right) > 0.8
 
 
+def _every_other(row: sp.csr_matrix) -> sp.csr_matrix:
+    """Return a row without every other habit: what somebody keeps who deletes half of their posts."""
+    kept = row.copy()
+    kept.data[::2] = 0
+    kept.eliminate_zeros()
+    return kept
+
+
+def test_one_person_alone_scores_as_among_all_and_after_a_change_as_from_scratch(
+    sides: tuple[Habits, Habits],
+) -> None:
+    sources, targets = sides
+    people, of_source, of_target = np.intersect1d(
+        sources.identities["user"].to_numpy(), targets.identities["user"].to_numpy(), return_indices=True
+    )
+    pairs = np.column_stack([of_source, of_target]).astype(np.int64)
+    attack = DeterminedAttack(sources, targets, PRACTISED, 0, pairs, people, len(targets), len(people))
+    hubs: dict[str, Hubs] = {}
+    everybody = attack.certainty(hubs)
+    for place in (0, len(people) // 2):
+        user, (source, target) = str(people[place]), pairs[place]
+        as_is = sources.only([source]), targets.only([target])
+        mine = as_is[0]
+        written = {name: _every_other(mine.rows[name]) for name in TEXT_FAMILIES}
+        fewer = Habits(mine.identities, {**mine.rows, **written})
+        alone = attack.certainty_of(user, [as_is, (fewer, as_is[1])], hubs)
+        np.testing.assert_allclose(alone.scores[0], everybody.scores[place], rtol=1e-4, atol=1e-4)
+        rows = {
+            name: sp.vstack([part[:source], fewer.rows[name], part[source + 1 :]], format="csr")
+            for name, part in sources.rows.items()
+        }
+        again = DeterminedAttack(
+            Habits(sources.identities, rows), targets, PRACTISED, 0, pairs, people, len(targets), len(people)
+        )
+        scores = again.certainty().scores[place]
+        np.testing.assert_allclose(alone.scores[1], scores, atol=0.1 * np.abs(scores).max())
+
+
 def simulated(seed: int, matched: int, unmatched: int, targets: int = 40) -> TrainingPair:
     """Scores drawn from the model itself, with weights 2 and 0.5, so that fitting must find them again."""
     generator = np.random.default_rng(seed)
@@ -102,19 +150,85 @@ def test_fitting_recovers_the_weights_and_is_calibrated() -> None:
     assert curve["error"] < 0.05
 
 
-def test_the_share_with_a_match_is_found_without_labels() -> None:
-    generator = np.random.default_rng(5)
-    model = LinkModel(views=("one",), weights=(1.0,), presence=(0.0, 2.0), prior=0.5)
-    has = generator.random(4000) < 0.2
-    # Log odds under the training prior: two normals one apart from the other by their variance.
-    odds = generator.normal(np.where(has, 2.0, -2.0), 2.0)
-    probability, share = model.presence_given(odds)
-    assert share == pytest.approx(0.2, abs=0.03)
-    assert probability.mean() == pytest.approx(share, abs=1e-6)
+WIDE = 8.0
+"""A true target's lead is as a rule eight times a stranger's; both are exponential."""
+EXPONENTIAL = LinkModel(
+    views=("one",), weights=(1.0,), lead_odds=(-np.log(WIDE), 1 - 1 / WIDE), lookalikes=LOOKALIKES
+)
+
+
+def leads_of(generator: np.random.Generator, sources: int, share: float) -> tuple[Leads, np.ndarray]:
+    """Leads from the model itself, strangers who look like a match included."""
+    right = generator.random(sources) < share
+    alike = generator.random(sources) < LOOKALIKES / (1 + LOOKALIKES)
+    lead = generator.exponential(np.where(right | alike, WIDE, 1.0))
+    return Leads(lead, np.ones(sources)), right
+
+
+@pytest.mark.parametrize("share", [0.3, 0.05, 0.005])
+def test_who_is_found_is_known_without_labels(share: float) -> None:
+    leads, right = leads_of(np.random.default_rng(5), 40_000, share)
+    probability, estimated = EXPONENTIAL.found(leads)
+    assert estimated.mean == pytest.approx(right.mean(), rel=0.15)
+    assert estimated.low < right.mean() < estimated.high
+    assert reliability(probability, right, np.arange(len(right)))["error"] < 0.005
+    likely = probability > 0.3
+    assert likely.sum() > 20
+    assert probability[likely].mean() == pytest.approx(right[likely].mean(), abs=0.12)
+
+
+def test_practice_teaches_what_a_lead_means_and_how_many_look_alike() -> None:
+    """Leads drawn from the model, with one look-alike for 25 matches, give its three numbers back."""
+    generator = np.random.default_rng(9)
+    right = generator.random(40_000) < 0.5
+    alike = generator.random(40_000) < 0.04 / 1.04
+    lead = generator.exponential(np.where(right | alike, WIDE, 1.0))
+    intercept, weight, lookalikes = _fit_leads(lead, right)
+    assert intercept == pytest.approx(-np.log(WIDE), abs=0.15)
+    assert weight == pytest.approx(1 - 1 / WIDE, abs=0.08)
+    assert lookalikes == pytest.approx(0.04, rel=0.15)
+    # A handful of cases cannot tell: what is expected beforehand stays.
+    assert _fit_leads(lead[:50], right[:50])[2] == pytest.approx(LOOKALIKES, rel=0.5)
+
+
+@pytest.mark.parametrize(("share", "sources"), [(0.2, 100), (0.05, 1000), (0.3, 1000)])
+def test_the_range_of_the_share_found_covers_what_it_says(share: float, sources: int) -> None:
+    generator = np.random.default_rng(6)
+    covered = []
+    for _ in range(200):
+        leads, _ = leads_of(generator, sources, share)
+        found = EXPONENTIAL.found(leads)[1]
+        covered.append(found.low <= share <= found.high)
+    assert np.mean(covered) >= 0.9
+
+
+def test_where_nobody_has_a_match_no_lead_makes_sure() -> None:
+    leads, _ = leads_of(np.random.default_rng(7), 5000, 0.0)
+    assert leads.lead.max() > 15
+    probability, share = EXPONENTIAL.found(leads)
+    assert probability.max() < 0.4
+    assert probability.sum() < 5
+    assert share.low < 0.001
+
+
+def test_leads_are_the_best_less_the_second_and_spacings_those_after() -> None:
+    utilities = np.random.default_rng(8).exponential(2.0, (3000, 500))
+    leads = Leads.of(utilities)
+    ranked = -np.sort(-utilities, axis=1)
+    assert np.allclose(leads.lead, ranked[:, 0] - ranked[:, 1])
+    wanted = [k * (ranked[:, k - 1] - ranked[:, k]) for k in (2, 3, 4)]
+    assert np.allclose(leads.spacing, np.mean(wanted, axis=0))
+    # Renyi: all of them are the tail's own scale on average, so strangers' leads need no labels.
+    assert leads.spacing.mean() == pytest.approx(2.0, rel=0.05)
+    assert leads.lead.mean() == pytest.approx(2.0, rel=0.05)
+    for few in (1, 2):
+        cut = Leads.of(utilities[:, :few])
+        assert np.isfinite(cut.scaled).all()
+        assert (cut.scaled == 0).all() == (few == 1)
 
 
 @pytest.mark.parametrize(
-    ("targets", "matched", "open_error"), [(40, 300, 0.05), (1200, 300, 0.15), (1200, 12, 0.05)]
+    ("targets", "matched", "open_error"), [(40, 300, 0.05), (1200, 300, 0.1), (1200, 12, 0.05)]
 )
 def test_the_adversary_is_not_too_sure_in_larger_communities_or_where_few_have_a_match(
     targets: int, matched: int, open_error: float
@@ -126,14 +240,14 @@ def test_the_adversary_is_not_too_sure_in_larger_communities_or_where_few_have_a
     model = fit([community_of(seed, 40, 250, 250) for seed in (1, 2)], views=("one", "two"))
     judged = community_of(7, targets, matched, 600)
     utilities = model.utilities(judged.scores)
-    presence, share = model.presence_given(model.presence_odds(utilities))
     chances = model.given_match(utilities)
-    sure, right = chances.max(axis=1) * presence, chances.argmax(axis=1) == judged.truth
+    found, share = model.found(Leads.of(utilities))
+    sure, right = np.minimum(found, chances.max(axis=1)), chances.argmax(axis=1) == judged.truth
     assert reliability(sure, right, np.arange(len(sure)))["error"] <= open_error
     assert sure.mean() <= right.mean() + 0.02
     likely = sure > 0.15
     assert right[likely].sum() >= 0.9 * sure[likely].sum()
-    assert share <= matched / (matched + 600) + 0.05
+    assert share.low <= right.mean() + 0.05
     closed = judged.truth >= 0
     error = reliability(chances.max(axis=1)[closed], right[closed], np.arange(closed.sum()))["error"]
     assert error <= 0.05
@@ -152,7 +266,9 @@ def community_of(seed: int, targets: int, matched: int, unmatched: int) -> Train
 def test_one_target_and_a_view_without_information(sides: tuple[Habits, Habits]) -> None:
     lonely = Resemblance(sides[0], sides[1].only([0]), ("words",)).scores(slice(None))
     assert np.isfinite(lonely).all()
-    model = LinkModel(views=("words",), weights=(1.0,), presence=(0.0, 1.0), prior=0.5)
+    model = LinkModel(views=("words",), weights=(1.0,), lead_odds=(0.0, 1.0), lookalikes=0.01)
     utilities = model.utilities(lonely)
     assert (model.given_match(utilities) == 1.0).all()
-    assert np.isfinite(model.presence_odds(utilities)).all()
+    found, share = model.found(Leads.of(utilities))
+    assert np.isfinite(found).all()
+    assert 0 <= share.low <= share.mean <= share.high <= 1

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.profiles.habits import FAMILIES, TEXT_FAMILIES, habits
+from incrowd.profiles.habits import FAMILIES, TEXT_FAMILIES, HabitLists, habits
 
 POSTS = pl.DataFrame(
     {
@@ -92,3 +94,14 @@ def test_the_order_of_posts_never_matters(posts: list[tuple[str, str]], random: 
     straight, other = habits(frame), habits(shuffled)
     for family in TEXT_FAMILIES:
         assert (straight.rows[family] != other.rows[family]).nnz == 0
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from([0, 1, 3, 256]))
+def test_products_are_those_of_the_matrices(seed: int, common: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, people = (sp.random(7, 30, density, format="csr", random_state=rng) for density in (0.3, 0.5))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("incrowd.profiles.habits.MOST_COMMON", common)
+        found = HabitLists.of(people.T.tocsr().astype(np.float32)).products(rows.astype(np.float32))
+    assert np.allclose(found, (rows @ people.T).toarray(), atol=1e-5)

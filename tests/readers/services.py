@@ -226,7 +226,7 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
     lemmy = {"comments": [{"comment": {"id": 5, "content": SAID, "published": "2021-01-01T12:00:00Z"},
              "creator": {"name": "ann"}, "community": {"name": "tea"}}], "posts": []}  # fmt: skip
     tumblr = {"meta": {"status": 200}, "response": {"blog": {"name": "ann"}, "posts": [
-              {"blog_name": "ann", "id": 5, "type": "text", "timestamp": NOON,
+              {"blog_name": "ann", "id": 5, "type": "text", "timestamp": NOON, "reblog_key": "x",
                "body": "<p>Green, please.</p>"}]}}  # fmt: skip
     discord_channel = {"id": "1", "type": 0, "name": "general", "guild": {"id": "2", "name": "tea"}}
     discord_message = [{"ID": 5, "Timestamp": "2021-01-01 12:00:00", "Contents": SAID, "Attachments": ""}]
@@ -279,11 +279,23 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
         Example("amazon", "Reviews.csv", csv(
             "ASIN,Review ID,Review Title,Review Text,Review Date", 'B1,r1,Tea,"Green, please.",2021-01-01T12:00:00Z'),
             post("me", "amazon.com", "r1", text="Tea\n\nGreen, please.")),
+        Example("amazon", "All Data Categories.zip", zipped({"Your Amazon Orders.zip": zipped({
+            "Your Amazon Orders/Order History.csv": csv(
+                "ASIN,Order Date,Order ID,Original Quantity,Product Name,Total Amount",
+                "B1,2021-01-01T12:00:00Z,1,1,Kettle,9.00")})}), item("Kettle")),
+        Example("amazon", "Retail.CustomerReviews.ReviewsVersions1.csv", csv(
+            "ASIN,ProductName,ReviewId,StarRating,SubmissionDate,Title,Body",
+            'B1,Kettle,r1,5,2021-01-01T12:00:00Z,Tea,"Green, please."'),
+            post("me", "amazon.com", "r1", text="Tea\n\nGreen, please.")),
         Example("discord", "package.zip", zipped({
             "account/user.json": js({"id": "7", "username": "ann"}),
             "messages/index.json": js({"1": "general in tea"}),
             "messages/c1/channel.json": js(discord_channel), "messages/c1/messages.json": js(discord_message),
             "messages/c2/channel.json": js({"id": "3", "type": 1}), "messages/c2/messages.json": js(discord_message),
+        }), post("ann", "general in tea", "5")),
+        Example("discord", "paket.zip", zipped({
+            "Konto/user.json": js({"id": "7", "username": "ann"}),
+            "Nachrichten/c1/channel.json": js(discord_channel), "Nachrichten/c1/messages.json": js(discord_message),
         }), post("ann", "general in tea", "5")),
         Example("discord", "messages.csv", csv("ID,Timestamp,Contents,Attachments",
             '5,2021-01-01 12:00:00.123000+00:00,"Green, please.",'), post("me", "channel", "5")),
@@ -333,6 +345,10 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
         Example("tumblr", "posts.json", js(tumblr), post("me", "tumblr.com", "5")),
         Example("tumblr", "tumblr.zip", zipped({"posts/html/5.html": TUMBLR_PAGE.encode()}),
                 post("me", "tumblr.com", text="Tea\nGreen, please.")),
+        Example("tumblr", "blog.zip", zipped({"posts.zip": zipped({"html/5.html": TUMBLR_PAGE.encode()}),
+                "payload-0.json": js([{"type": "account"}])}), post("me", "tumblr.com", text="Tea\nGreen, please.")),
+        Example("tumblr", "backup.zip", zipped({"json/5.json": js(tumblr["response"]["posts"][0])}),
+                post("me", "tumblr.com", "5")),
         Example("discourse", "user_archive.csv", csv(
             "topic_title,categories,is_pm,post_raw,post_cooked,like_count,reply_count,url,created_at",
             'Tea,Drinks,No,"Green, please.",<p>Green</p>,0,0,https://d.example/t/1/2,2021-01-01 12:00:00 UTC',

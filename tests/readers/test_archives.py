@@ -65,6 +65,43 @@ def test_an_archive_in_an_archive_is_refused(inner: bytes, tmp_path: Path) -> No
         read(path, ReadOptions(user="ann"))
 
 
+def test_zips_inside_a_zip_are_read_as_if_they_were_folders(tmp_path: Path) -> None:
+    plain = outcome(write(tmp_path, reddit_export(), "plain.zip"))
+    packed = zipped(
+        {"notes.txt": b"hello", "part/export.zip": reddit_export(), "photos.ZIP": b"no zip at all"}
+    )
+    assert outcome(write(tmp_path, packed)) == plain
+
+
+def test_deeper_than_one_level_is_refused(tmp_path: Path) -> None:
+    inner = zipped({"comments.csv": zipped({"x": b"y"})})
+    with pytest.raises(UnreadableSource, match="inside an archive"):
+        read(write(tmp_path, zipped({"one.zip": inner})), ReadOptions(user="ann"))
+
+
+@pytest.mark.parametrize("name", ["../comments.csv", "/comments.csv"])
+def test_a_path_that_leads_out_of_an_inner_zip_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSource, match="outside the archive"):
+        detect(write(tmp_path, zipped({"inner.zip": zipped({name: b"id,body\n"})})))
+
+
+def test_a_bomb_in_an_inner_zip_stops_at_the_cap(tmp_path: Path) -> None:
+    """A hundred megabytes of nothing, packed twice into a few hundred bytes."""
+    inner = zipped({"comments.csv": b"id,date,subreddit,body\n" + b"\0" * 10**8})
+    path = write(tmp_path, zipped({"inner.zip": inner}))
+    assert path.stat().st_size < 10_000
+    with pytest.raises(UnreadableSource, match="bomb"):
+        read(path, ReadOptions(user="ann"))
+
+
+def test_an_inner_zip_that_is_too_large_is_not_laid_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incrowd.crowd.readers.archive.NESTED_BYTES", 100)
+    with pytest.raises(InputError, match=r"zip archive without|inside an archive"):
+        read(write(tmp_path, zipped({"export.zip": reddit_export()})))
+
+
 def test_a_bomb_in_a_zip_stops_at_the_cap(tmp_path: Path) -> None:
     head = b"id,date,subreddit,body\n"
     path = write(

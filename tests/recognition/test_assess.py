@@ -62,10 +62,12 @@ def test_the_attack_finds_whoever_wrote_it_and_gives_clones_an_even_chance() -> 
     posts = post_habits(texts)
     attack = Attack(posts, [np.array([0]), np.array([1]), np.array([2])])
     asked = [np.array([3]), np.array([4]), np.array([5])]
-    found = attack.outcomes(asked, np.arange(3), attack.hubs(asked))
+    found = attack.outcomes(posts, asked, np.arange(3), attack.hubs(posts, asked))
     assert found.first.tolist() == [1.0, 1.0, 1.0]
     clones = Attack(posts, [np.array([0]), np.array([3]), np.array([1])])
-    tied = clones.outcomes([np.array([0])], np.array([0]), clones.hubs([np.array([0]), np.array([1])]))
+    tied = clones.outcomes(
+        posts, [np.array([0])], np.array([0]), clones.hubs(posts, [np.array([0]), np.array([1])])
+    )
     assert tied.first[0] == 0.5
 
 

@@ -7,13 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.measures.recognition.definition import (
-    expected_rank,
-    first_place,
-    halves,
-    posts_it_takes,
-    unseen_above,
-)
+from incrowd.measures.recognition.definition import halves, posts_it_takes
+from incrowd.statistics import expected_rank, first_place, unseen_above
 
 
 def test_whoever_is_alone_at_the_top_is_named_and_ties_are_broken_by_chance() -> None:

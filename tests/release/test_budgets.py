@@ -15,7 +15,7 @@ from incrowd.measures.release import (
     suppress,
 )
 from incrowd.measures.release.budget import Deadline
-from incrowd.measures.release.count import Part, count_with
+from incrowd.measures.release.count import Component, count_with
 from incrowd.measures.release.kernels import tally
 from incrowd.measures.release.patterns import FEW_CELLS, pack, plan
 
@@ -70,7 +70,7 @@ def chain(values: int) -> PatternCounts:
 
 @pytest.mark.parametrize("solver", ["sum", "sweep", "enumeration", "diagram"])
 def test_no_solver_ends_with_a_count_once_time_is_up(solver: str) -> None:
-    part = Part(chain(12))
+    part = Component(chain(12))
     assert count_with(solver, part, Deadline(60), 2**30) is not None
     assert count_with(solver, part, Deadline(0), 2**30) is None
 

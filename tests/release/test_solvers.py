@@ -11,7 +11,7 @@ import pytest
 from tests.release.cases import random_answer
 
 from incrowd.measures.release.budget import Deadline
-from incrowd.measures.release.count import SOLVERS, Part, count_groups, count_with
+from incrowd.measures.release.count import SOLVERS, Component, count_groups, count_with
 from incrowd.measures.release.definition import minimal_groups, multiply_and_absorb, q_from_groups
 from incrowd.measures.release.patterns import PatternCounts, absorb, parts
 from incrowd.measures.release.solve import measure_q
@@ -52,8 +52,8 @@ def test_each_solver_agrees_with_the_papers_way(solver, rng):
         weights = np.array([rng.randint(1, 5) for _ in patterns.weights], dtype=np.int64)
         heavier = PatternCounts(patterns.values, patterns.masks, weights)
         for part in parts(absorb(heavier)):
-            expected = count_with("products", Part(part), FOREVER, MEMORY)
-            found = count_with(solver, Part(part), FOREVER, MEMORY)
+            expected = count_with("products", Component(part), FOREVER, MEMORY)
+            found = count_with(solver, Component(part), FOREVER, MEMORY)
             assert (found.groups, found.each) == (expected.groups, expected.each)
 
 
@@ -91,7 +91,7 @@ def test_the_sum_is_the_formula_of_the_notes(rng):
         values = rng.randint(1, 4)
         weights = {pattern: rng.randint(0, 3) for pattern in range(1, 2**values)}
         weights |= {1 << i: 1 + weights[1 << i] for i in range(values)}  # every value is held
-        part = Part(PatternCounts.from_counts(weights))
+        part = Component(PatternCounts.from_counts(weights))
         assert count_with("sum", part, FOREVER, MEMORY).groups == plain_sum(weights, values)
 
 
@@ -100,7 +100,7 @@ def test_counts_of_hundreds_of_bits_are_exact(solver):
     # k petals of p users and a core of c: p^k + c groups, p^(k-1) with a given petal user.
     petals, p, c = 9, 10**9 + 7, 3
     sunflower = {1 << i: p for i in range(petals)} | {2**petals - 1: c}
-    count = count_with(solver, Part(PatternCounts.from_counts(sunflower)), FOREVER, MEMORY)
+    count = count_with(solver, Component(PatternCounts.from_counts(sunflower)), FOREVER, MEMORY)
     assert count.groups == p**petals + c
     assert sorted(count.each) == sorted([p ** (petals - 1)] * petals + [1])
 
@@ -134,17 +134,17 @@ def test_a_hundred_connected_values_are_counted_exactly():
 def test_a_raised_flag_stops_every_compiled_solver():
     wide = PatternCounts.from_counts(dict.fromkeys(range(1, 2**11), 1))
     for solver in COMPILED:
-        count_with(solver, Part(PatternCounts.from_counts({1: 1, 2: 1, 3: 1})), FOREVER, MEMORY)
-        assert count_with(solver, Part(wide), Deadline(0.0), MEMORY) is None
+        count_with(solver, Component(PatternCounts.from_counts({1: 1, 2: 1, 3: 1})), FOREVER, MEMORY)
+        assert count_with(solver, Component(wide), Deadline(0.0), MEMORY) is None
 
 
 def test_without_memory_no_table_is_built():
-    part = Part(PatternCounts.from_counts(dict.fromkeys(range(1, 2**8), 1)))
+    part = Component(PatternCounts.from_counts(dict.fromkeys(range(1, 2**8), 1)))
     assert count_with("sum", part, FOREVER, memory=1000) is None
     assert count_with("sweep", part, FOREVER, memory=1000) is None
     assert count_with("diagram", part, FOREVER, memory=1000) is None
 
 
 def test_no_solver_within_no_time_is_no_count():
-    part = Part(PatternCounts.from_counts(dict.fromkeys(range(1, 2**11), 1)))
+    part = Component(PatternCounts.from_counts(dict.fromkeys(range(1, 2**11), 1)))
     assert count_groups(part, Deadline(0.0), MEMORY) is None

@@ -6,7 +6,7 @@ import math
 
 from incrowd.advisor.answer import Action, FinePrint, OwnPost, PersonReport, Plan, Reason, Theme, Verdict
 from incrowd.measures.protocol import Changes, Effect, Finding, Level, NotAssessed, ThemeName
-from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing
+from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing, Threat
 
 READER = "someone who has read both communities and compares words"
 FRIEND = "someone who knows 5–20% of your items"
@@ -25,6 +25,7 @@ def linked(value: float = 0.97) -> Assessment:
         baseline=1 / 147,
         crowd_rank=5,
         crowd_size=76,
+        threats=(Threat.LINKABILITY,),
         evidence=tuple(
             Evidence(what=what, contribution=adds)
             for what, adds in (("the words you use", 13.1), ("capitals", -1.1), ("the hours you post", 0.6))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.measures.exposure.assess import NOTHING
-from incrowd.measures.protocol import Level, ThemeName
+from incrowd.measures.protocol import Level, Role, ThemeName
 from incrowd.report.person import (
     crowd_picture,
     evidence_bars,
@@ -41,11 +41,12 @@ def test_the_page_answers_in_the_order_in_which_people_ask() -> None:
     text = unescape(person_report_page(alex()))
     order = [
         alex().verdict.sentence,
+        "By whom?",
+        "What gives you away?",
+        "What can you do now?",
         "Your label",
-        "Why",
-        alex().reasons[0].sentence,
-        "What to do",
-        "Delete post 12 in gardening",
+        'id="why-heading"',
+        'id="advice-heading"',
         "What was not assessed",
         "The crowd has no attributes of yours.",
         "Fine print",
@@ -100,11 +101,22 @@ def test_a_crowd_is_drawn_to_scale_and_you_are_in_it_once(total: int, share: flo
     assert all(0 < dot.x < picture.width and 0 < dot.y < picture.height for dot in picture.dots)
 
 
-def test_the_picture_shows_the_smallest_crowd() -> None:
+def test_the_picture_shows_the_worst_finding_that_decides() -> None:
     picture = worst_crowd(alex())
     assert picture is not None
-    assert (picture.fits, picture.total) == (3, 400)
-    assert "3 of 400 people, you included" in picture.sentence
+    assert (picture.fits, picture.total) == (pytest.approx(1 / 0.97), pytest.approx(147))
+    assert "as if nobody else fitted" in picture.sentence
+
+
+def test_the_picture_shows_nothing_of_a_paper() -> None:
+    report = alex()
+    papers = tuple(
+        replace(one, findings=tuple(replace(each, role=Role.PAPER) for each in one.findings))
+        for one in report.themes
+    )
+    assert worst_crowd(replace(report, themes=papers)) is None
+    page = person_report_page(replace(report, themes=papers))
+    assert "For researchers: the papers' own numbers" in page
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))

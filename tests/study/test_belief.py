@@ -12,7 +12,7 @@ from tests.belief.making import table_of
 from tests.cli.running import incrowd
 
 from incrowd.crowd import Crowd
-from incrowd.profiles.attributes import HIDDEN, Space, TableChoices, attribute_table, from_long
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, TableChoices, attribute_table, from_long
 from incrowd.study.belief import BeliefStudyOptions, belief_study, rises
 from incrowd.study.belief_experiments import FEWEST, GUESSING, PEOPLE, folds
 
@@ -29,7 +29,7 @@ def twins(people: int = 120, missing: float = 0.1) -> object:
     a = rng.integers(4, size=people)
     codes = np.column_stack([a, a, rng.integers(2, size=people)])
     codes[rng.random(codes.shape) < missing] = HIDDEN
-    return table_of(Space.of({"a": list("wxyz"), "b": list("wxyz"), "c": ["0", "1"]}), codes)
+    return table_of(AttributeSpace.of({"a": list("wxyz"), "b": list("wxyz"), "c": ["0", "1"]}), codes)
 
 
 def test_the_study_has_all_its_parts(tiny_crowd: Crowd) -> None:

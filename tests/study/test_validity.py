@@ -10,7 +10,10 @@ from tests.cli.running import incrowd as run
 
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
-from incrowd.study.validity import ATTACKERS, ValidityOptions, Verdicts, validity_study
+from incrowd.measures.attackers import ATTACKERS
+from incrowd.study.attacked import ValidityOptions, Verdicts
+from incrowd.study.validity import validity_study
+from incrowd.study.validity_questions import ITEM_ATTACKERS, items, links
 
 TEXTS = pl.Series(
     [
@@ -31,9 +34,18 @@ def test_every_attacker_finds_who_wrote_alike(name: str) -> None:
 
 
 def test_the_numbers_of_a_community_by_hand() -> None:
-    one = Verdicts("hall", 3, np.array([0.1, 0.2, 0.3, 0.4, 0.9]), {"x": np.array([0, 0, 1, 0.25, 1.0])})
+    one = Verdicts(
+        "hall", "3 posts", np.array([0.1, 0.2, 0.3, 0.4, 0.9]), {"x": np.array([0, 0, 1, 0.25, 1.0])}
+    )
     # Found at least half of the time: 0.3 and 0.9; of the six pairs with the others five are in order.
-    assert one.auc("x") == pytest.approx(5 / 6)
+    value, low, high = one.auc("x")
+    assert value == pytest.approx(5 / 6)
+    assert low < value < high
+    # Attempts: of 2.25 successes and 2.75 failures, weighed pair by pair.
+    rates, told = one.found["x"], one.predicted
+    pairs = [(a, b, rates[a] * (1 - rates[b])) for a in range(5) for b in range(5)]
+    right = sum(weight * ((told[a] > told[b]) + (told[a] == told[b]) / 2) for a, b, weight in pairs)
+    assert one.auc_of_attempts("x") == pytest.approx(right / sum(weight for _, _, weight in pairs))
     predicted, found = one.curve("x")
     assert predicted.tolist() == [0.1, 0.2, 0.3, 0.4, 0.9]
     assert found.tolist() == [0, 0, 1, 0.25, 1.0]
@@ -61,8 +73,8 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Crowd:
 def test_predictions_rank_people_as_unseen_attackers_do(crowd: Crowd) -> None:
     study = validity_study(crowd, ValidityOptions(known=(3,), people=80, rivals=80, draws=2))
     rows = study.to_dict()["sections"][0]["parts"][0]["rows"]
-    assert {row[4] for row in rows} == set(ATTACKERS)
-    by_attacker = {row[4]: row[-1] for row in rows}
+    assert {row[5] for row in rows} == set(ATTACKERS)
+    by_attacker = {row[5]: row[7] for row in rows}
     assert by_attacker["plain TF-IDF"] > 0.9
     assert by_attacker["character runs"] > 0.9
 
@@ -81,3 +93,49 @@ def test_too_few_people_are_no_study(crowd: Crowd) -> None:
         ValidityOptions(people=10)
     with pytest.raises(InputError, match="known must be some of"):
         ValidityOptions(known=(2,))
+
+
+def test_links_are_predicted_and_attacked(tmp_path: Path) -> None:
+    """Half of the people take words of their own into both communities; the others write like everybody."""
+    rng = np.random.default_rng(0)
+    common = ["the", "of", "and", "to", *(f"word{k}" for k in range(60))]
+    rows = []
+    for person in range(60):
+        for place in ("hall", "yard"):
+            for post in range(24):
+                words = list(rng.choice(common, 12))
+                if person % 2:
+                    words[:4] = [f"own{person}x{k}" for k in rng.integers(0, 3, 4)]
+                rows.append((f"p{person:02}", place, 1_600_000_000 + 90_000 * post, " ".join(words)))
+    frame = pl.DataFrame(rows, schema=["user", "community", "time", "text"], orient="row")
+    crowd = Crowd.from_frame(frame, path=tmp_path / "crowd")
+    (one,) = links(crowd, ValidityOptions(people=60, rivals=60, pairs=1))
+    assert (one.question, one.about, len(one.predicted)) == ("links", "hall to yard", 60)
+    assert set(one.found) == set(ATTACKERS)
+    assert one.auc("plain TF-IDF")[0] > 0.9
+    assert one.found["plain TF-IDF"].mean() > 0.45
+
+
+def test_items_are_predicted_and_attacked(tmp_path: Path) -> None:
+    """People with rare items early have rare items late; their three items pick them out."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for person in range(80):
+        often = rng.choice(12, 12, replace=False) if person % 2 else 100 + rng.choice(400, 12, replace=False)
+        rows += [
+            (f"p{person:02}", f"i{item}", float(rng.integers(1, 6)), 1_000 * k)
+            for k, item in enumerate(often)
+        ]
+    frame = pl.DataFrame(rows, schema=["user", "item", "value", "time"], orient="row")
+    crowd = Crowd.from_frame(frame, kind="items", path=tmp_path / "crowd")
+    (one,) = items(crowd, ValidityOptions(people=80, rivals=80, items_known=(3,)))
+    assert (one.question, one.known, len(one.predicted)) == ("items", "3 items", 80)
+    assert set(one.found) == set(ITEM_ATTACKERS)
+    for name in ITEM_ATTACKERS:
+        assert one.auc_of_attempts(name) > 0.8
+    assert not items(Crowd.from_frame(frame.drop("time"), kind="items"), ValidityOptions())
+
+
+def test_an_unknown_question_is_refused() -> None:
+    with pytest.raises(InputError, match="posts, links, items"):
+        ValidityOptions(questions=("weather",))

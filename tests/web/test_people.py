@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
+from incrowd.measures.prepared import PreparedCrowd
 from incrowd.measures.protocol import Changes
 from incrowd.synthetic import demo_person
 from incrowd.web.options import ServeOptions
@@ -66,7 +67,7 @@ def test_a_post_that_is_no_number_is_refused() -> None:
 
 
 def test_holdings_are_the_persons_own_and_texts_only_where_asked(tiny_crowd: Crowd) -> None:
-    quiet, loud = (holdings(tiny_crowd, PERSON, texts) for texts in (False, True))
+    quiet, loud = (holdings(PreparedCrowd.of(tiny_crowd), PERSON, texts) for texts in (False, True))
     assert all(post.text is None for posts in quiet.posts.values() for post in posts)
     assert all(post.text for posts in loud.posts.values() for post in posts)
     assert all(len(posts) == min(MOST_POSTS, quiet.counts[name]) for name, posts in quiet.posts.items())

@@ -94,6 +94,21 @@ def test_a_file_name_that_does_not_end_is_refused(client: TestClient, options: S
     assert left_behind(options) == []
 
 
+def test_a_file_name_of_two_megabytes_is_refused(tmp_path: Path) -> None:
+    options = options_for(tmp_path / "crowd")
+    with visitor(options) as client:
+        assert send_files(client, {"a" * 2_000_000 + ".csv": POSTS}).status_code == 400
+    assert left_behind(options) == []
+
+
+def test_a_long_name_of_many_bytes_is_cut(client: TestClient, options: ServeOptions) -> None:
+    assert (
+        wait_for(client, send_files(client, {"\N{GRINNING FACE}漢" * 300 + ".csv": POSTS}))["state"] == "done"
+    )
+    assert len(harmless_name("漢" * 300 + ".csv", 0).encode()) <= 120
+    assert harmless_name("漢" * 300 + ".csv", 0).endswith("漢.csv")
+
+
 def test_without_the_form_key_nothing_is_written(client: TestClient, options: ServeOptions) -> None:
     answer = client.post("/uploads/import", files=[("files", ("a.csv", POSTS))])
     assert answer.status_code == 400

@@ -1,15 +1,30 @@
-"""What to do: each action is tried out, and its effect is what the measures say afterwards."""
+"""What to do: each action is tried out, and its effect is what the measures say afterwards.
+
+A finding is brought to another level by the measure that decides it, and by an attacker whom neither that measure nor
+the search for advice contains; otherwise it is not listed.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
-from incrowd.advisor.answer import Action
+from incrowd.advisor.answer import Action, Key, WriteDifferently
 from incrowd.advisor.assessor import Assessor
-from incrowd.measures.protocol import Changes, Effect, Finding, Person, Proposal, Targets, measure_named
-from incrowd.result import Assessment, say_count
+from incrowd.measures.protocol import (
+    Changes,
+    Effect,
+    Finding,
+    Level,
+    Person,
+    Proposal,
+    Targets,
+    measure_named,
+)
+from incrowd.result import Assessment, say_count, to_plain
 
 WORST_EACH = 2
 """So many findings of each measure get advice: those with the largest risk."""
@@ -17,50 +32,88 @@ MOST_EACH = 3
 MOST_ACTIONS = 10
 SAME = 1e-12
 
-Key = tuple[str, str, str, str]
-
 
 def shortfall(assessment: Assessment, targets: Targets) -> float:
     """Return how far an assessment is from the person's target; at most 0: reached. Undefined is never reached."""
     return measure_named(assessment.measure).shortfall(assessment, targets)
 
 
-def look_for_advice(
-    assessor: Assessor, findings: Sequence[Finding], targets: Targets
-) -> list[tuple[Key, Proposal]]:
-    """Search for what helps against the worst findings, the most helpful for the least loss first."""
+@dataclass(frozen=True)
+class Found:
+    """Something worth doing about a finding, and what an attacker says of it who was not part of the search."""
+
+    key: Key
+    proposal: Proposal
+    recheck: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        one = self.proposal
+        proposal = {
+            "what": one.what,
+            "loss": one.loss,
+            "changes": one.changes.to_dict(),
+            "from_now_on": one.from_now_on,
+        }
+        return {"key": list(self.key), "proposal": proposal, "recheck": to_plain(self.recheck)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Found:
+        """Read what :meth:`to_dict` gave."""
+        one = plain["proposal"]
+        proposal = Proposal(**{**one, "changes": Changes.from_dict(one["changes"])})
+        recheck = math.nan if plain["recheck"] is None else plain["recheck"]
+        return cls(cast("Key", tuple(plain["key"])), proposal, recheck)
+
+
+def look_for_advice(assessor: Assessor, findings: Sequence[Finding], targets: Targets) -> list[Found]:
+    """Search for what helps against the worst findings that decide, the most helpful for the least loss first.
+
+    What helps by the measure is asked of an attacker whom neither the measure nor the search contains; what leaves
+    the finding at its level by either of them is no advice.
+    """
     tried = [
-        (finding.key, proposal, action)
-        for finding in worst_findings(assessor.quickly_known(findings), targets)
+        (found, action)
+        for finding in worst_findings(findings, targets)
         for proposal in assessor.proposals(assessor.person, finding, targets)
-        if (action := try_out(assessor, findings, finding.key, proposal, targets)) is not None
+        if (found := _rechecked(assessor, finding, proposal)) is not None
+        if (action := try_out(assessor, findings, found)) is not None
     ]
-    distinct = {proposal.changes: (key, proposal, action) for key, proposal, action in reversed(tried)}
-    ordered = sorted(distinct.values(), key=lambda one: _rank(assessor, one[2]))
-    return _some_of_each([(key, proposal) for key, proposal, _ in ordered])[:MOST_ACTIONS]
+    distinct = {found.proposal.changes: (found, action) for found, action in reversed(tried)}
+    ordered = sorted(distinct.values(), key=lambda one: _rank(assessor, one[1]))
+    return _some_of_each([found for found, _ in ordered])[:MOST_ACTIONS]
+
+
+def _rechecked(assessor: Assessor, finding: Finding, proposal: Proposal) -> Found | None:
+    """Ask the other attacker, if the measure sees any help at all."""
+    after = assessor.assess_again(assessor.changed(proposal.changes), finding)
+    if after is None or not after.level.severity < finding.level.severity:
+        return None
+    return Found(finding.key, proposal, assessor.recheck(assessor.changed(proposal.changes), finding))
 
 
 def measure_advice(
-    assessor: Assessor, findings: Sequence[Finding], found: Iterable[tuple[Key, Proposal]], targets: Targets
+    assessor: Assessor, findings: Sequence[Finding], found: Iterable[Found]
 ) -> tuple[Action, ...]:
     """Measure what each of the proposals does."""
-    tried = (try_out(assessor, findings, key, proposal, targets) for key, proposal in found)
+    tried = (try_out(assessor, findings, one) for one in found)
     return tuple(action for action in tried if action is not None)
 
 
-def _some_of_each(found: Sequence[tuple[Key, Proposal]]) -> list[tuple[Key, Proposal]]:
+def _some_of_each(found: Sequence[Found]) -> list[Found]:
     """Keep a few for each finding, so that no finding crowds out the others."""
-    seen: Counter[Key] = Counter()
+    seen: Counter[tuple[Key, bool]] = Counter()
     kept = []
-    for key, proposal in found:
-        seen[key] += 1
-        if seen[key] <= MOST_EACH:
-            kept.append((key, proposal))
+    for one in found:
+        kind = one.key, one.proposal.from_now_on
+        seen[kind] += 1
+        if seen[kind] <= (1 if one.proposal.from_now_on else MOST_EACH):
+            kept.append(one)
     return kept
 
 
 def worst_findings(findings: Sequence[Finding], targets: Targets) -> list[Finding]:
-    """Return the findings that miss their target, worst first, a few of each measure."""
+    """Return the findings that decide and miss their target, worst first, a few of each measure."""
     missed = sorted((one for one in findings if is_missed(one, targets)), key=lambda one: -one.risk)
     seen: Counter[str] = Counter()
     chosen = []
@@ -72,34 +125,60 @@ def worst_findings(findings: Sequence[Finding], targets: Targets) -> list[Findin
 
 
 def is_missed(one: Finding, targets: Targets) -> bool:
-    """Say whether a finding misses its target; what could not be told is no goal."""
-    return one.assessment.defined and shortfall(one.assessment, targets) > 0
+    """Say whether a finding is worth doing something about: it decides, is not well hidden and misses its target."""
+    bad = one.decides and one.level in (Level.AT_RISK, Level.WATCH)
+    return bad and one.assessment.defined and shortfall(one.assessment, targets) > 0
 
 
-def try_out(
-    assessor: Assessor, findings: Sequence[Finding], key: Key, proposal: Proposal, targets: Targets
-) -> Action | None:
-    """Measure everything again after a change; None if it does not help where it is aimed."""
-    after, _ = assessor.assess(assessor.changed(proposal.changes), explain=False, thorough=False)
-    finding = next(one for one in findings if one.key == key)
-    aimed = next((one for one in after if one.key == key), None)
-    if aimed is None or not shortfall(aimed.assessment, targets) < shortfall(finding.assessment, targets):
+def try_out(assessor: Assessor, findings: Sequence[Finding], found: Found) -> Action | None:
+    """Measure what a change does; None if its finding stays at its level, by the measure or by the other attacker.
+
+    What takes seconds for every change is measured of the finding it is aimed at alone.
+    """
+    proposal, person = found.proposal, assessor.changed(found.proposal.changes)
+    finding = next(one for one in findings if one.key == found.key)
+    aimed = assessor.assess_again(person, finding)
+    if aimed is None:
         return None
-    compared = effects(assessor.quickly_known(findings), after)
-    return Action(
+    after = [one for one in assessor.assess(person, explain=False, thorough=False)[0] if one.key != found.key]
+    compared = effects([one for one in assessor.quickly_known(findings) if one.key != found.key], after)
+    action = Action(
         what=proposal.what,
         loss=proposal.loss,
         changes=proposal.changes,
+        from_now_on=proposal.from_now_on,
         effect=_effect(finding, aimed),
-        also=tuple(one for other, one in compared.items() if other != key),
+        also=tuple(compared.values()),
+        recheck=found.recheck,
     )
+    return action if action.promised.severity < finding.level.severity else None
 
 
-def _rank(assessor: Assessor, action: Action) -> tuple[int, int, int, float]:
+def _rank(assessor: Assessor, action: Action) -> tuple[int, int, int, bool, float]:
     """Order by how bad the finding was, how far the action brings it, what it harms, and what it costs."""
-    seen, loss = action.effect, loss_share(assessor.person, assessor.changed(action.changes))
-    worse = sum(one.level_after.severity > one.level_before.severity for one in action.also)
-    return -seen.level_before.severity, seen.level_after.severity, worse, loss
+    loss = loss_share(assessor.person, assessor.changed(action.changes))
+    severity = action.effect.level_before.severity
+    return -severity, action.promised.severity, len(action.harms), action.from_now_on, loss
+
+
+def write_differently(
+    assessor: Assessor, findings: Sequence[Finding], actions: Sequence[Action], targets: Targets
+) -> tuple[WriteDifferently, ...]:
+    """Say what gives the person away, kind by kind, for every finding that is worth doing something about."""
+    helped = {one.aim for one in actions}
+    told = []
+    for finding in worst_findings(findings, targets):
+        kinds = tuple(assessor.gives_away(finding))
+        if kinds or finding.key not in helped:
+            told.append(
+                WriteDifferently(
+                    theme=finding.theme,
+                    subject=finding.assessment.subject,
+                    kinds=kinds,
+                    helped=finding.key in helped,
+                )
+            )
+    return tuple(told)
 
 
 # What changes do, and what they cost

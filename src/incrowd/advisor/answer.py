@@ -10,8 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from incrowd.measures.protocol import Changes, Effect, Finding, Level, NotAssessed, ThemeName
-from incrowd.result import Assessment, Evidence, Result, to_plain
+from incrowd.measures.protocol import (
+    Changes,
+    Effect,
+    Finding,
+    GivesAway,
+    Level,
+    NotAssessed,
+    Role,
+    ThemeName,
+    level_of,
+)
+from incrowd.result import Assessment, Evidence, Result, say_count, say_percent, to_plain
+
+Key = tuple[str, str, str, str]
+"""What makes a finding the same question before and after a change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +46,18 @@ class Theme:
 
     @property
     def assessments(self) -> tuple[Assessment, ...]:
-        """What the level rests on, worst first."""
+        """All that was measured about it: what decides first, and of that the worst first."""
         return tuple(one.assessment for one in self.findings)
+
+    def of(self, role: str) -> tuple[Finding, ...]:
+        """Return the findings of one role: those that decide, those about somebody stronger, the papers'."""
+        return tuple(one for one in self.findings if one.role == role)
+
+    @property
+    def risk(self) -> float:
+        """The largest risk that decides, 0 to 1; NaN if nothing could be told."""
+        known = [one.risk for one in self.of(Role.DECIDES) if not math.isnan(one.risk)]
+        return max(known, default=math.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,17 +86,50 @@ class Action:
     effect: Effect
     """On the finding it is aimed at."""
     also: tuple[Effect, ...] = ()
-    """On every other finding whose value changes, for better or worse."""
+    """On every other finding that is quickly measured and whose value changes, for better or worse."""
+    from_now_on: bool = False
+    """It is about what the person writes next, under a new name; nothing is taken back."""
+    recheck: float = math.nan
+    """The risk afterwards by an attacker that neither the measure nor the search contains; NaN: none was asked."""
 
     @property
     def theme(self) -> ThemeName:
         """The question it helps with."""
         return self.effect.theme
 
+    @property
+    def aim(self) -> Key:
+        """The finding it is aimed at."""
+        one = self.effect
+        return one.measure, one.subject, one.adversary, one.unit
+
+    @property
+    def promised(self) -> Level:
+        """The level that holds: by the measure and by the other attacker."""
+        return not_better(self.effect.level_after, self.recheck, self.effect.level_before)
+
+    @property
+    def harms(self) -> tuple[Effect, ...]:
+        """What it makes worse by a level."""
+        return tuple(
+            one for one in self.also if one.decides and one.level_after.severity > one.level_before.severity
+        )
+
+
+def not_better(level: Level, recheck: float, before: Level) -> Level:
+    """Return a level after a change, or what the other attacker makes of it if that is worse, up to what it was before.
+
+    NaN: nobody else was asked.
+    """
+    if math.isnan(recheck) or level.severity >= before.severity:
+        return level
+    other = min(level_of(recheck), before, key=lambda one: one.severity)
+    return max(level, other, key=lambda one: one.severity)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Changes that together reach the targets, with the least loss found; all effects measured at once."""
+    """Changes that help together, the cheapest first; all effects measured at once."""
 
     changes: Changes
     steps: tuple[str, ...]
@@ -84,7 +140,7 @@ class Plan:
     missed: tuple[str, ...] = ()
     """What still misses its target, in words."""
     verdict: Verdict
-    """The verdict after the plan."""
+    """The verdict after the plan: no better than another attacker, whom the search did not ask, allows."""
 
     @property
     def goal(self) -> str:
@@ -94,6 +150,89 @@ class Plan:
         if self.verdict.level is Level.CANNOT_TELL:
             return "brings all that could be measured to your targets"
         return "reaches all your targets"
+
+    @property
+    def harms(self) -> tuple[Effect, ...]:
+        """What it makes worse by a level, to be said first."""
+        return tuple(
+            one
+            for one in self.effects
+            if one.decides and one.level_after.severity > one.level_before.severity
+        )
+
+    @property
+    def warning(self) -> str:
+        """What it makes worse, as a sentence; empty if nothing."""
+        if not self.harms:
+            return ""
+        said = "; ".join(
+            f"{one.subject} goes from {one.level_before} to {one.level_after}" for one in self.harms
+        )
+        return f"This plan also makes something worse: {said}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteDifferently:
+    """What gives the person away in one finding, kind by kind, so that they can write differently from now on."""
+
+    theme: ThemeName
+    subject: str
+    kinds: tuple[GivesAway, ...]
+    helped: bool
+    """False: nothing that was tried brings the finding to a better level, so this is all there is to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThemeSince:
+    """One question then and now."""
+
+    name: ThemeName
+    level_before: Level
+    level_now: Level
+    risk_before: float
+    risk_now: float
+
+    @property
+    def moved(self) -> str:
+        """better, worse or same; by the level, and within a level by the risk."""
+        told = Level.CANNOT_TELL not in (self.level_before, self.level_now)
+        step = self.level_now.severity - self.level_before.severity if told else 0
+        if step == 0 and not math.isclose(self.risk_before, self.risk_now, rel_tol=0.02, abs_tol=0.005):
+            step = (self.risk_now > self.risk_before) - (self.risk_now < self.risk_before)
+        return "worse" if step > 0 else "better" if step < 0 else "same"
+
+    def sentence(self) -> str:
+        """Say it in words."""
+        then, now = (
+            str(level) + ("" if math.isnan(risk) else f" ({say_percent(risk)})")
+            for level, risk in ((self.level_before, self.risk_before), (self.level_now, self.risk_now))
+        )
+        return (
+            f"{self.name.question} {then} then, {now} now"
+            if then != now
+            else f"{self.name.question} still {now}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Since:
+    """What changed since an earlier report."""
+
+    verdict_before: Level
+    verdict_now: Level
+    themes: tuple[ThemeSince, ...]
+    notes: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """Say the whole in words."""
+        counted = {way: sum(one.moved == way for one in self.themes) for way in ("better", "worse")}
+        told = [f"{way} in {say_count(count, 'question')}" for way, count in counted.items() if count]
+        verdict = (
+            f"still {self.verdict_now}"
+            if self.verdict_before is self.verdict_now
+            else f"{self.verdict_before} then, {self.verdict_now} now"
+        )
+        return f"Since last time: {verdict}; {' and '.join(told) if told else 'nothing moved'}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +279,9 @@ class PersonReport(Result):
     reasons: tuple[Reason, ...] = ()
     actions: tuple[Action, ...] = ()
     plan: Plan | None = None
+    write_differently: tuple[WriteDifferently, ...] = ()
+    since: Since | None = None
+    """What changed since an earlier report, where one was given."""
     not_assessed: tuple[NotAssessed, ...] = ()
     fine_print: FinePrint
     changes: Changes = field(default_factory=Changes)
@@ -167,8 +309,58 @@ class PersonReport(Result):
 
     @property
     def risk(self) -> float:
-        """The largest comparable risk, 0 to 1; NaN if nothing could be assessed."""
-        return max((one.risk for one in self.findings if not math.isnan(one.risk)), default=math.nan)
+        """The largest risk that decides, 0 to 1; NaN if nothing could be told."""
+        return max((one.risk for one in self.themes if not math.isnan(one.risk)), default=math.nan)
+
+    @property
+    def in_short(self) -> tuple[tuple[str, str], ...]:
+        """The first screen: how findable, by whom, what gives away, what to do now; questions and answers."""
+        return (
+            ("How findable are you?", self.verdict.sentence),
+            ("By whom?", self._by_whom()),
+            ("What gives you away?", self._what_gives_away()),
+            ("What can you do now?", self._what_to_do()),
+        )
+
+    @property
+    def _worst(self) -> Finding | None:
+        """The finding that the verdict rests on."""
+        deciding = [one for one in self.findings if one.decides and not math.isnan(one.risk)]
+        return max(deciding, key=lambda one: (one.level.severity, one.risk), default=None)
+
+    def _by_whom(self) -> str:
+        if self._worst is None:
+            return "Nobody could be tried: too little is here."
+        about = self._worst.assessment
+        who, said = about.assumptions.adversary, about.sentence()
+        return said if who.lower() in said.lower() else f"{who[0].upper()}{who[1:]}. {said}"
+
+    def _what_gives_away(self) -> str:
+        if self._worst is None or self._worst.level is Level.WELL_HIDDEN:
+            return "Nothing much, as far as could be measured."
+        about = self._worst.assessment
+        kinds = next((one.kinds for one in self.write_differently if one.subject == about.subject), ())
+        if kinds:
+            return "; ".join(f"{one.kind} ({', '.join(one.examples)})" for one in kinds[:3]) + "."
+        named = sorted(about.evidence, key=lambda part: -part.contribution)[:3]
+        said = ", ".join(part.what for part in named if part.contribution > 0)
+        return f"{said[0].upper()}{said[1:]}." if said else "The sum of it, no single thing."
+
+    def _what_to_do(self) -> str:
+        if self.verdict.level in (Level.WELL_HIDDEN, Level.CANNOT_TELL):
+            return "Nothing that the measures ask for."
+        worst = None if self._worst is None else self._worst.key
+        first = min(self.actions, key=lambda one: (one.aim != worst, one.from_now_on), default=None)
+        if first is not None:
+            more = len(self.actions) - 1
+            rest = f" {say_count(more, 'more way')} below." if more else ""
+            return f"{first.what}: {first.effect.subject} would then be {first.promised}.{rest}"
+        if self.write_differently:
+            return (
+                "Nothing that was tried on what you wrote so far helps enough. From now on, write differently where it "
+                "says below what gives you away, or use another account for it."
+            )
+        return "Nothing that was tried helps enough."
 
     def sentence(self) -> str:
         """Say the verdict."""
@@ -177,19 +369,19 @@ class PersonReport(Result):
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """Return one row for each assessment, with what it means."""
         return [
-            {"theme": str(one.theme), "level": str(one.level), "risk": one.risk, **one.assessment.rows()[0]}
+            {
+                "theme": str(one.theme),
+                "level": str(one.level),
+                "role": str(one.role),
+                "risk": one.risk,
+                **one.assessment.rows()[0],
+            }
             for one in self.findings
         ]
 
     def bars(self) -> Sequence[tuple[str, float]]:
         """Return the largest risk of each question, 0 to 1."""
-        return [
-            (
-                f"{theme.name}: {theme.level}",
-                max((one.risk for one in theme.findings if not math.isnan(one.risk)), default=math.nan),
-            )
-            for theme in self.themes
-        ]
+        return [(f"{theme.name}: {theme.level}", theme.risk) for theme in self.themes]
 
     @property
     def _title(self) -> str:
@@ -208,6 +400,7 @@ class PersonReport(Result):
                     "level": str(theme.level),
                     "question": theme.name.question,
                     "sentence": theme.sentence,
+                    "risk": to_plain(theme.risk),
                 }
                 for theme in self.themes
             },
@@ -215,6 +408,9 @@ class PersonReport(Result):
             "actions": actions,
             "advice": actions,  # the name of version 0.1
             "plan": to_plain(self.plan),
+            "write_differently": to_plain(self.write_differently),
+            "since": to_plain(self.since),
+            "in_short": [{"question": question, "answer": answer} for question, answer in self.in_short],
             "assessments": [one.to_dict() for one in self.findings],
             "not_assessed": to_plain(self.not_assessed),
             "posts": to_plain(self.posts),

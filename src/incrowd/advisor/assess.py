@@ -10,67 +10,88 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from incrowd.advisor.advice import Key, look_for_advice, measure_advice
-from incrowd.advisor.answer import Action, FinePrint, OwnPost, PersonReport, Plan
+from incrowd.advisor.advice import Found, look_for_advice, measure_advice, write_differently
+from incrowd.advisor.answer import Action, FinePrint, Key, OwnPost, PersonReport, Plan
 from incrowd.advisor.assessor import Assessor, prepare
 from incrowd.advisor.combine import LEVELS, MOST_KEPT, RULE, label, strongest, verdict
-from incrowd.advisor.plan import look_for_plan, measure_plan
-from incrowd.measures.protocol import AdvisorOptions, Changes, Finding, Progress, Proposal, shortened
+from incrowd.advisor.plan import look_for_plan, measure_plan, recheck_plan
+from incrowd.cards.card import Card
+from incrowd.crowd import Crowd
+from incrowd.measures.card_crowd import among
+from incrowd.measures.protocol import AdvisorOptions, Changes, Finding, PreparedCrowd, Progress, shortened
 
 if TYPE_CHECKING:
-    from incrowd.crowd import Crowd
+    from incrowd.crowd.sources import Paths
 
 MOST_RECENT = 2
 _recent: dict[tuple[Path, str, str, AdvisorOptions], Assessor] = {}
 
 
 def assess(
-    crowd: Crowd,
-    user: str,
+    crowd: Crowd | PreparedCrowd | Paths,
+    user: str | None = None,
     *,
+    card: Card | str | Path | None = None,
     options: AdvisorOptions | None = None,
     progress: Progress | None = None,
 ) -> PersonReport:
-    """Answer for one person (by name): how well do they hide, why, and what would help?
+    """Answer for one person: how well do they hide, why, and what would help?
 
     Runs every measure that applies, under every adversary of the sweep, and tries out what could be done.
+
+    Parameters
+    ----------
+    crowd
+        A crowd; or the files of the person's own export, which are then compared with people made up from a card.
+    user
+        Who, by name. An export of one account need not say.
+    card
+        For an export: a card, or its file; None: the card that comes with incrowd.
     """
     options = options or AdvisorOptions()
-    assessor = prepare(crowd, crowd.user(user), options)
-    report = describe(assessor, crowd, user, options, progress=progress)
+    crowd, user, options = among(crowd, user, card, options)
+    assessor = prepare(crowd, crowd.user_id(user), options)
+    report = describe(assessor, user, options, progress=progress)
     if not options.advice:
         return report
     if progress is not None:
         progress(1, 1, "trying out what would help")
-    proposals, changes = _searched(assessor, crowd, report.findings, options)
-    actions = measure_advice(assessor, report.findings, proposals, options.targets)
+    found, changes, rechecks = _searched(assessor, report.findings, options)
+    actions = measure_advice(assessor, report.findings, found)
     plan = None
     if changes is not None:
-        plan = measure_plan(assessor, report.findings, changes, options.targets)
-    return replace(report, actions=actions, plan=plan, posts=_posts(assessor, actions, plan, options))
+        plan = measure_plan(assessor, report.findings, changes, rechecks, options.targets)
+    return replace(
+        report,
+        actions=actions,
+        plan=plan,
+        write_differently=write_differently(assessor, report.findings, actions, options.targets),
+        posts=_posts(assessor, actions, plan, options),
+    )
 
 
 def what_if(
-    crowd: Crowd,
-    user: str,
+    crowd: Crowd | PreparedCrowd | Paths,
+    user: str | None,
     changes: Changes,
     *,
+    card: Card | str | Path | None = None,
     options: AdvisorOptions | None = None,
     progress: Progress | None = None,
 ) -> PersonReport:
-    """Answer for one person (by name) as if they had made some changes; advice is not looked for.
+    """Answer for one person, as :func:`assess` finds them, as if they had made some changes; advice is not looked for.
 
     The crowd itself stays as it is. Everything is measured as it would be after the changes, by the same measures.
     Asking again about the same person is quick: what was prepared for the last few is kept.
     """
-    options = options or AdvisorOptions()
-    assessor = _prepared(crowd, crowd.user(user), options)
-    return describe(assessor, crowd, user, options, changes, progress)
+    crowd, user, options = among(crowd, user, card, options or AdvisorOptions())
+    assessor = _prepared(crowd, crowd.user_id(user), options)
+    return describe(assessor, user, options, changes, progress)
 
 
-def _prepared(crowd: Crowd, user: str, options: AdvisorOptions) -> Assessor:
+def _prepared(crowd: PreparedCrowd, user: str, options: AdvisorOptions) -> Assessor:
     """Return the person prepared, from memory if the data and the question are still the same."""
-    key = crowd.path, crowd.data_hash, user, options
+    key = crowd.folder, crowd.data_hash, user, options
     assessor = _recent.pop(key, None) or prepare(crowd, user, options)
     _recent[key] = assessor
     while len(_recent) > MOST_RECENT:
@@ -79,30 +100,32 @@ def _prepared(crowd: Crowd, user: str, options: AdvisorOptions) -> Assessor:
 
 
 def _searched(
-    assessor: Assessor, crowd: Crowd, findings: Sequence[Finding], options: AdvisorOptions
-) -> tuple[list[tuple[Key, Proposal]], Changes | None]:
+    assessor: Assessor, findings: Sequence[Finding], options: AdvisorOptions
+) -> tuple[list[Found], Changes | None, dict[Key, float]]:
     """Return what the search for advice found; the search is kept, what it found is measured every time."""
 
     def search() -> dict[str, np.ndarray[Any, Any]]:
         found = look_for_advice(assessor, findings, options.targets)
-        changes = look_for_plan(assessor, findings, options.targets)
-        advice = [[key, one.what, one.loss, one.changes.to_dict()] for key, one in found]
-        kept = {"advice": advice, "plan": None if changes is None else changes.to_dict()}
+        actions = measure_advice(assessor, findings, found)
+        changes = look_for_plan(assessor, actions, options.targets)
+        rechecks = recheck_plan(assessor, findings, changes, options.targets) if changes else {}
+        kept = {
+            "advice": [one.to_dict() for one in found],
+            "plan": None if changes is None else changes.to_dict(),
+            "rechecks": [[list(key), risk] for key, risk in rechecks.items()],
+        }
         return {"json": np.array(json.dumps(kept))}
 
     decides = {name: value for name, value in options.parameters().items() if name != "quote_posts"}
-    question = {"what": "advice", "user": assessor.person.user, **decides}
+    question = {"what": "advice that holds", "user": assessor.person.user, **decides}
     kept = json.loads(str(assessor.person.crowd.answer(question, search)["json"]))
-    advice = [
-        (cast("Key", tuple(key)), Proposal(what=what, loss=loss, changes=Changes.from_dict(changes)))
-        for key, what, loss, changes in kept["advice"]
-    ]
-    return advice, None if kept["plan"] is None else Changes.from_dict(kept["plan"])
+    changes = None if kept["plan"] is None else Changes.from_dict(kept["plan"])
+    rechecks = {cast("Key", tuple(key)): float(risk) for key, risk in kept["rechecks"]}
+    return [Found.from_dict(one) for one in kept["advice"]], changes, rechecks
 
 
 def describe(
     assessor: Assessor,
-    crowd: Crowd,
     user: str,
     options: AdvisorOptions,
     changes: Changes | None = None,
@@ -114,12 +137,12 @@ def describe(
     themes = label([_brief(one) for one in findings], missing)
     return PersonReport(
         person=user,
-        people=_people(assessor),
+        people=assessor.person.crowd.people,
         verdict=verdict(themes),
         themes=themes,
         reasons=strongest(findings),
         not_assessed=missing,
-        fine_print=_fine_print(findings, crowd, options),
+        fine_print=_fine_print(findings, assessor.person.crowd, options),
         changes=changes,
     )
 
@@ -128,12 +151,6 @@ def _brief(one: Finding) -> Finding:
     """Keep the strongest evidence and the sum of the rest."""
     evidence = shortened(one.assessment.evidence, MOST_KEPT)
     return replace(one, assessment=replace(one.assessment, evidence=evidence))
-
-
-def _people(assessor: Assessor) -> int:
-    crowd = assessor.person.crowd
-    counted = crowd.answer({"what": "people"}, lambda: {"people": np.array(crowd.crowd().info().users)})
-    return int(counted["people"])
 
 
 def _posts(
@@ -150,7 +167,7 @@ def _posts(
     )
 
 
-def _fine_print(findings: Sequence[Finding], crowd: Crowd, options: AdvisorOptions) -> FinePrint:
+def _fine_print(findings: Sequence[Finding], crowd: PreparedCrowd, options: AdvisorOptions) -> FinePrint:
     from incrowd import __version__
 
     found = [one.assessment for one in findings]

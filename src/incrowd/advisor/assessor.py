@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from incrowd.errors import OnlyACard
 from incrowd.measures.protocol import (
     AdvisorOptions,
     Changes,
     Finding,
     Findings,
+    GivesAway,
     Goal,
     Measure,
     NotAssessed,
@@ -68,7 +70,7 @@ class Assessor:
         key = one.name, person.state(one.reads), explain, slow
         if key not in self._known:
             ask = ready.assess_thorough if slow else ready.assess
-            self._known[key] = ask(person, explain=explain)
+            self._known[key] = unless_only_a_card(one, partial(ask, person, explain=explain))
         return self._known[key]
 
     def changed(self, changes: Changes) -> Person:
@@ -82,17 +84,49 @@ class Assessor:
         quick = {one.key for one in self.assess(self.person, explain=False, thorough=False)[0]}
         return [one for one in findings if one.key in quick]
 
+    def assess_again(self, person: Person, finding: Finding) -> Finding | None:
+        """Measure one finding of a changed person; None if it can no longer be made."""
+        one, ready = self._asked_by(finding)
+        key = "again", finding.key, person.state(one.reads)
+        if key not in self._known:
+            found = ready.assess_again(person, finding)
+            self._known[key] = Findings(() if found is None else (found,))
+        return next(map(one.finding, self._known[key].assessments), None)
+
+    def recheck(self, person: Person, finding: Finding) -> float:
+        """Return the risk of a changed person by an attacker that its measure does not contain; NaN: none."""
+        return self._asked_by(finding)[1].recheck(person, finding)
+
+    def gives_away(self, finding: Finding) -> Sequence[GivesAway]:
+        """Return which kinds of habits a finding about the person, as they are, rests on."""
+        return self._asked_by(finding)[1].gives_away(self.person, finding)
+
+    def _asked_by(self, finding: Finding) -> tuple[Measure, Ready]:
+        return next((one, ready) for one, ready in self.ready if one.name == finding.assessment.measure)
+
     def proposals(self, person: Person, finding: Finding, targets: Targets) -> Iterator[Proposal]:
         """Return what its measure would try against a finding."""
-        for one, ready in self.ready:
-            if one.name == finding.assessment.measure:
-                goal = Goal(partial(one.shortfall, targets=targets), targets.loss)
-                yield from ready.propose(person, finding, goal)
+        one, ready = self._asked_by(finding)
+        goal = Goal(partial(one.shortfall, targets=targets), targets.loss)
+        yield from ready.propose(person, finding, goal)
 
 
-def prepare(crowd: Crowd, user: str, options: AdvisorOptions) -> Assessor:
+def unless_only_a_card(one: Measure, ask: Callable[[], Findings]) -> Findings:
+    """Return what a measure finds; what takes real people cannot be told from a card."""
+    try:
+        return ask()
+    except OnlyACard as why:
+        return Findings((), (one.not_assessed(str(why), CROWD_HELPS),))
+
+
+CROWD_HELPS = "import other people's data with your own: incrowd ingest FILE --crowd DIR"
+
+
+def prepare(crowd: Crowd | PreparedCrowd, user: str, options: AdvisorOptions) -> Assessor:
     """Find out what is known of a person (by id) and make every measure ready that applies."""
-    person = Person(user, PreparedCrowd.of(crowd, options.text, options.memory))
+    if not isinstance(crowd, PreparedCrowd):
+        crowd = PreparedCrowd.of(crowd, options.text, options.memory, exact=options.exact)
+    person = Person(user, crowd)
     ready: list[tuple[Measure, Ready]] = []
     missing: list[NotAssessed] = []
     for one in registered().values():

@@ -1,4 +1,4 @@
-"""How findings become levels, and levels one verdict. The rule: the worst case counts, never an average.
+"""How findings become levels, and levels one verdict. The worst finding that decides counts, never an average.
 
 What risk is and where its levels lie: :mod:`incrowd.measures.protocol`.
 """
@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from incrowd.advisor.answer import Reason, Theme, Verdict
-from incrowd.measures.protocol import Finding, Level, NotAssessed, ThemeName, measure_named, shortened
+from incrowd.measures.protocol import Finding, Level, NotAssessed, Role, ThemeName, measure_named, shortened
 from incrowd.result import Direction
 
 MOST_REASONS = 3
@@ -19,90 +19,104 @@ MOST_KEPT = 24
 """Of evidence, in a finding."""
 
 RULE = (
-    "Worst case: a question is answered by its worst finding under the strongest adversary considered, and the "
-    "verdict is the worst of all questions. What could not be assessed counts as 'cannot tell', which "
-    "outranks 'well hidden'."
+    "Each question is answered by its plausible adversary: somebody who has read three of your posts, knows three of "
+    "your items, or has read both communities. The worst such finding answers the question, and the worst answer is "
+    "the verdict. Somebody who knows more is shown and decides nothing; what could not be measured is named and "
+    "decides nothing, either."
 )
+FINDING = {ThemeName.LINKABLE, ThemeName.SINGLED_OUT}
+"""The questions about being found."""
 LEVELS = (
-    "at risk: an adversary considered here would be right about you more than 1 time in 5, or is as well off as that",
+    "at risk: the adversary of a question would be right about you more often than not",
     "watch: more than 1 time in 10",
-    "well hidden: at most 1 time in 10, against the adversaries considered; not a guarantee. A guess at what you hide "
-    "is judged by how much of the doubt your data take away, at most a fifth, not by how likely it is: 67 % is well "
+    "well hidden: at most 1 time in 10, against the adversaries who decide; not a guarantee. A guess at what you hide "
+    "is judged by how much of the doubt your data take away, at most a tenth, not by how likely it is: 63 % is well "
     "hidden where 60 % was known before",
     "cannot tell: something needed is missing; the report says what",
 )
 
 
 def label(findings: Sequence[Finding], missing: Sequence[NotAssessed]) -> tuple[Theme, ...]:
-    """Return the lines of the label, one a question; a line with something missing is never "well hidden"."""
+    """Return the lines of the label, one a question."""
     return tuple(
         theme(name, findings, missing=[one.why for one in missing if one.theme is name]) for name in ThemeName
     )
 
 
 def theme(name: ThemeName, findings: Iterable[Finding], *, missing: Sequence[str] = ()) -> Theme:
-    """Return one line of the label: its worst finding decides. `missing`: why parts of it could not be told."""
+    """Return one line of the label: the worst finding that decides. `missing`: why parts of it could not be told."""
     own = sorted((one for one in findings if one.theme == name), key=_worst_first)
-    level = worst([one.level for one in own] or [Level.CANNOT_TELL])
-    if level is Level.WELL_HIDDEN and missing:
-        level = Level.CANNOT_TELL
-    return Theme(name=name, level=level, sentence=_theme_sentence(own, level, missing), findings=tuple(own))
+    told = [one for one in own if one.decides and one.level is not Level.CANNOT_TELL]
+    level = told[0].level if told else Level.CANNOT_TELL
+    return Theme(name=name, level=level, sentence=_theme_sentence(told, missing), findings=tuple(own))
 
 
 def worst(levels: Iterable[Level]) -> Level:
-    """Return the level that counts: at risk before watch before cannot tell before well hidden."""
-    return max(levels, key=lambda level: level.severity)
+    """Return the level that counts: at risk before watch before well hidden; cannot tell only if nothing else is."""
+    known = [level for level in levels if level is not Level.CANNOT_TELL]
+    return max(known, key=lambda level: level.severity, default=Level.CANNOT_TELL)
 
 
 def verdict(themes: Sequence[Theme]) -> Verdict:
-    """Return the answer in one sentence: the worst theme decides."""
+    """Return the answer in one sentence: the worst question decides, and what could not be asked is named.
+
+    Nobody is called well hidden without an answer to whether they can be found.
+    """
     level = worst(theme.level for theme in themes)
+    told = {theme.name for theme in themes if theme.level is not Level.CANNOT_TELL}
+    if level is Level.WELL_HIDDEN and told.isdisjoint(FINDING):
+        level = Level.CANNOT_TELL
     return Verdict(level=level, sentence=_verdict_sentence(level, themes))
 
 
-def _worst_first(one: Finding) -> tuple[int, float, float]:
-    """Sort by level, then by risk, then by the number itself: of two harmless beliefs the surer one."""
+def _worst_first(one: Finding) -> tuple[int, int, float, float]:
+    """Sort what decides first, then by level, by risk, and by the number itself: of two beliefs the surer one."""
     about = one.assessment
     value = about.value if about.direction is Direction.LOWER_IS_SAFER else -about.value
-    return -one.level.severity, -_known(one.risk), -_known(value)
+    return list(Role).index(one.role), -one.level.severity, -_known(one.risk), -_known(value)
 
 
 def _known(number: float) -> float:
     return 0.0 if math.isnan(number) else number
 
 
-def _theme_sentence(findings: Sequence[Finding], level: Level, missing: Sequence[str]) -> str:
-    if not findings:
+def _theme_sentence(told: Sequence[Finding], missing: Sequence[str]) -> str:
+    if not told:
         return f"Cannot tell: {missing[0] if missing else 'this crowd holds nothing to measure it by'}."
-    worst_one = findings[0]
-    said = worst_one.assessment.sentence() + measure_named(worst_one.assessment.measure).remark(worst_one)
-    if level is Level.CANNOT_TELL and missing:
-        return f"What could be assessed looks well hidden, but not all could be. {said}"
-    return said
+    decides = told[0].assessment
+    return decides.sentence() + measure_named(decides.measure).remark(told[0])
 
 
 def _verdict_sentence(level: Level, themes: Sequence[Theme]) -> str:
     named = [theme.name.claim for theme in themes if theme.level is level]
-    unknown = [theme.name.claim for theme in themes if theme.level is Level.CANNOT_TELL]
-    rest = f" Not enough is known to tell whether {_join(unknown, 'or whether')}." if unknown else ""
+    asked = [theme.name.matter for theme in themes if theme.level is not Level.CANNOT_TELL]
+    unknown = [theme.name.matter for theme in themes if theme.level is Level.CANNOT_TELL]
+    if not asked:
+        return "Cannot tell: too little is here to answer any of the questions."
+    if level is Level.CANNOT_TELL:
+        return (
+            f"Cannot tell: too little is here about {_join(unknown, 'and')}. What could be measured looks well hidden: "
+            f"{_join(asked, 'and')}."
+        )
+    rest = f" Not measured: {_join(unknown, 'and')}." if unknown else ""
     if level is Level.AT_RISK:
         return f"You are at risk: {_join(named, 'and')}.{rest}"
     if level is Level.WATCH:
         return f"Watch out: you are close to the point where {_join(named, 'and')}.{rest}"
-    if level is Level.WELL_HIDDEN:
-        return "You are well hidden from every adversary this report considers; others may know more."
-    if len(unknown) == len(themes):
-        return "Cannot tell: too little is here to answer any of the questions."
-    return f"Cannot tell: what could be measured looks well hidden, but not all could be.{rest}"
+    return (
+        f"You are well hidden, as far as it was measured: {_join(asked, 'and')}. Others may know more.{rest}"
+    )
 
 
 def _join(claims: Sequence[str], last: str) -> str:
-    return claims[0] if len(claims) == 1 else f"{', '.join(claims[:-1])}, {last} {claims[-1]}"
+    if len(claims) < 3:
+        return f" {last} ".join(claims)
+    return f"{', '.join(claims[:-1])}, {last} {claims[-1]}"
 
 
 def strongest(findings: Sequence[Finding]) -> tuple[Reason, ...]:
-    """Return the worst findings, the worst of each question first; none for what is well hidden."""
-    bad = [one for one in findings if one.level in (Level.AT_RISK, Level.WATCH)]
+    """Return the worst findings that decide, the worst of each question first; none for what is well hidden."""
+    bad = [one for one in findings if one.decides and one.level in (Level.AT_RISK, Level.WATCH)]
     bad.sort(key=lambda one: (-one.level.severity, -one.risk, not one.assessment.evidence))
     firsts = list({one.theme: one for one in reversed(bad)}.values())[::-1]
     rest = [one for one in bad if one not in firsts]

@@ -7,10 +7,11 @@ import re
 import time as clock
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incrowd.advisor.assessor import unless_only_a_card
 from incrowd.advisor.draft_answer import DraftCheck, DraftWord, Suggestion
 from incrowd.errors import InputError
 from incrowd.measures.person import without_words
@@ -22,6 +23,7 @@ from incrowd.measures.protocol import (
     DraftNote,
     Effect,
     Finding,
+    Findings,
     Measure,
     NewPost,
     Person,
@@ -33,7 +35,9 @@ from incrowd.result import say_count
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:
+    from incrowd.cards.card import Card
     from incrowd.crowd import Crowd
+    from incrowd.crowd.sources import Paths
 
 LONGEST_TEXT = 128 * 2**10
 """Bytes; an import sets longer posts aside."""
@@ -45,11 +49,12 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?\n]*\s*")
 
 
 def draft(
-    crowd: Crowd,
-    user: str,
+    crowd: Crowd | PreparedCrowd | Paths,
+    user: str | None,
     community: str,
     text: str,
     *,
+    card: Card | str | Path | None = None,
     options: AdvisorOptions | None = None,
     space: Any = None,
     time: int | None = None,
@@ -59,7 +64,8 @@ def draft(
     Parameters
     ----------
     crowd, user, community
-        Who would post where; they need not have posted there before.
+        Who would post where; they need not have posted there before. The files of their own export will do, as in
+        :func:`incrowd.assess`.
     text
         The draft. It is read and forgotten: nothing of it is stored.
     space
@@ -69,8 +75,11 @@ def draft(
     """
     chosen = options or AdvisorOptions()
     chosen = chosen if space is None else replace(chosen, space=space)
-    prepared = PreparedCrowd.of(crowd, chosen.text, chosen.memory)
-    return check(prepared, user, community, text, options=chosen, time=time)
+    # Not at the top: a draft in a crowd's folder need not wait for tables of cards.
+    from incrowd.measures.card_crowd import among
+
+    prepared, name, chosen = among(crowd, user, card, chosen)
+    return check(prepared, name, community, text, options=chosen, time=time)
 
 
 def draft_in(folder: Path, user: str, community: str, text: str, *, options: AdvisorOptions) -> DraftCheck:
@@ -147,8 +156,8 @@ class _Draft:
         person = self._after(text)
         return [
             (one, one.finding(_in_a_crowd(one, about)))
-            for one, ready in self.ready
-            for about in ready.assess(person, explain=False, community=self.community).assessments
+            for one, found in self._asked(person)
+            for about in found.assessments
         ]
 
     def _after(self, text: str | None) -> Person:
@@ -170,9 +179,19 @@ class _Draft:
     @cached_property
     def not_compared(self) -> tuple[str, ...]:
         """What could not be looked at, and why."""
-        person = self._after(self.text)
-        found = [ready.assess(person, explain=False, community=self.community) for _, ready in self.ready]
-        return tuple(one.why for part in found for one in part.not_assessed)
+        asked = self._asked(self._after(self.text))
+        return tuple(about.why for _, part in asked for about in part.not_assessed)
+
+    def _asked(self, person: Person) -> list[tuple[Measure, Findings]]:
+        return [
+            (
+                one,
+                unless_only_a_card(
+                    one, partial(ready.assess, person, explain=False, community=self.community)
+                ),
+            )
+            for one, ready in self.ready
+        ]
 
     @cached_property
     def notes(self) -> tuple[DraftNote, ...]:

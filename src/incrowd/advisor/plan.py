@@ -1,99 +1,76 @@
-"""A joint plan: what to do so that the targets are reached, with as little loss as was found.
+"""A joint plan: what to do so that the levels change, with as little loss as was found.
 
-Targets are taken worst first. For each that is still missed, a proposal that reaches it is added to what was chosen
-before: the one that leaves the fewest targets missed in all and, among those, costs least. Then whatever turns out
-not to be needed is given back, large parts first. Loss is counted in shares of one's words, items and attributes.
-Nothing is given up for a target that no proposal reaches. The result is measured as a whole, by every measure.
+A plan is put together from actions, each of which holds for its own finding: for every finding the one that brings it
+furthest, of those the cheapest. Findings whose remedy costs least are served first, so that a large deletion never
+crowds out a small fix; what would go over the loss that is allowed is left out. The result is measured as a whole, by
+every measure, and what it makes worse is said first. Loss is counted in shares of one's words, items and attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from incrowd.advisor.advice import Key, effects, is_missed, loss_share, say_loss, shares_given_up
-from incrowd.advisor.answer import Plan
+from incrowd.advisor.advice import effects, is_missed, loss_share, say_loss, shares_given_up
+from incrowd.advisor.answer import Action, Key, Plan, not_better
 from incrowd.advisor.assessor import Assessor
 from incrowd.advisor.combine import label, verdict
 from incrowd.measures.protocol import Changes, Finding, Person, Targets
 from incrowd.result import say_count
 
 MOST_GOALS = 8
-MOST_TRIALS = 24
-"""Parts of the plan that are tried to be given back."""
 NAMED = 12
 
 
-def look_for_plan(assessor: Assessor, findings: Sequence[Finding], targets: Targets) -> Changes | None:
-    """Search for changes that reach the targets; None if no target is missed."""
-    goals = [one for one in findings if is_missed(one, targets)]
-    return _give_back(assessor, _choose(assessor, goals, targets), targets) if goals else None
-
-
-def _choose(assessor: Assessor, goals: Iterable[Finding], targets: Targets) -> Changes:
-    """Add up the cheapest proposals, each on top of those before."""
+def look_for_plan(assessor: Assessor, actions: Sequence[Action], targets: Targets) -> Changes | None:
+    """Put actions together; None if there is none that takes something back."""
+    best: dict[Key, Action] = {}
+    for action in sorted(actions, key=lambda one: (one.promised.severity, _cost(assessor, one.changes))):
+        if not (action.from_now_on or action.changes.move_posts or action.harms):
+            best.setdefault(action.aim, action)
     changes = Changes()
-    for goal in sorted(goals, key=lambda one: -one.risk)[:MOST_GOALS]:
-        person, missed = assessor.changed(changes), _missed(assessor, changes, targets)
-        now = next((one for one in _quick(assessor, changes) if one.key == goal.key), None)
-        if now is None or goal.key not in missed:
-            continue
-        reaching = [
-            changes | proposal.changes
-            for proposal in assessor.proposals(person, now, targets)
-            if not proposal.changes.move_posts
-        ]
-        affordable = [more for more in reaching if _is_affordable(assessor, more, targets)]
-        best = min(affordable, key=lambda more: _cost(assessor, more, targets), default=changes)
-        left = _missed(assessor, best, targets)
-        if goal.key not in left and len(left) < len(missed):
-            changes = best
-    return changes
+    for action in sorted(best.values(), key=lambda one: _cost(assessor, one.changes))[:MOST_GOALS]:
+        both = changes | action.changes
+        if _is_affordable(assessor, both, targets):
+            changes = both
+    return changes or None
 
 
-def _cost(assessor: Assessor, changes: Changes, targets: Targets) -> tuple[int, float]:
-    return len(_missed(assessor, changes, targets)), loss_share(assessor.person, assessor.changed(changes))
+def _cost(assessor: Assessor, changes: Changes) -> float:
+    return loss_share(assessor.person, assessor.changed(changes))
 
 
 def _is_affordable(assessor: Assessor, changes: Changes, targets: Targets) -> bool:
-    return (
-        max(shares_given_up(assessor.person, assessor.changed(changes)).values(), default=0.0) <= targets.loss
-    )
+    given_up = shares_given_up(assessor.person, assessor.changed(changes))
+    return max(given_up.values(), default=0.0) <= targets.loss
 
 
-def _quick(assessor: Assessor, changes: Changes) -> Sequence[Finding]:
-    return assessor.assess(assessor.changed(changes), explain=False, thorough=False)[0]
+def recheck_plan(
+    assessor: Assessor, findings: Sequence[Finding], changes: Changes, targets: Targets
+) -> dict[Key, float]:
+    """Ask other attackers about every finding that missed its target before the plan."""
+    person = assessor.changed(changes)
+    asked = {one.key: assessor.recheck(person, one) for one in findings if is_missed(one, targets)}
+    return {key: risk for key, risk in asked.items() if not math.isnan(risk)}
 
 
-def _missed(assessor: Assessor, changes: Changes, targets: Targets) -> set[Key]:
-    """Return the findings that miss their target; one that can no longer be made counts as missed."""
-    before = {one.key for one in _quick(assessor, Changes())}
-    after = {one.key: one for one in _quick(assessor, changes)}
-    return {key for key in before if key not in after or is_missed(after[key], targets)}
-
-
-def _give_back(assessor: Assessor, changes: Changes, targets: Targets) -> Changes:
-    """Take out of the plan what it does not need: halves first, then halves of those, until single things."""
-    missed = _missed(assessor, changes, targets)
-    trials = 0
-    for part in fields(Changes):
-        waiting = [sorted(getattr(changes, part.name))]
-        while waiting and trials < MOST_TRIALS:
-            some = waiting.pop(0)
-            if not some:
-                continue
-            trials += 1
-            less = replace(changes, **{part.name: getattr(changes, part.name) - set(some)})
-            if _missed(assessor, less, targets) <= missed:
-                changes = less
-            elif len(some) > 1:
-                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
-    return changes
-
-
-def measure_plan(assessor: Assessor, findings: Sequence[Finding], changes: Changes, targets: Targets) -> Plan:
-    """Measure what the changes do together, by every measure."""
-    after, silent = assessor.assess(assessor.changed(changes), explain=False)
+def measure_plan(
+    assessor: Assessor,
+    findings: Sequence[Finding],
+    changes: Changes,
+    rechecks: Mapping[Key, float],
+    targets: Targets,
+) -> Plan:
+    """Measure what the changes do together, by every measure; no level is better than the other attackers allow."""
+    measured, silent = assessor.assess(assessor.changed(changes), explain=False)
+    before = {one.key: one.level for one in findings}
+    after = [
+        replace(
+            one, level=not_better(one.level, rechecks.get(one.key, math.nan), before.get(one.key, one.level))
+        )
+        for one in measured
+    ]
     missed = sorted((one for one in after if is_missed(one, targets)), key=lambda one: -one.risk)
     return Plan(
         changes=changes,

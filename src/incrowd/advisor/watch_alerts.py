@@ -167,7 +167,7 @@ def sinks_of(policy: WatchPolicy, show: Callable[[Alert], None]) -> list[Sink]:
     """Return the sinks a policy names."""
     found: list[Sink] = [Terminal(show)] if policy.terminal else []
     if policy.jsonl is not None:
-        found.append(JsonLines(policy.jsonl))
+        found.append(JsonLinesSink(policy.jsonl))
     if policy.webhook is not None:
         found.append(Webhook(policy.webhook))
     if policy.desktop is not None:
@@ -191,7 +191,7 @@ class Terminal:
         return True
 
 
-class JsonLines:
+class JsonLinesSink:
     """A file that grows by one JSON object an alert; an alert that is in it already is not written again."""
 
     def __init__(self, path: Path) -> None:

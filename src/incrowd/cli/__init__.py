@@ -7,9 +7,11 @@ Modules here import Typer only; what a command needs it imports when it runs. Me
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as in incrowd/__init__.py
 if TYPE_CHECKING:
+    from typing import Any
+
     import typer
 
     app: typer.Typer

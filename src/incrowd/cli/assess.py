@@ -12,10 +12,10 @@ from incrowd.cli.console import (
     FailAbove,
     Memory,
     Seed,
+    answer_frugally,
     exit_for_risk,
     parse_memory,
     progress_bar,
-    return_freed_memory,
     show,
     show_json,
     writable,
@@ -24,17 +24,36 @@ from incrowd.cli.options import KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
     from incrowd.advisor.answer import PersonReport
+    from incrowd.crowd import Crowd
 
 
 def assess(
-    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
-    user: Annotated[str, typer.Option("--user", help="You, by name.", show_default=False)],
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="EXPORT...|DIR", help="Files of your own export, or a crowd's folder.", show_default=False
+        ),
+    ],
+    user: Annotated[
+        str | None,
+        typer.Option("--user", help="You, by name; left out: the export's only account.", show_default=False),
+    ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option("--card", help="For an export: whom to compare with; left out: the card inside."),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", callback=writable, help="Also write the report as one HTML file."),
     ] = None,
     label: Annotated[
         Path | None, typer.Option("--label", callback=writable, help="Also draw the label (SVG).")
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            "--compare", help="An earlier report (JSON): also say what changed since.", show_default=False
+        ),
     ] = None,
     adversary: Annotated[
         list[str] | None, typer.Option("--adversary", help="Only this adversary; may be given again.")
@@ -56,6 +75,10 @@ def assess(
     thorough: Annotated[
         bool, typer.Option("--thorough/--no-thorough", help="Also ask the adversary who takes longest.")
     ] = True,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Compare everybody with everybody, also in large crowds: takes long."),
+    ] = False,
     communities: Annotated[int | None, typer.Option("--communities", hidden=True)] = None,
     quick: Annotated[bool, typer.Option("--quick", hidden=True)] = False,
     quote: Annotated[
@@ -70,12 +93,17 @@ def assess(
 ) -> None:
     """Assess one person with every measure that applies: verdict, reasons, and what to do about it.
 
-    The worst finding decides, and what cannot be measured is never called safe. The risk for --fail-above goes
-    from 0 to 1: how often the strongest adversary considered would be right about you, or as bad as that. Above
-    0.2 is "at risk", above 0.1 "watch".
+    With the files of your export you are compared with people made up from a card (one comes with incrowd: people who
+    write on Reddit); with a crowd's folder, with the people in it. Nothing is stored and nothing is sent.
+
+    Of each question the plausible adversary decides; the worst answer is the verdict, and what cannot be measured is
+    named. The risk for --fail-above goes from 0 to 1: how often that adversary would be right about you. Above 0.5 is
+    "at risk", above 0.1 "watch".
     """
+    from dataclasses import replace
+
     from incrowd.advisor.assess import assess as ask
-    from incrowd.crowd import Crowd
+    from incrowd.advisor.compare import Earlier, since
     from incrowd.measures.protocol import AdvisorOptions, Targets
 
     options = AdvisorOptions(
@@ -85,14 +113,18 @@ def assess(
         min_posts=min_posts,
         most_communities=most_communities if communities is None else communities,
         thorough=thorough and not quick,
+        exact=exact,
         quote_posts=quote,
         text=text_options(tokens, keep_stopwords),
         seed=seed,
         memory=parse_memory(memory),
     )
-    return_freed_memory()
+    earlier = None if compare is None else Earlier.read(compare)
+    answer_frugally()
     with progress_bar("reading") as progress:
-        report = ask(Crowd(crowd), user, options=options, progress=progress)
+        report = ask(crowd_or_files(sources), user, card=card, options=options, progress=progress)
+    if earlier is not None:
+        report = replace(report, since=since(earlier, report))
     write_report(report, html, label)
     if as_json:
         show_json(report.to_dict())
@@ -101,6 +133,13 @@ def assess(
         if html is not None:
             show(f"Report: {html}")
     exit_for_risk(report.risk, fail_above)
+
+
+def crowd_or_files(sources: list[Path]) -> Crowd | list[Path]:
+    """Return the crowd whose folder was given, or the files of an export."""
+    from incrowd.crowd import Crowd
+
+    return Crowd(sources[0]) if len(sources) == 1 and sources[0].is_dir() else sources
 
 
 def write_report(report: PersonReport, html: Path | None, label: Path | None = None) -> None:

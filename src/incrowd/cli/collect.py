@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.console import AsJson, complain, progress_bar, say, show, show_json
+from incrowd.cli.console import AsJson, complain, progress_bar, say, show, show_json, writable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from incrowd.collect import Collected, Estimate, Plan
+    from incrowd.collect import CollectCost, Collected, CollectPlan
 
 SERVICES = "bluesky, mastodon, reddit, hackernews, stackexchange, lemmy, discourse, nntp or mailman"
 
@@ -65,7 +64,10 @@ def collect(
         float, typer.Option("--pause", help="Seconds between requests, if more than the service's own.")
     ] = 0.0,
     card: Annotated[
-        Path | None, typer.Option("--card", help="Make a card of the crowd: a file of statistics to share.")
+        Path | None,
+        typer.Option(
+            "--card", callback=writable, help="Make a card of the crowd: a file of statistics to share."
+        ),
     ] = None,
     forget: Annotated[
         bool, typer.Option("--forget", help="With --card: delete the posts once the card is made.")
@@ -81,13 +83,12 @@ def collect(
     INCROWD_BLUESKY_HANDLE and INCROWD_BLUESKY_PASSWORD, INCROWD_MASTODON_TOKEN, INCROWD_STACKEXCHANGE_KEY,
     INCROWD_NNTP_USER and INCROWD_NNTP_PASSWORD.
     """
-    from incrowd.collect import Plan
+    from incrowd.collect import CollectPlan
     from incrowd.crowd import Crowd
     from incrowd.crowd.forget import forget_everything
     from incrowd.errors import IncrowdError
 
-    make_card = card_maker() if card is not None else None
-    plan = Plan(
+    plan = CollectPlan(
         service=service,
         communities=tuple(community),
         server=server,
@@ -109,8 +110,8 @@ def collect(
         if is_new:
             target.discard_if_empty()
         raise
-    if make_card is not None and result.stopped is None:
-        make_card(target, card)
+    if card is not None and result.stopped is None:
+        _make_card(target, card)
         if forget:
             forget_everything(target)
     if as_json:
@@ -122,10 +123,14 @@ def collect(
         raise typer.Exit(2)
 
 
-def _collected(plan: Plan, target: Any, *, yes: bool, as_json: bool) -> Collected:
+def _collected(plan: CollectPlan, target: Any, *, yes: bool, as_json: bool) -> Collected:
     """Say what it costs, ask, and collect."""
+    import pyarrow as pa
+
     from incrowd.collect import Collector
 
+    # What an import frees goes back to the system at once: the next one, hours later, begins where the first did.
+    pa.set_memory_pool(pa.system_memory_pool())
     with Collector(plan, target) as collector:
         say(_costs(collector.estimate(), collector.service.server), err=True)
         if not yes:
@@ -147,7 +152,7 @@ def _ask(*, as_json: bool) -> None:
         raise typer.Exit(2)
 
 
-def _costs(estimate: Estimate, server: str) -> str:
+def _costs(estimate: CollectCost, server: str) -> str:
     done = (
         f" {estimate.done:,} requests of an unfinished collection need not be made again."
         if estimate.done
@@ -177,22 +182,21 @@ def _folder(crowd: Path | None, card: Path | None, *, forget: bool) -> Path:
     return card.with_name(card.name + ".crowd")
 
 
-def card_maker() -> Callable[[Any, Path | None], Any]:
-    """Return what makes cards, in versions of incrowd that have it."""
-    from importlib import import_module
-
+def _make_card(crowd: Any, card: Path) -> None:
+    """Make a card of what was collected: of each community with enough people or, if none has, of everybody as one."""
+    from incrowd.cards.make import SMALLEST, CardOptions
     from incrowd.errors import InputError
+    from incrowd.measures.card_maker import make_card
 
+    sizes = crowd.communities()
+    enough = sizes.filter(sizes["users"] >= SMALLEST)["community"].to_list()
     try:
-        make = getattr(import_module("incrowd.cards"), "make", None)
-    except ImportError:
-        make = None
-    if make is None:
+        with progress_bar("making the card") as progress:
+            make_card(crowd, CardOptions(communities=tuple(enough)), progress).write(card)
+    except InputError as problem:
         raise InputError(
-            "--card: this version of incrowd makes no cards yet. Leave it out, and keep the crowd private."
-        )
-    maker: Callable[[Any, Path | None], Any] = make
-    return maker
+            f"{problem} The posts are kept in {crowd.path}: collect more people, or delete them with incrowd forget."
+        ) from None
 
 
 def _summary(result: Collected, folder: Path) -> RenderableType:
@@ -203,6 +207,7 @@ def _summary(result: Collected, folder: Path) -> RenderableType:
         ("people asked for", f"{result.people:,}"),
         ("left out", f"{result.left_out:,} people who do not want to be collected"),
         ("unavailable", f"{result.unavailable:,} people whose accounts are closed or hidden"),
+        ("edited", f"{result.edited:,} posts that were edited since, and are now as they are there"),
         ("removed", f"{result.removed:,} posts that were deleted, or whose author wants to be left out"),
         (
             "set aside",

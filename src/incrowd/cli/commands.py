@@ -28,6 +28,7 @@ COMMANDS = (
     "anonymity",
     "linkability",
     "recognition",
+    "link",
     "assess",
     "draft",
     "watch",
@@ -38,6 +39,7 @@ COMMANDS = (
     "release",
     "gateway",
     "exposure",
+    "card",
     "study",
     "serve",
 )

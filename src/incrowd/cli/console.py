@@ -153,13 +153,16 @@ def stopping_at_once(tidy: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def return_freed_memory() -> None:
-    """Have freed arrays go back to the system at once, so that a budget counts what is in use.
+def answer_frugally() -> None:
+    """Use no more memory and processor than an answer about one person needs; to be called before NumPy is loaded.
 
-    glibc keeps freed blocks of up to 32 MiB for later, hundreds of megabytes of them after a large crowd. Other
-    systems' allocators have no such setting and need none.
+    glibc keeps freed blocks of up to 32 MiB for later, hundreds of megabytes of them after a large crowd: freed arrays
+    are to go back to the system at once. Other systems' allocators have no such setting and need none. And the products
+    of one person's small matrices are done before a second core has woken up, which then turns idly for longer.
     """
     import ctypes  # not needed by most commands
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     with suppress(OSError, AttributeError):
         set_option = ctypes.CDLL("libc.so.6").mallopt
@@ -167,7 +170,7 @@ def return_freed_memory() -> None:
             set_option(option, value)
 
 
-_MALLOC_OPTIONS = ((-3, 2**22), (-1, 2**22), (-8, 2))
+_MALLOC_OPTIONS = ((-3, 2**24), (-1, 2**24), (-8, 2))
 """M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, M_ARENA_MAX."""
 
 

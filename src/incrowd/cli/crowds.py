@@ -413,8 +413,8 @@ def _sentence(report: CountReport) -> str:
 
 
 YOUR_OWN = (
-    "Your own data: incrowd ingest YOUR-EXPORT.zip --crowd my-crowd, then "
-    "incrowd assess my-crowd --user YOUR-NAME"
+    "Your own data: incrowd assess YOUR-EXPORT.zip. With other people's data, too: incrowd ingest YOUR-EXPORT.zip "
+    "DUMP --crowd my-crowd, then incrowd assess my-crowd --user YOUR-NAME"
 )
 
 
@@ -432,23 +432,33 @@ def demo(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Make up a crowd, import it, assess one of its members, write and open their report.
+    """Make up people, assess one of them by their export alone and then in the crowd, write and open their report.
 
     Everybody in it is invented. The same seed makes the same crowd.
     """
-    from incrowd import assess, synthetic
+    from incrowd import AdvisorOptions, assess, synthetic
+    from incrowd.result import to_plain
 
     made = synthetic.demo_person(users=users, seed=seed)
     with progress_bar("making up people") as progress:
         files = made.write(out / "files")
         progress(1, 3, "importing")
         crowd = _imported(out / "crowd", files)
+        export = out / "files" / "export.ndjson"
+        crowd.posts(user=crowd.user(made.person)).collect().write_ndjson(export)
+        alone = assess([export], options=AdvisorOptions(seed=seed), progress=progress)
         report = assess(crowd, made.person, progress=progress)
-    page = out / "report.html"
+    page, first = out / "report.html", out / "report-without-a-crowd.html"
+    write_report(alone, first)
     write_report(report, page, out / "label.svg")
     if as_json:
-        show_json({"report": str(page), "crowd": str(crowd.path), **report.to_dict()})
+        without = {"report": str(first), "export": str(export), "verdict": to_plain(alone.verdict)}
+        told = {"report": str(page), "crowd": str(crowd.path), "without_a_crowd": without}
+        show_json(told | report.to_dict())
     else:
+        show(f"With an export and nothing else (incrowd assess {export}):")
+        show(alone.verdict.sentence)
+        show(f"Report: {first}\n")
         _introduce(crowd, made.person)
         show_report(report)
         show(f"Report: {page}")

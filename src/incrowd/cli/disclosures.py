@@ -146,7 +146,9 @@ def _show(found: Disclosed, added: tuple[Told, ...] | None = None) -> None:
     for edit in found.edits[:3]:
         show(Text(edit.sentence()))
     if found.others:
-        show(f"{found.others:,} statements about other people were left out.")
+        from incrowd.result import say_count
+
+        show(f"{say_count(found.others, 'statement')} about other people left out.")
     _show_model(added)
     show("The number of people is an estimate from population tables (heuristic).")
 

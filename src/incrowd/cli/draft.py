@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,13 +22,28 @@ MOST_WORDS = 8
 
 
 def draft(
-    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
-    user: Annotated[str, typer.Option("--user", help="You, by name.", show_default=False)],
-    community: Annotated[
-        str, typer.Option("--community", help="Where you would post it.", show_default=False)
+    crowd: Annotated[
+        Path,
+        typer.Argument(
+            metavar="EXPORT|DIR", help="Your own export, or a crowd's folder.", show_default=False
+        ),
     ],
     text: Annotated[
         str | None, typer.Argument(help="The draft; without it, --file or standard input is read.")
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", help="You, by name; left out: the export's only account.", show_default=False),
+    ] = None,
+    community: Annotated[
+        str | None,
+        typer.Option(
+            "--community", help="Where you would post it; left out: the card's first.", show_default=False
+        ),
+    ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option("--card", help="For an export: whom to compare with; left out: the card inside."),
     ] = None,
     file: Annotated[Path | None, typer.Option("--file", help="Read the draft from this file.")] = None,
     radius: Annotated[float, typer.Option("--radius", help="Who counts as writing like you.")] = 0.8,
@@ -45,7 +61,8 @@ def draft(
     Nothing is posted and nothing of the draft is stored. The first check of a community takes longer. The risk
     for --fail-above is one in the smallest number after the post.
     """
-    from incrowd.advisor.draft import draft_in
+    from incrowd.advisor.draft import check, draft_in
+    from incrowd.errors import InputError
     from incrowd.measures.protocol import AdvisorOptions
 
     options = AdvisorOptions(
@@ -54,7 +71,16 @@ def draft(
         text=text_options(tokens, keep_stopwords),
         memory=parse_memory(memory),
     )
-    result = draft_in(crowd, user, community, _read(text, file), options=options)
+    if crowd.is_file():
+        from incrowd.measures.card_crowd import crowd_of_export
+
+        among = crowd_of_export([crowd], user, card, memory=options.memory)
+        place = community or among.card.communities[0]
+        result = check(among, "", place, _read(text, file), options=replace(options, text=among.text))
+    elif user is None or community is None:
+        raise InputError("in a crowd, a draft needs --user and --community: who would post where")
+    else:
+        result = draft_in(crowd, user, community, _read(text, file), options=options)
     show_json(result.to_dict()) if as_json else _show(result)
     exit_for_risk(result.risk, fail_above)
 

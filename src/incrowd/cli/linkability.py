@@ -139,7 +139,10 @@ def _show_figures(figures: dict[str, Any]) -> None:
         ("conformity_080", "local matching set at least 0.8 of the matching set"),
         ("anonymity_larger", "crowd at home larger than the matching set: risk underestimated"),
         ("anonymity_matching_spearman", "correlation of crowd at home and matching set"),
-        ("estimated_share_with_match", "estimated share of sources that have a match"),
+        (
+            "estimated_share_found",
+            "estimated share of sources whose best target is right, and its 95 % range",
+        ),
     ]
     table = Table(box=None, show_header=False)
     for name, meaning in rows:
@@ -147,6 +150,9 @@ def _show_figures(figures: dict[str, Any]) -> None:
             table.add_row(meaning, _figure(figures[name]))
     if "calibration" in figures:
         table.add_row("mean gap between how sure and how right", _figure(figures["calibration"]["error"]))
+        table.add_row(
+            "the same without knowing that there is a match", _figure(figures["calibration_open"]["error"])
+        )
     show(table)
 
 

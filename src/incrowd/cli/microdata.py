@@ -200,10 +200,11 @@ def assess(
     fail_above: FailAbove = None,
     as_json: AsJson = False,
 ) -> None:
-    """Assess one person against every adversary; the risk is how often they would be picked out."""
+    """Assess one person against every adversary; the risk is how often whoever knows three items picks them out."""
     from incrowd.crowd import Crowd
     from incrowd.measures.microdata.assess import assess_person
     from incrowd.measures.microdata.set_sizes import Effort
+    from incrowd.measures.protocol import measure_named
 
     with progress_bar("reading items") as progress:
         found = assess_person(
@@ -216,7 +217,8 @@ def assess(
         from rich.console import Group
 
         show(Group(*found))
-    exit_for_risk(found[-1].value, fail_above)
+    decides = [one for one in found if measure_named("microdata").finding(one).decides]
+    exit_for_risk((decides or found[-1:])[0].value, fail_above)
 
 
 def _require_items(crowd: Any) -> None:

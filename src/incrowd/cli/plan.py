@@ -13,7 +13,7 @@ from incrowd.cli.console import AsJson, show, show_json
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from incrowd.crowd.plan import Plan, Step
+    from incrowd.crowd.plan import JobCost, JobStep
 
 MOST_STEPS = 8
 
@@ -65,29 +65,36 @@ def _understood(words: list[str]) -> tuple[str, dict[str, Any]]:
     return " ".join(path), {**read, **paths}
 
 
-def _plan(name: str, options: Mapping[str, Any]) -> Plan:
-    from incrowd.crowd.plan import Plan
+def _plan(name: str, options: Mapping[str, Any]) -> JobCost:
+    from incrowd.crowd.plan import JobCost
     from incrowd.errors import InputError
+    from incrowd.measures import REGISTERED
 
     if name == "ingest":
         return _import_plan(options)
     crowd = next((value for value in options.values() if isinstance(value, Path) and value.is_dir()), None)
-    if name not in KNOWN:
-        raise InputError(f"plan: '{name}' cannot be planned; these can: ingest, {', '.join(sorted(KNOWN))}.")
+    # Every measure with a command about communities compares the texts of their people.
+    compares = name in REGISTERED and not {"community", "source"}.isdisjoint(options)
+    if name not in KNOWN and not compares:
+        raise InputError(
+            f"plan: '{name}' cannot be planned; these can: ingest, measures of a community, "
+            f"{', '.join(sorted(KNOWN))}."
+        )
     if crowd is None:
         raise InputError(f"plan: expected the folder of a crowd after '{name}', got none that exists.")
     from incrowd.crowd import Crowd
     from incrowd.engine.rates import measure_rates
 
     opened = Crowd(crowd)
-    steps = KNOWN[name](opened, options)
-    rates = measure_rates(opened, options.get("target") or options.get("community"))
-    return Plan(command=name, steps=tuple(steps), rates=rates)
+    steps = KNOWN.get(name, _community_steps)(opened, options)
+    community = options.get("target") or options.get("community")
+    rates = measure_rates(opened, next(iter(community), None) if isinstance(community, tuple) else community)
+    return JobCost(command=name, steps=tuple(steps), rates=rates)
 
 
-def _import_plan(options: Mapping[str, Any]) -> Plan:
+def _import_plan(options: Mapping[str, Any]) -> JobCost:
     from incrowd.cli.crowds import parse_columns, parse_kind
-    from incrowd.crowd.plan import STORED_OVER_TEXT, Plan, plan_import
+    from incrowd.crowd.plan import STORED_OVER_TEXT, JobCost, plan_import
     from incrowd.crowd.readers.base import ReadOptions
     from incrowd.engine.rates import TYPICAL
 
@@ -99,10 +106,10 @@ def _import_plan(options: Mapping[str, Any]) -> Plan:
     )
     steps = plan_import(options["sources"] or [], options["format"], reading)
     disk = round(sum(step.text_bytes for step in steps) * STORED_OVER_TEXT)
-    return Plan(command="ingest", steps=tuple(steps), rates=TYPICAL, disk_bytes=disk)
+    return JobCost(command="ingest", steps=tuple(steps), rates=TYPICAL, disk_bytes=disk)
 
 
-def _community_steps(crowd: Any, options: Mapping[str, Any]) -> list[Step]:
+def _community_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
     """Plan what compares texts: two communities, one, a person's own, or all."""
     from incrowd.crowd.plan import Planner
 
@@ -124,26 +131,47 @@ def _community_steps(crowd: Any, options: Mapping[str, Any]) -> list[Step]:
     return [*planner.reading(), *planner.within()]
 
 
-def _text_steps(crowd: Any, options: Mapping[str, Any]) -> list[Step]:
+def _assess_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
+    """Plan one person's first answer: their communities are read, they and a sample are compared with everybody."""
+    from incrowd.crowd.plan import Planner
+    from incrowd.measures.sampling import sampled_rows
+
+    def sampled(people: int) -> int | None:
+        rows = sampled_rows(people, exact=bool(options.get("exact")))
+        return None if rows is None else len(rows)
+
+    planner = Planner.of(crowd)
+    own = planner.communities_of(crowd.user(str(options["user"])))[: options["most_communities"]]
+    return [*planner.reading(own), *planner.one_against(own), *planner.sample_against(own, sampled)]
+
+
+def _card_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
+    """Plan what reads some communities, or everybody: comparing those held out costs little beside it."""
+    from incrowd.crowd.plan import Planner
+
+    return Planner.of(crowd).reading(options.get("community") or None)
+
+
+def _text_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
     from incrowd.crowd.plan import Planner
 
     return Planner.of(crowd).reading()
 
 
-def _item_steps(crowd: Any, options: Mapping[str, Any]) -> list[Step]:
+def _item_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
     from incrowd.crowd.plan import Planner
 
     return [Planner.of(crowd).items()]
 
 
 KNOWN = {
-    "anonymity": _community_steps,
-    "linkability": _community_steps,
-    "recognition": _community_steps,
-    "assess": _community_steps,
+    "assess": _assess_steps,
     "draft": _community_steps,
     "study anonymity": _community_steps,
     "study linkability": _community_steps,
+    "study card": _community_steps,
+    "card make": _card_steps,
+    "card audit": _card_steps,
     "exposure topics": _text_steps,
     "exposure train": _text_steps,
     "exposure learn": _text_steps,
@@ -157,7 +185,7 @@ KNOWN = {
 }
 
 
-def _summary(made: Plan) -> RenderableType:
+def _summary(made: JobCost) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

@@ -12,8 +12,13 @@ from incrowd.cli.console import AsJson, open_in_browser, parse_memory, show, sho
 
 def serve(
     crowd: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The crowd to show; it is made if it is not there yet.")
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="DIR",
+            help="The crowd to show, made if it is not there yet; left out: for your own export alone.",
+            show_default=False,
+        ),
+    ] = None,
     port: Annotated[
         int, typer.Option("--port", help="Port on 127.0.0.1; 0: any free one.", min=0, max=65535)
     ] = 8642,
@@ -26,19 +31,32 @@ def serve(
     ] = "2GiB",
     as_json: AsJson = False,
 ) -> None:
-    """Show a crowd in the browser: drop in an export, read your report, try changes and drafts.
+    """Open in the browser: drop in your export, read your report, try changes and drafts.
+
+    Without a folder it needs nobody else's data and keeps nothing: what was brought is gone when the server stops.
 
     The address it prints holds a token: whoever has it sees what you see. Nobody else on this machine and nobody
     outside does.
     """
+    import tempfile
+
     from incrowd.web.options import Limits
     from incrowd.web.serving import listen, run
 
     limits = Limits(upload_bytes=parse_memory(upload))
-    with listen(crowd, port, gateway=gateway, limits=limits) as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="incrowd-") as passing,
+        listen(crowd or Path(passing) / "export", port, gateway=gateway, limits=limits) as server,
+    ):
         address = server.options.address
         if as_json:
-            show_json({"address": address, "port": server.options.port, "crowd": str(crowd)})
+            show_json(
+                {
+                    "address": address,
+                    "port": server.options.port,
+                    "crowd": None if crowd is None else str(crowd),
+                }
+            )
         else:
             show(f"Open {address}\nEverything stays on this machine. Ctrl-C stops it.")
         if open_browser:

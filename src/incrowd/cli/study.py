@@ -320,16 +320,22 @@ def validity(
         int, typer.Option("--people", help="Attacked for each number of posts, at most.")
     ] = 300,
     rivals: Annotated[int, typer.Option("--rivals", help="Among whom they are looked for, at most.")] = 600,
+    question: Annotated[
+        list[str] | None,
+        typer.Option("--question", help="posts, links or items; may be given again [default: all]."),
+    ] = None,
     memory: Memory = "1GiB",
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Is what people are told true? Predictions from earlier posts, held against attacks that they do not use."""
+    """Is what people are told true? Predictions from earlier data, held against attacks that they do not use."""
     from incrowd.crowd import Crowd
-    from incrowd.study.validity import ValidityOptions, validity_study
+    from incrowd.study.attacked import QUESTIONS, ValidityOptions
+    from incrowd.study.validity import validity_study
 
     options = ValidityOptions(
         communities=tuple(community or ()),
+        questions=tuple(question or QUESTIONS),
         people=people,
         rivals=rivals,
         seed=seed,
@@ -338,3 +344,51 @@ def validity(
     with progress_bar("predicting") as progress:
         study = validity_study(Crowd(crowd), options, progress)
     finish(study, out, as_json)
+
+
+@app.command()
+def card(
+    crowd: CrowdFolder,
+    source: Annotated[
+        str, typer.Option("--source", help="The community people come from.", show_default=False)
+    ],
+    target: Annotated[
+        str, typer.Option("--target", help="The community a card is made of.", show_default=False)
+    ],
+    out: Out = None,
+    min_posts: MinPosts = 10,
+    crowds: Annotated[int, typer.Option("--crowds", min=1, help="Made-up crowds to average over.")] = 10,
+    k: Annotated[int, typer.Option("--k", min=2, help="List a word only if so many people use it.")] = 10,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", help="Make the card differentially private.")
+    ] = None,
+    memory: Memory = "1GiB",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """How well does a card stand in for a community, for people who are not in it?"""
+    from incrowd.crowd import Crowd
+    from incrowd.study.card import CardStudyOptions, card_rates, card_study
+
+    options = CardStudyOptions(
+        source=source,
+        target=target,
+        min_posts=min_posts,
+        crowds=crowds,
+        k=k,
+        epsilon=epsilon,
+        seed=seed,
+        memory=parse_memory(memory),
+    )
+    opened = Crowd(crowd)
+    with progress_bar("counting words") as progress:
+        rates = card_rates(opened, options, progress)
+        study = card_study(opened, rates, options)
+    if not as_json:
+        finish(study, out, as_json=False)
+        return
+    if out is not None:
+        from incrowd.report.page import study_page, write
+
+        write(out, study_page(study))
+    show_json(study.to_dict() | rates.to_dict())

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from incrowd.distances.choice import choice_probabilities, raw_score
     from incrowd.distances.kernels import KERNELS
-    from incrowd.distances.reductions import DistanceSummary, LocalMatching, Neighbours, TrueRanks
+    from incrowd.distances.reductions import DistanceSummary, LocalMatching, NearestNeighbours, TrueRanks
     from incrowd.distances.reference import METRICS, Metric, RowKind, register
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
     "DistanceSummary",
     "LocalMatching",
     "Metric",
-    "Neighbours",
+    "NearestNeighbours",
     "RowKind",
     "TrueRanks",
     "ball_sizes",
@@ -66,7 +66,7 @@ __all__ = [
 _WHERE = {
     "choice": ("choice_probabilities", "raw_score"),
     "kernels": ("KERNELS",),
-    "reductions": ("DistanceSummary", "LocalMatching", "Neighbours", "TrueRanks"),
+    "reductions": ("DistanceSummary", "LocalMatching", "NearestNeighbours", "TrueRanks"),
     "reference": ("METRICS", "Metric", "RowKind", "register"),
 }
 

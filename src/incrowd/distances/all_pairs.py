@@ -23,14 +23,14 @@ from incrowd.distances.kernels import Kernel, choose
 from incrowd.distances.reductions import (
     Array,
     BallSizes,
+    DistanceHistogram,
     DistanceSummary,
     Floats,
-    Histogram,
     Ints,
     LocalMatching,
     Matrix,
     Nearest,
-    Neighbours,
+    NearestNeighbours,
     Piece,
     Ranks,
     Reduction,
@@ -54,7 +54,7 @@ Side = tuple[sparse.csr_matrix, sparse.csr_matrix | None]
 
 
 @dataclass(frozen=True)
-class Job:
+class TileJob:
     """One reduction of one or two comparisons, for one kernel."""
 
     reduction: Reduction
@@ -62,16 +62,16 @@ class Job:
     kernel: str
     sides: tuple[Side, ...]
 
-    def open(self) -> Worker:
+    def open(self) -> TileWorker:
         """Prepare the kernel; the costly part, done once a process and shared by its threads."""
         from incrowd.distances.kernels import kernel_named
 
         kernel, metric = kernel_named(self.kernel), metric_named(self.metric)
-        return Worker(self.reduction, kernel, tuple(kernel.prepare(x, y, metric) for x, y in self.sides))
+        return TileWorker(self.reduction, kernel, tuple(kernel.prepare(x, y, metric) for x, y in self.sides))
 
 
 @dataclass(frozen=True)
-class Worker:
+class TileWorker:
     """Computes a tile and reduces it. Safe to call from several threads."""
 
     reduction: Reduction
@@ -104,7 +104,7 @@ class Worker:
         return distances
 
 
-class Engine(Protocol):
+class TileEngine(Protocol):
     """Where tiles run."""
 
     @property
@@ -112,7 +112,7 @@ class Engine(Protocol):
         """How many tiles are in memory at once."""
         ...
 
-    def run(self, job: Job, plan: TilePlan, absorb: Absorb, progress: Progress | None) -> None:
+    def run(self, job: TileJob, plan: TilePlan, absorb: Absorb, progress: Progress | None) -> None:
         """Run every tile of the plan and hand each piece to `absorb`, in any order, one at a time."""
         ...
 
@@ -123,7 +123,7 @@ class Threads:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or usable_cores()
 
-    def run(self, job: Job, plan: TilePlan, absorb: Absorb, progress: Progress | None) -> None:
+    def run(self, job: TileJob, plan: TilePlan, absorb: Absorb, progress: Progress | None) -> None:
         """Keep `workers` tiles under way; kernels release Python's lock."""
         worker = job.open()
         at_once = min(self.workers, worker.threads or self.workers)
@@ -169,7 +169,7 @@ class Compute:
 
     kernel: str = "auto"
     """auto, reference, cpu or gpu."""
-    engine: Engine | None = None
+    engine: TileEngine | None = None
     """Where tiles run; None: the cores of this machine."""
     memory: int = 2**30
     """Bytes the tiles under way may use together, and the largest matrix `pairwise` makes."""
@@ -235,14 +235,14 @@ def nearest(
     include_self: bool = False,
     metric: str = "jensen-shannon",
     compute: Compute = DEFAULT,
-) -> Neighbours:
+) -> NearestNeighbours:
     """Find the k nearest rows of Y (or X) for every row of X; ties go to the lower row number."""
     side = _side(X, Y, metric)
     rows, columns = _extent(side)
     most = columns - (side[1] is None and not include_self)
     if not 1 <= k <= most:
         raise InputError(f"k: expected a number from 1 to {most} (the rows there are); got {k}.")
-    neighbours: Neighbours = _solve(Nearest(rows, k, include_self), (side,), metric, compute)
+    neighbours: NearestNeighbours = _solve(Nearest(rows, k, include_self), (side,), metric, compute)
     return neighbours
 
 
@@ -297,7 +297,7 @@ def histogram(
     if len(wanted) < 2 or (np.diff(wanted) <= 0).any():
         raise InputError(f"edges: expected at least two rising numbers; got {len(wanted)}.")
     wanted[0] = np.nextafter(wanted[0], -np.inf)  # the first bin holds its lower edge, too
-    counts: Ints = _solve(Histogram(wanted, include_self), (_side(X, Y, metric),), metric, compute)
+    counts: Ints = _solve(DistanceHistogram(wanted, include_self), (_side(X, Y, metric),), metric, compute)
     return counts
 
 
@@ -327,7 +327,7 @@ def pair_distances(
 
 def _solve(reduction: Reduction, sides: tuple[Side, ...], metric: str, compute: Compute) -> Any:
     """Pick a kernel, plan tiles, run them, finish."""
-    engine: Engine = compute.engine or Threads()
+    engine: TileEngine = compute.engine or Threads()
     rows, columns = _extent(sides[0])
     choice = choose(metric_named(metric), len(sides) * rows * columns, compute.kernel)
     plan = _plan(reduction, sides, choice.kernel, engine.workers, compute)
@@ -336,7 +336,7 @@ def _solve(reduction: Reduction, sides: tuple[Side, ...], metric: str, compute: 
             compute.explain(f"kernel {reason}")
         compute.explain(f"tiles: {len(plan):,} of up to {plan.height} x {plan.width}; {plan.pairs:,} pairs")
     total = reduction.empty()
-    job = Job(reduction, metric, choice.kernel.name, sides)
+    job = TileJob(reduction, metric, choice.kernel.name, sides)
     engine.run(job, plan, lambda piece: reduction.absorb(total, piece), compute.progress)
     return reduction.finish(total)
 

@@ -39,7 +39,7 @@ from incrowd.distances.cpu_loops import (
     LANES,
     LOG_UNIT,
     RULES,
-    Rule,
+    MetricLoop,
     Strip,
     Term,
     add_frequent,
@@ -52,7 +52,16 @@ from incrowd.distances.cpu_loops import (
     near_radius,
     to_distances,
 )
-from incrowd.distances.reductions import Array, BallSizes, Floats, Histogram, Ints, Piece, Reduction, rounded
+from incrowd.distances.reductions import (
+    Array,
+    BallSizes,
+    DistanceHistogram,
+    Floats,
+    Ints,
+    Piece,
+    Reduction,
+    rounded,
+)
 from incrowd.distances.reference import Metric, word_users
 from incrowd.distances.tiles import Tile
 
@@ -66,7 +75,7 @@ _SAMPLE = 1000
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class BlockVocabulary:
     """Words sorted into blocks, most used first."""
 
     block_of: Array
@@ -109,8 +118,8 @@ class Strips:
 class State:
     """What all tiles of a comparison share."""
 
-    rule: Rule
-    vocabulary: Vocabulary
+    rule: MetricLoop
+    vocabulary: BlockVocabulary
     x: Side
     y: Side
     strips: Strips
@@ -171,13 +180,13 @@ class CpuKernel:
         if isinstance(reduction, BallSizes):
             by_row, by_column = _counts(states[0], reduction.radii, tile)
             return reduction.piece(tile, by_row, by_column)
-        if isinstance(reduction, Histogram):
+        if isinstance(reduction, DistanceHistogram):
             return reduction.piece(tile, _counts(states[0], reduction.edges, tile)[0])
         return None
 
 
 @dataclass(frozen=True)
-class Standing:
+class StripDistances:
     """The distances of a tile between people as they stand in their strips."""
 
     state: State
@@ -210,7 +219,7 @@ def _counts(state: State, radii: Floats, tile: Tile) -> tuple[Array, Array]:
     return by_row[back_row], by_column[back_column]
 
 
-def _standing(state: State, tile: Tile) -> Standing:
+def _standing(state: State, tile: Tile) -> StripDistances:
     """Compute a tile: sums over shared words, distances from them, the small ones again."""
     rows = _strip(state, state.x, tile.rows)
     columns = rows if tile.diagonal else _strip(state, state.y, tile.columns)
@@ -220,7 +229,7 @@ def _standing(state: State, tile: Tile) -> Standing:
     row_mass = state.x.mass[tile.rows.start + rows.order]
     column_mass = state.y.mass[tile.columns.start + columns.order]
     to_distances(shared, row_mass, column_mass, state.factor, int(state.rule.shape), tile.diagonal)
-    standing = Standing(state, tile, rows, columns, shared)
+    standing = StripDistances(state, tile, rows, columns, shared)
     standing.settle(np.empty(0), np.empty(0, np.int64), below=state.rule.small)
     return standing
 
@@ -275,7 +284,7 @@ def _add_rare(state: State, rows: Strip, columns: Strip, out: Floats, triangle: 
             )  # fmt: skip
 
 
-def _side(rows: sparse.csr_matrix, rule: Rule) -> Side:
+def _side(rows: sparse.csr_matrix, rule: MetricLoop) -> Side:
     mass = np.asarray(rows.sum(axis=1)).ravel()
     factors = np.ones(rows.shape[0])
     if rule.unit_length:
@@ -285,7 +294,7 @@ def _side(rows: sparse.csr_matrix, rule: Rule) -> Side:
     return Side((rows.indptr.astype(np.int64), indices, rows.data, factors), mass)
 
 
-def _vocabulary(sides: list[sparse.csr_matrix], rule: Rule) -> Vocabulary:
+def _vocabulary(sides: list[sparse.csr_matrix], rule: MetricLoop) -> BlockVocabulary:
     """Rank words by how many people use them and cut the ranking into blocks."""
     words = sides[0].shape[1]
     people = sum(side.shape[0] for side in sides)
@@ -302,7 +311,7 @@ def _vocabulary(sides: list[sparse.csr_matrix], rule: Rule) -> Vocabulary:
     scales = np.ones(len(edges) - 1)
     if rule.term == Term.ENTROPY:
         scales = _scales(sides, block_of, len(scales))
-    return Vocabulary(
+    return BlockVocabulary(
         block_of=block_of.astype(np.uint16),
         slot_of=(rank - edges[block_of]).astype(np.uint32),
         words=np.diff(edges),

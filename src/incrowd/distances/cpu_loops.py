@@ -54,7 +54,7 @@ class Formula(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class MetricLoop:
     """One metric, for the loops."""
 
     formula: Formula
@@ -69,14 +69,16 @@ class Rule:
 
 
 RULES = {
-    "jensen-shannon": Rule(
+    "jensen-shannon": MetricLoop(
         formula=Formula.JENSEN_SHANNON, term=Term.ENTROPY, shape=Shape.ROOT_OF_REST, small=0.3
     ),
-    "total-variation": Rule(formula=Formula.TOTAL_VARIATION, term=Term.OVERLAP, shape=Shape.REST, small=0.0),
-    "hellinger": Rule(
+    "total-variation": MetricLoop(
+        formula=Formula.TOTAL_VARIATION, term=Term.OVERLAP, shape=Shape.REST, small=0.0
+    ),
+    "hellinger": MetricLoop(
         formula=Formula.HELLINGER, term=Term.PRODUCT, shape=Shape.ROOT_OF_REST, small=0.3, root=True
     ),
-    "angular-cosine": Rule(
+    "angular-cosine": MetricLoop(
         formula=Formula.ANGULAR, term=Term.PRODUCT, shape=Shape.ANGLE, small=0.05, unit_length=True
     ),
 }

@@ -31,7 +31,7 @@ from incrowd.distances import gpu_kernels as cuda
 from incrowd.distances.gpu_panels import (
     Device,
     Panel,
-    Vocabulary,
+    PanelVocabulary,
     build_panel,
     chunks,
     count_users,
@@ -42,8 +42,8 @@ from incrowd.distances.reductions import (
     UNIT,
     Array,
     BallSizes,
+    DistanceHistogram,
     Floats,
-    Histogram,
     Ints,
     Nearest,
     Piece,
@@ -167,7 +167,7 @@ class GpuState:
     y: sparse.csr_matrix
     symmetric: bool
     metric: str
-    vocabulary: Vocabulary
+    vocabulary: PanelVocabulary
     scale: float
     panels: Panels
     memory: Any
@@ -374,7 +374,7 @@ def _exact_part(state: GpuState, rows: Ints, columns: Ints) -> Floats:
 
 def _needed(state: GpuState, matrix: sparse.csr_matrix, rows: Ints, first: int) -> tuple[Ints, Panel]:
     wanted, place = np.unique(rows, return_inverse=True)
-    nothing_shared = Vocabulary(state.vocabulary.place, 0, 0)
+    nothing_shared = PanelVocabulary(state.vocabulary.place, 0, 0)
     chosen = matrix[wanted]
     panel = build_panel(chosen, range(len(wanted)), nothing_shared, state.metric, state.scale, first, _cupy())
     return place, panel
@@ -418,7 +418,7 @@ def answer_ball_sizes(states: tuple[GpuState], reduction: BallSizes, tile: Tile)
     return reduction.piece(tile, by_row, by_column)
 
 
-def answer_histogram(states: tuple[GpuState], reduction: Histogram, tile: Tile) -> Piece:
+def answer_histogram(states: tuple[GpuState], reduction: DistanceHistogram, tile: Tile) -> Piece:
     """Count by row on the device."""
     import cupy as xp
 
@@ -499,7 +499,7 @@ def answer_summary(states: tuple[GpuState], reduction: Summary, tile: Tile) -> P
 
 ANSWERS: dict[type, Callable[[Any, Any, Tile], Piece]] = {
     BallSizes: answer_ball_sizes,
-    Histogram: answer_histogram,
+    DistanceHistogram: answer_histogram,
     Nearest: answer_nearest,
     Ranks: answer_ranks,
     WithinBoth: answer_within_both,

@@ -35,7 +35,7 @@ _UPLOAD = 2**24
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class PanelVocabulary:
     """Which words go into the dense block, which into posting lists, which are shared by nobody."""
 
     place: Device
@@ -96,7 +96,7 @@ def split_vocabulary(
     y_rows: int,
     xp: Any = np,
     dense_from: float = DENSE_FROM,
-) -> Vocabulary:
+) -> PanelVocabulary:
     """Sort words by how often two people share them (`y_users` None: within one crowd)."""
     shared = x_users > 1 if y_users is None else (x_users > 0) & (y_users > 0)
     other = x_users if y_users is None else y_users
@@ -106,7 +106,7 @@ def split_vocabulary(
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     dense = min(int((share >= dense_from).sum()), MOST_DENSE)
-    return Vocabulary(xp.asarray(place), dense, int(shared.sum()))
+    return PanelVocabulary(xp.asarray(place), dense, int(shared.sum()))
 
 
 def log_scale(rows: sparse.csr_matrix) -> float:
@@ -117,7 +117,7 @@ def log_scale(rows: sparse.csr_matrix) -> float:
 def build_panel(
     matrix: sparse.csr_matrix,
     span: range,
-    vocabulary: Vocabulary,
+    vocabulary: PanelVocabulary,
     metric: str,
     scale: float,
     first: int,
@@ -202,7 +202,7 @@ def _less(dense: Device, metric: str, xp: Any) -> Device:
 
 
 def _posting_lists(
-    scaled: Device, row: Device, place: Device, vocabulary: Vocabulary, padded: int, metric: str, xp: Any
+    scaled: Device, row: Device, place: Device, vocabulary: PanelVocabulary, padded: int, metric: str, xp: Any
 ) -> tuple[Device, Device]:
     listed, lists = vocabulary.listed, (padded // TILE) * vocabulary.listed
     here = xp.flatnonzero((place >= vocabulary.dense) & (place < vocabulary.used))

@@ -130,7 +130,7 @@ SMALL_JOB = 20_000_000
 
 
 @dataclass(frozen=True)
-class Choice:
+class KernelChoice:
     """The kernel taken and the reasons, one line for every kernel looked at."""
 
     kernel: Kernel
@@ -146,7 +146,7 @@ def kernel_named(name: str) -> Kernel:
     return loaded()
 
 
-def choose(metric: Metric, pairs: int, kernel: str = "auto") -> Choice:
+def choose(metric: Metric, pairs: int, kernel: str = "auto") -> KernelChoice:
     """Take the fastest kernel that accepts the job, or the one asked for.
 
     >>> from incrowd.distances.reference import METRICS
@@ -160,11 +160,11 @@ def choose(metric: Metric, pairs: int, kernel: str = "auto") -> Choice:
         reason = _objection(name, metric, pairs)
         reasons.append(f"{name}: {reason or 'taken'}")
         if not reason:
-            return Choice(kernel_named(name), tuple(reasons))
-    return Choice(ReferenceKernel(), tuple(reasons))
+            return KernelChoice(kernel_named(name), tuple(reasons))
+    return KernelChoice(ReferenceKernel(), tuple(reasons))
 
 
-def _forced(metric: Metric, name: str) -> Choice:
+def _forced(metric: Metric, name: str) -> KernelChoice:
     try:
         kernel = kernel_named(name)
         reason = kernel.refuses(metric)
@@ -174,7 +174,7 @@ def _forced(metric: Metric, name: str) -> Choice:
         ) from error
     if reason:
         raise InputError(f"kernel: {name!r} was asked for but {reason}. Use kernel='auto'.")
-    return Choice(kernel, (f"{name}: asked for",))
+    return KernelChoice(kernel, (f"{name}: asked for",))
 
 
 def _objection(name: str, metric: Metric, pairs: int) -> str:

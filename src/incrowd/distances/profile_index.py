@@ -13,7 +13,7 @@ the line is settled by the formula without cancellation, rounded as every other 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -22,12 +22,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.crowd.array_cache import find_row, spans
+from incrowd.crowd.array_cache import DiskArray, find_row, release, spans
 from incrowd.distances.reductions import rounded
 
 DOUBTFUL = 2e-5
 """Squared distances this close to the squared limit are computed again. A term (p + q) log2(p + q) of the quick sum
 errs by less than 5e-6 (p + q) in single precision, the shares add up to 2, and half of the sum counts."""
+
+HELD_ENTRIES = 2**22
+"""Uses of words that are held to be gone through again, 16 bytes each: somebody who tries out changes waits for it."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -152,28 +155,29 @@ class CommunityIndex:
     row_counts: NDArray[np.int32]
     """The words (as places in `keys`) of row i lie from ``row_starts[i]`` on."""
     keys: Keys
+    word_shares: Floats
+    """Everybody's shares of each word, added up."""
     word_starts: Ints
     word_rows: NDArray[np.int32]
     word_counts: NDArray[np.int32]
     """The rows that use word k lie from ``word_starts[k]`` on."""
 
     @classmethod
-    def arrays(cls, counted: Any, keys: Keys) -> dict[str, NDArray[Any]]:
+    def of_matrix(cls, counted: Any, keys: Keys, **people: NDArray[Any]) -> CommunityIndex:
         """Lay out a sparse matrix of counts, people down, words (with these keys) across."""
+        from incrowd.distances.index_layout import lay_out  # Numba takes long to load
+
         order = np.argsort(keys, kind="stable")
-        by_row = counted[:, order].tocsr()
-        by_row.sort_indices()
-        by_word = by_row.tocsc()
-        return {
-            "totals": np.asarray(by_row.sum(axis=1)).ravel().astype(np.int64),
-            "row_starts": by_row.indptr.astype(np.int64),
-            "row_words": by_row.indices.astype(np.int32),
-            "row_counts": by_row.data.astype(np.int32),
-            "keys": keys[order],
-            "word_starts": by_word.indptr.astype(np.int64),
-            "word_rows": by_word.indices.astype(np.int32),
-            "word_counts": by_word.data.astype(np.int32),
-        }
+        rows = counted[:, order].tocsr()
+        rows.sort_indices()
+        block = (
+            rows.indices.astype(np.int32),
+            rows.data.astype(np.int32),
+            np.diff(rows.indptr).astype(np.int64),
+        )
+        arrays = lay_out([block], len(keys), memory=8 * rows.nnz)
+        held = {name: array[:] if isinstance(array, DiskArray) else array for name, array in arrays.items()}
+        return cls(keys=keys[order], **people, **held)
 
     def __len__(self) -> int:
         return len(self.totals)
@@ -190,20 +194,38 @@ class CommunityIndex:
         # Places ascend with keys, so the row is in order already.
         return Profile(np.asarray(self.keys[self.row_words[span]]), self.row_counts[span].astype(np.int64))
 
-    def comparison(self, keys: Keys) -> Comparison:
-        """Gather who uses any of some words."""
-        places = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
-        known = self.keys[places] == keys if len(self.keys) else np.zeros(len(keys), bool)
-        starts = np.zeros(len(keys), np.int64)
+    def _places(self, keys: Keys) -> tuple[Ints, Mask]:
+        """Return where some words lie in `keys`, and which of them are there."""
+        if not len(self.keys):
+            return np.zeros(len(keys), np.int64), np.zeros(len(keys), bool)
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return places, np.asarray(self.keys[places] == keys)
+
+    def users(self, keys: Keys, without: int | None) -> Ints:
+        """Return how many rows but one use each of some words."""
+        places, known = self._places(keys)
         used = np.zeros(len(keys), np.int64)
+        used[known] = self.word_starts[places[known] + 1] - self.word_starts[places[known]]
+        return np.asarray(used - (self.profile(without).counts_at(keys) > 0))
+
+    def average(self, keys: Keys, without: int | None) -> Floats:
+        """Return the average share of each of some words over all rows but one."""
+        places, known = self._places(keys)
+        total = np.zeros(len(keys))
+        total[known] = self.word_shares[places[known]]
+        own = self.profile(without)
+        others = len(self) - (not own.empty)
+        # What nobody else uses is 0, whatever the rounding left of it.
+        left = np.where(self.users(keys, without) > 0, total - own.shares_at(keys), 0.0)
+        return np.asarray(left / max(others, 1))
+
+    def comparison(self, keys: Keys) -> Comparison:
+        """Find who uses any of some words."""
+        places, known = self._places(keys)
+        starts, used = np.zeros((2, len(keys)), np.int64)
         starts[known] = self.word_starts[places[known]]
         used[known] = self.word_starts[places[known] + 1] - starts[known]
-        taken = spans(starts, used)
-        rows = np.asarray(self.word_rows)[taken].astype(
-            np.int64
-        )  # what bincount would make of them every time
-        q = (np.asarray(self.word_counts)[taken] / np.asarray(self.totals)[rows]).astype(np.float32)
-        return Comparison(self, keys, rows, used, q, q * np.log2(q))
+        return Comparison(self, keys, starts, used)
 
     def squares(self, profile: Profile) -> Squares:
         """Compare everybody with one profile."""
@@ -223,44 +245,55 @@ class CommunityIndex:
         divergence = np.clip(np.bincount(place, weights=terms, minlength=len(rows)), 0.0, 1.0)
         return np.asarray(np.sqrt(np.minimum(divergence + alone / profile.total / 2, 1.0)))
 
-    def mean_shares(self, without: int | None) -> Floats:
-        """Return everybody's average share of each word of `keys`, one row left out."""
-        of_entry = np.repeat(np.arange(len(self)), np.diff(self.row_starts))
-        shares = self.row_counts / self.totals[of_entry]
-        if without is not None:
-            shares[int(self.row_starts[without]) : int(self.row_starts[without + 1])] = 0.0
-        others = len(self) - (without is not None)
-        return np.asarray(
-            np.bincount(self.row_words, weights=shares, minlength=len(self.keys)) / max(others, 1)
-        )
+    def pieces(self, size: int) -> Iterator[slice]:
+        """Cut the rows into ranges whose shares take about so many bytes; what was read of one is let go after it."""
+        first, most = 0, size // 12
+        while first < len(self):
+            last = int(np.searchsorted(self.row_starts, self.row_starts[first] + most, side="right")) - 1
+            yield slice(first, max(last, first + 1))
+            release(self.row_words, self.row_counts)
+            first = max(last, first + 1)
 
     def shares(self, rows: Ints | slice, keys: Keys) -> Any:
         """Return word shares as a sparse matrix over a sorted list of keys that holds all of ours."""
         import scipy.sparse as sp
 
-        counts = sp.csr_matrix(
-            (
-                np.asarray(self.row_counts, np.float64),
-                np.searchsorted(keys, self.keys)[self.row_words],
-                np.asarray(self.row_starts),
-            ),
-            shape=(len(self), len(keys)),
-        )[rows]
-        counts.data /= np.repeat(self.totals[rows], np.diff(counts.indptr))
-        return counts
+        if isinstance(rows, slice):
+            first, last, _ = rows.indices(len(self))
+            taken: Any = slice(int(self.row_starts[first]), int(self.row_starts[last]))
+            sizes, totals = np.diff(self.row_starts[first : last + 1]), self.totals[first:last]
+        else:
+            starts = self.row_starts[rows]
+            sizes, totals = self.row_starts[rows + 1] - starts, self.totals[rows]
+            taken = spans(starts, sizes)
+        columns = np.asarray(self.row_words[taken])
+        if keys is not self.keys:
+            columns = np.searchsorted(keys, self.keys)[columns]
+        shares = self.row_counts[taken] / np.repeat(totals, sizes)
+        indptr = np.append(0, np.cumsum(sizes))
+        return sp.csr_matrix((shares, columns, indptr), shape=(len(sizes), len(keys)))
+
+
+@dataclass(frozen=True, eq=False)
+class Uses:
+    """Everybody's use of some words, word after word: who, their share q of it, and q log2 q."""
+
+    words: slice
+    """Which words these are."""
+    rows: Ints
+    q: Singles
+    q_log_q: Singles
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Everybody's use of some words: who, their share q of it, and q log2 q, word after word."""
+    """Who uses some words, and how much; held if it is little, else gone through a piece at a time."""
 
     index: CommunityIndex
     keys: Keys
-    rows: Ints
+    starts: Ints
     used: Ints
-    """How many of the entries each word has."""
-    q: Singles
-    q_log_q: Singles
+    """Where the list of each word begins, and how many people it has."""
 
     def squares(self, profile: Profile) -> Squares:
         """Compare everybody with a profile that is made of these words only."""
@@ -268,33 +301,47 @@ class Comparison:
         p_log_p = np.zeros(len(p), np.float32)
         np.log2(p, out=p_log_p, where=p > 0)
         p_log_p *= p
-        both = np.repeat(p, self.used)
-        alone = None if p.all() else both == 0
-        both += self.q
-        terms = np.log2(both)
-        terms *= both
-        terms -= np.repeat(p_log_p, self.used)
-        terms -= self.q_log_q
-        if alone is not None:
-            terms[alone] = 0.0
-        shared = np.bincount(self.rows, weights=terms, minlength=len(self.index)) / 2
-        return Squares(self.index, profile, 1.0 - shared)
-
-    def average(self, without: int | None) -> Floats:
-        """Return the average share of each of the words over all rows but one."""
-        others = len(self.index) - (without is not None)
-        kept = self.rows != (-1 if without is None else without)
-        total = np.bincount(self._columns[kept], weights=self.q[kept], minlength=len(self.keys))
-        return np.asarray(total / max(others, 1))
-
-    def users(self, without: int | None) -> Ints:
-        """Return how many rows but one use each of the words."""
-        kept = self.rows != (-1 if without is None else without)
-        return np.bincount(self._columns[kept], minlength=len(self.keys))
+        shared = np.zeros(len(self.index))
+        for uses in self._uses():
+            used, mine = self.used[uses.words], p[uses.words]
+            both = np.repeat(mine, used)
+            alone = None if mine.all() else both == 0
+            both += uses.q
+            terms = np.log2(both)
+            terms *= both
+            terms -= np.repeat(p_log_p[uses.words], used)
+            terms -= uses.q_log_q
+            if alone is not None:
+                terms[alone] = 0.0
+            shared += np.bincount(uses.rows, weights=terms, minlength=len(shared))
+        return Squares(self.index, profile, 1.0 - shared / 2)
 
     @cached_property
-    def _columns(self) -> Ints:
-        return np.repeat(np.arange(len(self.keys)), self.used)
+    def entries(self) -> int:
+        """How many uses there are."""
+        return int(self.used.sum())
+
+    def _uses(self) -> Iterable[Uses]:
+        """Return everybody's uses, in pieces that fit."""
+        return self._held if self.entries <= HELD_ENTRIES else self._gathered(HELD_ENTRIES // 4)
+
+    @cached_property
+    def _held(self) -> list[Uses]:
+        return list(self._gathered(HELD_ENTRIES))
+
+    def _gathered(self, most: int) -> Iterator[Uses]:
+        """Read the lists of some words after the other, about `most` entries at a time."""
+        ends = np.cumsum(self.used)
+        first = 0
+        while first < len(ends):
+            last = int(np.searchsorted(ends, (ends[first - 1] if first else 0) + most, side="right"))
+            words = slice(first, max(last, first + 1))
+            taken = spans(self.starts[words], self.used[words])
+            rows = self.index.word_rows[taken].astype(np.int64)  # what bincount would make of them every time
+            q = (self.index.word_counts[taken] / self.index.totals[rows]).astype(np.float32)
+            yield Uses(words, rows, q, q * np.log2(q))
+            first = words.stop
+        release(self.index.word_rows, self.index.word_counts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -153,7 +153,7 @@ class BallSizes:
 
 
 @dataclass(frozen=True)
-class Histogram:
+class DistanceHistogram:
     """How many pairs have a distance in each bin; in a symmetric plan every two people count once."""
 
     edges: Floats
@@ -206,7 +206,7 @@ def _count_rows(bins: npt.NDArray[np.intp], radii: int) -> npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class NearestNeighbours:
     """The k nearest columns of each row, nearest first; ties go to the lower column number."""
 
     indices: Ints
@@ -275,9 +275,9 @@ class Nearest:
         total["indices"][here] = np.take_along_axis(indices, order, axis=1)
         total["distances"][here] = np.take_along_axis(distances, order, axis=1)
 
-    def finish(self, total: Piece) -> Neighbours:
+    def finish(self, total: Piece) -> NearestNeighbours:
         """Return the k nearest of every row."""
-        return Neighbours(total["indices"], total["distances"])
+        return NearestNeighbours(total["indices"], total["distances"])
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 from incrowd.crowd import Crowd
-from incrowd.crowd.plan import Rates
+from incrowd.crowd.plan import MachineRates
 from incrowd.distances import ball_sizes
 from incrowd.text import count_tokens
 
 SAMPLED_POSTS = 20_000
 SAMPLED_PROFILES = 300
-TYPICAL = Rates(text_bytes=2e7, pairs=2e5, cells=0.1)
+TYPICAL = MachineRates(text_bytes=2e7, pairs=2e5, cells=0.1)
 """For a crowd without texts to try."""
 
 
-def measure_rates(crowd: Crowd, community: str | None = None) -> Rates:
+def measure_rates(crowd: Crowd, community: str | None = None) -> MachineRates:
     """Clean, count and compare some posts (of the largest community, unless told) and take the time."""
     from incrowd.profiles import unigram
 
@@ -29,11 +29,11 @@ def measure_rates(crowd: Crowd, community: str | None = None) -> Rates:
     counting, counted = _timed(lambda: count_tokens(posts))
     rows = unigram(counted).matrix[:SAMPLED_PROFILES]
     if rows.shape[0] < 2:
-        return Rates(text_bytes=size / counting, pairs=TYPICAL.pairs, cells=counted.matrix.nnz / size)
+        return MachineRates(text_bytes=size / counting, pairs=TYPICAL.pairs, cells=counted.matrix.nnz / size)
     ball_sizes(rows[:2], radii=[0.5])
     comparing, _ = _timed(lambda: ball_sizes(rows, radii=[0.5]))
     pairs = rows.shape[0] * (rows.shape[0] - 1) / 2
-    return Rates(text_bytes=size / counting, pairs=pairs / comparing, cells=counted.matrix.nnz / size)
+    return MachineRates(text_bytes=size / counting, pairs=pairs / comparing, cells=counted.matrix.nnz / size)
 
 
 def _largest(crowd: Crowd) -> str | None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from incrowd.measures.protocol import Measure
 
 REGISTERED: dict[str, str | type[Measure]] = {
+    "recognition": "incrowd.measures.recognition.measure:Recognition",
     "anonymity": "incrowd.measures.anonymity.measure:Anonymity",
     "exposure": "incrowd.measures.exposure.measure:Exposure",
     "linkability": "incrowd.measures.linkability.measure:Linkability",

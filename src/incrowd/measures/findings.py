@@ -1,9 +1,11 @@
 """The values measures speak in: levels, questions, findings, effects of changes, proposals.
 
-Risk is read as "how often would this adversary be right about you, or as bad as that". Above 1/5 (fewer than five
-people would have to be considered) is *at risk*, above 1/10 (fewer than ten) *watch*, below that *well hidden*. Five
-and ten are the smallest groups that statistical offices customarily publish. Undefined is *cannot tell*, which ranks
-before *well hidden*: what could not be measured is not safe.
+Risk is a probability: how often a named adversary would be right about the person. One rule turns it into a level,
+the same for every crowd and every question: above 1/2 (right more often than wrong) is *at risk*, above 1/10 (fewer
+than ten people would have to be considered) *watch*, up to that *well hidden*. Undefined is *cannot tell*.
+
+Only findings about a plausible adversary decide (:class:`Role`); what somebody who knows more would reach is shown
+beside them, and the papers' quantities are kept under their own names for researchers.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from incrowd.errors import InputError
 from incrowd.measures.person import Changes
 from incrowd.result import Assessment, Direction, Evidence, fields_to_plain, say_amount, say_number, to_plain
 
-AT_RISK_ABOVE = 1 / 5
+AT_RISK_ABOVE = 1 / 2
 WATCH_ABOVE = 1 / 10
 LINE = 1e-9
 """Lines are drawn this far on the kinder side: 1/5 itself is not above 1/5, whatever the rounding."""
@@ -43,7 +45,7 @@ class Level(StrEnum):
 def level_of(risk: float) -> Level:
     """Return the level of a risk; undefined is never safe.
 
-    >>> [str(level_of(r)) for r in (1.0, 0.2, 0.1, float("nan"))]
+    >>> [str(level_of(r)) for r in (1.0, 0.5, 0.1, float("nan"))]
     ['at risk', 'watch', 'well hidden', 'cannot tell']
     """
     if math.isnan(risk):
@@ -51,6 +53,17 @@ def level_of(risk: float) -> Level:
     if risk > AT_RISK_ABOVE + LINE:
         return Level.AT_RISK
     return Level.WATCH if risk > WATCH_ABOVE + LINE else Level.WELL_HIDDEN
+
+
+class Role(StrEnum):
+    """What a finding is for."""
+
+    DECIDES = "decides"
+    """About the plausible adversary of its question: the level and the verdict follow from it."""
+    STRONGER = "stronger"
+    """Against somebody who knows more: shown, decides nothing."""
+    PAPER = "paper"
+    """A paper's quantity under its own name, for researchers: decides nothing."""
 
 
 class ThemeName(StrEnum):
@@ -68,17 +81,42 @@ class ThemeName(StrEnum):
         return _THEMES[self][0]
 
     @property
+    def matter(self) -> str:
+        """What it is about, as part of a list."""
+        return _THEMES[self][2]
+
+    @property
     def claim(self) -> str:
         """What is the case if the answer is yes, as part of a sentence."""
         return _THEMES[self][1]
 
 
-_THEMES: dict[str, tuple[str, str]] = {
-    "linkable": ("Can your profiles be linked?", "your profiles can be linked"),
-    "singled out": ("Can you be told from everybody else?", "you can be told from everybody else"),
-    "inferable": ("Can what you hide be guessed?", "what you hide can be guessed"),
-    "exposed": ("Do you stand out for a sensitive topic?", "you stand out for a sensitive topic"),
-    "told": ("What have you told about yourself?", "what you have told singles you out"),
+_THEMES: dict[str, tuple[str, str, str]] = {
+    "linkable": (
+        "Can your profiles be linked?",
+        "your profiles can be linked",
+        "links between your profiles",
+    ),
+    "singled out": (
+        "Can you be told from everybody else?",
+        "you can be told from everybody else",
+        "telling you from everybody else",
+    ),
+    "inferable": (
+        "Can what you hide be guessed?",
+        "what you hide can be guessed",
+        "guessing what you hide",
+    ),
+    "exposed": (
+        "Do you stand out for a sensitive topic?",
+        "you stand out for a sensitive topic",
+        "sensitive topics",
+    ),
+    "told": (
+        "What have you told about yourself?",
+        "what you have told singles you out",
+        "what you have told about yourself",
+    ),
 }
 
 
@@ -88,7 +126,7 @@ class Targets:
 
     people: float = 10.0
     """Hide among at least so many people, oneself included."""
-    gain: float = 0.2
+    gain: float = 0.1
     """Nobody should lose more than this share of their doubt about a hidden attribute."""
     exposed: float = 0.1
     """Do not show a personal interest among this share of the most exposed people for a topic."""
@@ -118,18 +156,28 @@ class Finding:
     theme: ThemeName
     level: Level
     risk: float
-    """0 to 1, comparable between measures: how much an adversary gains; NaN if undefined."""
+    """0 to 1, comparable between measures: how often an adversary would be right; NaN if undefined."""
+    role: Role = Role.DECIDES
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types: the assessment's, with what it means."""
-        told = {"theme": str(self.theme), "level": str(self.level), "risk": to_plain(self.risk)}
-        return self.assessment.to_dict() | told
+        told = {"theme": str(self.theme), "level": str(self.level), "role": str(self.role)}
+        return self.assessment.to_dict() | told | {"risk": to_plain(self.risk)}
+
+    @property
+    def decides(self) -> bool:
+        """True if the level of its question follows from it."""
+        return self.role is Role.DECIDES
 
     @property
     def key(self) -> tuple[str, str, str, str]:
         """What makes it the same question before and after a change."""
-        one = self.assessment
-        return one.measure, one.subject, one.assumptions.adversary, one.unit
+        return key_of(self.assessment)
+
+
+def key_of(one: Assessment) -> tuple[str, str, str, str]:
+    """Return what makes an assessment the same question before and after a change."""
+    return one.measure, one.subject, one.assumptions.adversary, one.unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +212,8 @@ class Effect:
     note: str = ""
     """What has to be added so that the levels make sense, e.g. why somebody among the first is less exposed."""
     reason: str = ""
+    decides: bool = True
+    """False: about somebody who knows more, or a paper's quantity; the verdict does not follow from it."""
 
     def sentence(self) -> str:
         """Say it in words."""
@@ -261,6 +311,29 @@ class Proposal:
     what: str
     loss: str
     changes: Changes
+    from_now_on: bool = False
+    """Nothing is taken back: the changes stand for what a new name would show."""
+
+    def __add__(self, other: Proposal) -> Proposal:
+        """Return both at once."""
+        return Proposal(
+            what=f"{self.what}; and {other.what[0].lower()}{other.what[1:]}",
+            loss=f"{self.loss}; {other.loss}",
+            changes=self.changes | other.changes,
+            from_now_on=self.from_now_on,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivesAway:
+    """One kind of habit that gives a person away, and what to do about it from now on."""
+
+    kind: str
+    share: float
+    """Of all that the posts have in common and others do not do."""
+    examples: tuple[str, ...]
+    """The strongest, from the person's own posts."""
+    advice: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache, partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from incrowd.distances.profile_index import Comparison, Keys, Profile, Squares, word_keys
 from incrowd.errors import InputError
-from incrowd.measures.prepared import PreparedCrowd
+from incrowd.measures.prepared import PreparedCrowd, numbered_posts
 from incrowd.text.options import TextOptions
 from incrowd.text.reference import tokenise
 
@@ -135,7 +136,7 @@ class Person:
         import polars as pl
 
         if self._before is None:
-            return numbered_posts(self.crowd.crowd(), self.user)
+            return self.crowd.own_posts(self.user)
         posts = self._kept_posts
         if self.changes.edit_words:
             words = self._before.words.only(self._stays)
@@ -167,21 +168,14 @@ class Person:
         """Likes, ratings or purchases."""
         if self._before is not None:
             return self._before.items - self.changes.drop_items
-        import polars as pl
-
-        mine = self.crowd.crowd().items().filter(pl.col("user") == self.user)
-        return frozenset(mine.select("item").collect()["item"].to_list())
+        return self.crowd.own_items(self.user)
 
     @cached_property
     def attributes(self) -> Mapping[str, str]:
         """Attributes with their values; those withheld stay in, as secrets to guess."""
         if self._before is not None:
             return self._before.attributes
-        import polars as pl
-
-        mine = self.crowd.crowd().attributes().filter(pl.col("user") == self.user).collect()
-        found = mine.group_by("attribute").agg(pl.col("value").min())
-        return dict(found.select("attribute", "value").sort("attribute").iter_rows())
+        return self.crowd.own_attributes(self.user)
 
     @property
     def withheld(self) -> frozenset[str]:
@@ -267,7 +261,8 @@ class Person:
         """Return how near everybody in one community is to the person's profile in another, or in the same."""
         if (own, there) not in self._squares:
             profile = self.profile(own)
-            self._squares[own, there] = self._comparison(own, there, profile).squares(profile)
+            comparison = self._comparison(own, there, profile)
+            self._squares[own, there] = self.crowd.squares(there, comparison, profile)
         return self._squares[own, there]
 
     @cached_property
@@ -336,11 +331,18 @@ class Person:
 
     def state_in(self, *communities: str) -> Hashable:
         """Return what decides the findings about some communities."""
-        gone: Hashable = ()
+        gone: frozenset[int] = frozenset()
         if self.changes.gone_posts:
-            gone = tuple(self.numbers[self.rows_in(name)].tobytes() for name in communities)
+            there = np.isin(self.before._place, communities)
+            gone = self.changes.gone_posts & frozenset(self.before.numbers[there].tolist())
         added = frozenset(one for one in self._added if one.community in communities)
         return gone, added, self.changes.edit_words, self.uncounted
+
+    def digest(self, *communities: str) -> str:
+        """Return a name for what can be read of the person in some communities."""
+        said = self.posts.filter(self.posts["community"].is_in(list(communities)))
+        rows = repr([self.user, *said.select("community", "time", "text").rows()])
+        return blake2b(rows.encode(), digest_size=12).hexdigest()
 
     @cached_property
     def _stays(self) -> NDArray[np.bool_]:
@@ -355,15 +357,6 @@ class Person:
 def own_posts(crowd: Crowd, user: str) -> pl.DataFrame:
     """Return a person's posts (by name), numbered as :class:`Changes` names them."""
     return numbered_posts(crowd, crowd.user(user))
-
-
-def numbered_posts(crowd: Crowd, user: str) -> pl.DataFrame:
-    """Return a person's posts (by id), numbered: by community, then time, then text."""
-    import polars as pl
-
-    found = crowd.posts(user=user).select("community", "time", "text").collect()
-    ordered = found.sort("community", "time", "text", nulls_last=True, maintain_order=True)
-    return ordered.with_row_index("number").with_columns(pl.col("number").cast(pl.Int64))
 
 
 def post_words(texts: pl.Series, options: TextOptions) -> PostWords:

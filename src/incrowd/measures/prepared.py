@@ -8,23 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.crowd.array_cache import Arrays, cached_arrays, identities, identity
-from incrowd.distances.profile_index import CommunityIndex, Keys, word_keys
+from incrowd.crowd.array_cache import Arrays, DiskArray, cached_arrays, identities, identity
+from incrowd.distances.profile_index import (
+    CommunityIndex,
+    Comparison,
+    Profile,
+    Squares,
+    word_keys,
+)
 from incrowd.errors import NotInCrowd
+from incrowd.measures.sampling import sampled_rows
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from incrowd.cards.made_up import MadeUp
     from incrowd.crowd import Crowd
     from incrowd.crowd.pseudonyms import Pseudonyms
+    from incrowd.result import Assessment
     from incrowd.text.counting import Counts
 
-Made = tuple[Arrays, dict[str, Any]]
+Made = tuple[Mapping[str, NDArray[Any] | DiskArray], dict[str, Any]]
+
+COUNTED_ALONE = 20_000
+"""A community of more posts is read for itself: posts of one community lie together. Smaller ones are read at once."""
+KEPT_FROM = 2**23
+"""Uses of words from which on a comparison takes longer than to read what it said."""
+PIECE_BYTES = 2**26
+"""Profiles that a sample is compared with at a time, in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,25 +63,42 @@ class Population:
         found = {self.communities[self.community[k]]: int(self.posts[k]) for k in range(first, last)}
         return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
 
+    @cached_property
+    def posts_in(self) -> dict[str, int]:
+        """How many posts each community has."""
+        counted = np.bincount(self.community, weights=self.posts, minlength=len(self.communities))
+        return dict(zip(self.communities, counted.astype(np.int64).tolist(), strict=True))
+
 
 class PreparedCrowd:
     """One state of a crowd, ready for anybody."""
 
+    is_made_up = False
+    """True if everybody but the person is made up from a card."""
+
     def __init__(
-        self, folder: Path, data_hash: str, text: TextOptions, memory: int, crowd: Crowd | None = None
+        self,
+        folder: Path,
+        data_hash: str,
+        text: TextOptions,
+        memory: int,
+        crowd: Crowd | None = None,
+        exact: bool = False,
     ):
         self.folder, self.data_hash = folder, data_hash
-        self.text, self.memory = text, memory
+        self.text, self.memory, self.exact = text, memory, exact
         self._crowd = crowd
         self._population: Population | None = None
         self._words: dict[str, CommunityIndex] = {}
         self._together: tuple[str, ...] = ()
-        self._counted: tuple[Counts, Keys] | None = None
+        self._counted: Counts | None = None
 
     @classmethod
-    def of(cls, crowd: Crowd, text: TextOptions | None = None, memory: int = 2**30) -> PreparedCrowd:
-        """Prepare a crowd that is open."""
-        return cls(crowd.path, crowd.data_hash, text or TextOptions(), memory, crowd)
+    def of(
+        cls, crowd: Crowd, text: TextOptions | None = None, memory: int = 2**30, *, exact: bool = False
+    ) -> PreparedCrowd:
+        """Prepare a crowd that is open; `exact`: no sample stands for everybody, however long it takes."""
+        return cls(crowd.path, crowd.data_hash, text or TextOptions(), memory, crowd, exact)
 
     @classmethod
     def in_folder(cls, folder: Path, text: TextOptions, memory: int) -> PreparedCrowd:
@@ -83,13 +120,64 @@ class PreparedCrowd:
             self._crowd = Crowd(self.folder)
         return self._crowd
 
-    def arrays(self, kind: str, question: Mapping[str, Any], make: Callable[[], Made]) -> Made:
+    def arrays(
+        self, kind: str, question: Mapping[str, Any], make: Callable[[], Made]
+    ) -> tuple[Arrays, dict[str, Any]]:
         """Return arrays (and facts) of this state of the crowd, made on the first time."""
         return cached_arrays(self.cache, kind, question, self.data_hash, make)
 
     def answer(self, question: Mapping[str, Any], answer: Callable[[], Mapping[str, NDArray[Any]]]) -> Arrays:
         """Return named arrays for a question that holds every option which decides them."""
         return self.arrays("answer", question, lambda: (dict(answer()), {}))[0]
+
+    @property
+    def people(self) -> int:
+        """How many people there are in all."""
+        counted = self.answer({"what": "people"}, lambda: {"people": np.array(self.crowd().people())})
+        return int(counted["people"])
+
+    # What one person has
+
+    def own_posts(self, user: str) -> pl.DataFrame:
+        """Return a person's posts (by id), numbered: by community, then time, then text."""
+        return numbered_posts(self.crowd(), user)
+
+    def own_items(self, user: str) -> frozenset[str]:
+        """Return a person's likes, ratings or purchases."""
+        import polars as pl
+
+        mine = self.crowd().items().filter(pl.col("user") == user)
+        return frozenset(mine.select("item").collect()["item"].to_list())
+
+    def own_attributes(self, user: str) -> Mapping[str, str]:
+        """Return a person's attributes with their values."""
+        import polars as pl
+
+        mine = self.crowd().attributes().filter(pl.col("user") == user).collect()
+        found = mine.group_by("attribute").agg(pl.col("value").min())
+        return dict(found.select("attribute", "value").sort("attribute").iter_rows())
+
+    # What rows stand for
+
+    def made_up(self, community: str) -> tuple[MadeUp, NDArray[np.float64]]:
+        """Return people made up from a card, and the share of people who use each of its words."""
+        raise TypeError("this crowd is real: nobody in it is made up")
+
+    def members(self, community: str) -> int:
+        """Return how many people there are in a community."""
+        return len(self.words(community))
+
+    def section(self, measure: str, community: str | None = None) -> Mapping[str, pl.DataFrame]:
+        """Return what a card tells by a measure, about a community or everybody; a real crowd has no card."""
+        return {}
+
+    def count(self, community: str, rows: NDArray[np.bool_]) -> int:
+        """Return how many people some rows of a community's words stand for."""
+        return int(rows.sum())
+
+    def told(self, assessment: Assessment, community: str) -> Assessment:
+        """Return an assessment that counts rows of a community's words as it is to be told: as it is, if it is real."""
+        return assessment
 
     @property
     def population(self) -> Population:
@@ -107,15 +195,38 @@ class PreparedCrowd:
             self._words[community] = CommunityIndex(**arrays)
         return self._words[community]
 
+    def squares(self, community: str, comparison: Comparison, profile: Profile) -> Squares:
+        """Compare everybody in a community with a profile made of the compared words; kept where it took a while."""
+        if comparison.entries <= KEPT_FROM:
+            return comparison.squares(profile)
+        said = blake2b(profile.keys.tobytes() + profile.counts.tobytes(), digest_size=16).hexdigest()
+        question = {"what": "squares", "community": community, "text": self.text.hash, "profile": said}
+        kept = self.answer(
+            question, lambda: {"squares": comparison.squares(profile).squares.astype(np.float32)}
+        )
+        return Squares(self.words(community), profile, kept["squares"].astype(np.float64))
+
     def count_together(self, communities: Iterable[str]) -> None:
         """Say which communities will be asked for, so that posts are read once for all that are not there yet."""
-        if not set(communities) <= set(self._together):
-            self._together, self._counted = tuple(communities), None
+        posts = self.population.posts_in
+        small = tuple(name for name in communities if posts[name] <= COUNTED_ALONE)
+        if not set(small) <= set(self._together):
+            self._together, self._counted = small, None
 
     def sizes(self, community: str, radius: float) -> NDArray[np.int64]:
         """Return how many people each row of a community's words has within the radius, itself included."""
+        return self._sizes(community, radius, None)
+
+    def some_sizes(self, community: str, radius: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the same of a fixed random sample of rows, with these: of all rows where these are few."""
+        rows = sampled_rows(len(self.words(community)), exact=self.exact)
+        everybody = np.arange(len(self.words(community)))
+        return (everybody if rows is None else rows), self._sizes(community, radius, rows)
+
+    def _sizes(self, community: str, radius: float, rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
         question = {"community": community, "text": self.text.hash, "radius": radius}
-        arrays, _ = self.arrays("sizes", question, lambda: self._make_sizes(community, radius))
+        question |= {} if rows is None else {"sampled": len(rows)}
+        arrays, _ = self.arrays("sizes", question, lambda: self._make_sizes(community, radius, rows))
         return arrays["sizes"]
 
     def require(self, community: str) -> None:
@@ -135,47 +246,73 @@ class PreparedCrowd:
     def _make_population(self) -> Made:
         import polars as pl
 
-        crowd = self.crowd()
-        found = crowd.posts().group_by("user", "community").len().sort("user", "community").collect()
+        with self.crowd().connect(max(self.memory // 4, 2**28)) as database:
+            counted = 'SELECT "user", community, count(*) AS posts FROM posts GROUP BY ALL ORDER BY ALL'
+            found = database.sql(counted).pl()
+        there = found.group_by("community").agg(pl.col("posts").sum())
+        order = there.sort(["posts", "community"], descending=[True, False])["community"].to_list()
         names, places = identities(found["user"].to_list())
-        order = crowd.communities()["community"].to_list()
         number = found["community"].replace_strict(order, list(range(len(order))), return_dtype=pl.Int32)
         arrays = {
             "names": names,
-            "community": number.to_numpy()[places],
-            "posts": found["len"].cast(pl.Int64).to_numpy()[places],
+            "community": number.to_numpy()[places].astype(np.int32),
+            "posts": found["posts"].cast(pl.Int64).to_numpy()[places],
         }
         return arrays, {"communities": order}
 
     def _make_words(self, community: str) -> Made:
-        counted, keys = self._counts(community)
+        from incrowd.distances.index_layout import lay_out
+        from incrowd.text.counting import count_rows
+
+        if community in self._together:
+            return self._words_of_small(community)
+        counted = count_rows(self.crowd(), community, self.text, self.memory)
+        users, posts = counted.identities["user"].to_list(), counted.identities["posts"].to_numpy()
+        keys = word_keys(counted.vocabulary)
+        order = np.argsort(keys, kind="stable")
+        names, rows = identities(users)
+        people = {"names": names, "rows": rows, "posts": posts.astype(np.int64), "keys": keys[order]}
+        blocks = ((one.columns, one.counts, one.lengths) for one in counted.blocks(order))
+        return {**people, **lay_out(blocks, len(keys), self.memory // 4, self.cache)}, {}
+
+    def _words_of_small(self, community: str) -> Made:
+        """Take a community's words out of those that were counted together."""
+        from incrowd.text.counting import counts
+
+        if self._counted is None:
+            together = list(self._together)
+            self._counted = counts(self.crowd(), communities=together, options=self.text, memory=self.memory)
+        counted = self._counted
         inside = np.flatnonzero((counted.identities["community"] == community).to_numpy())
         matrix = counted.matrix[inside]
         used = np.unique(matrix.indices)
         names, rows = identities(counted.identities["user"].gather(inside).to_list())
         posts = counted.identities["posts"].to_numpy()[inside].astype(np.int64)
-        laid_out = CommunityIndex.arrays(matrix[:, used], keys[used])
-        return {"names": names, "rows": rows, "posts": posts, **laid_out}, {}
+        keys = word_keys(counted.vocabulary.gather(used))
+        index = CommunityIndex.of_matrix(matrix[:, used], keys, names=names, rows=rows, posts=posts)
+        return vars(index), {}
 
-    def _counts(self, community: str) -> tuple[Counts, Keys]:
-        """Count words where they were announced, or in one community."""
-        from incrowd.text.counting import counts
-
-        if self._counted is None or community not in self._together:
-            self.count_together([community])
-            some = counts(
-                self.crowd(), communities=list(self._together), options=self.text, memory=self.memory
-            )
-            self._counted = some, word_keys(some.vocabulary)
-        return self._counted
-
-    def _make_sizes(self, community: str, radius: float) -> Made:
+    def _make_sizes(self, community: str, radius: float, rows: NDArray[np.int64] | None) -> Made:
         from incrowd.distances import Compute, ball_sizes
 
-        index = self.words(community)
-        shares = index.shares(slice(None), index.keys)
-        sizes = ball_sizes(shares, radii=[radius], compute=Compute(memory=self.memory))
-        return {"sizes": sizes[:, 0].astype(np.int64)}, {}
+        index, compute = self.words(community), Compute(memory=self.memory // 2)
+        if rows is None:
+            shares = index.shares(slice(None), index.keys)
+            return {"sizes": ball_sizes(shares, radii=[radius], compute=compute)[:, 0].astype(np.int64)}, {}
+        some = index.shares(rows, index.keys)
+        sizes = np.zeros(len(rows), np.int64)
+        for piece in index.pieces(PIECE_BYTES):
+            sizes += ball_sizes(some, index.shares(piece, index.keys), radii=[radius], compute=compute)[:, 0]
+        return {"sizes": sizes}, {}
+
+
+def numbered_posts(crowd: Crowd, user: str) -> pl.DataFrame:
+    """Return a person's posts (by id), numbered: by community, then time, then text."""
+    import polars as pl
+
+    found = crowd.posts(user=user).select("community", "time", "text").collect()
+    ordered = found.sort("community", "time", "text", nulls_last=True, maintain_order=True)
+    return ordered.with_row_index("number").with_columns(pl.col("number").cast(pl.Int64))
 
 
 def naming(folder: Path) -> Pseudonyms | None:

@@ -36,12 +36,15 @@ from incrowd.measures.findings import (
     WATCH_ABOVE,
     Effect,
     Finding,
+    GivesAway,
     Goal,
     Level,
     Proposal,
+    Role,
     Targets,
     ThemeName,
     WordShare,
+    key_of,
     level_of,
     same,
     shortened,
@@ -52,6 +55,9 @@ from incrowd.result import Assessment
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from incrowd.cards.make import CardOptions
     from incrowd.crowd.schema import Kind
     from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates
     from incrowd.measures.following import GrowingCrowd
@@ -68,6 +74,7 @@ __all__ = [
     "Effect",
     "Finding",
     "Findings",
+    "GivesAway",
     "Goal",
     "Level",
     "Measure",
@@ -77,10 +84,12 @@ __all__ = [
     "PreparedCrowd",
     "Proposal",
     "Ready",
+    "Role",
     "Targets",
     "ThemeName",
     "WordShare",
     "adversaries",
+    "key_of",
     "largest_communities",
     "level_of",
     "measure_named",
@@ -112,6 +121,8 @@ class AdvisorOptions:
     """How an adversary recognises topics, as :mod:`incrowd.exposure` makes it; None: by the words that come along."""
     thorough: bool = True
     """False: leave out adversaries who take long the first time."""
+    exact: bool = False
+    """True: everybody is compared with everybody, however large the crowd; else samples stand for all in large ones."""
     advice: bool = True
     """False: measure only, look for no advice."""
     quote_posts: bool = False
@@ -194,9 +205,30 @@ class Ready(ABC):
         """Measure what takes seconds for every change; a plan asks for it at its end only."""
         return Findings()
 
+    def assess_again(self, person: Person, finding: Finding) -> Assessment | None:
+        """Measure one of its findings for a changed person, without evidence; None if it can no longer be made."""
+        quick = self.assess(person, explain=False).assessments
+        slow = (
+            self.assess_thorough(person, explain=False).assessments
+            if finding.key not in map(key_of, quick)
+            else ()
+        )
+        return next((one for one in (*quick, *slow) if key_of(one) == finding.key), None)
+
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Return what could bring one of its findings to its target, or as near as was found."""
         return ()
+
+    def gives_away(self, person: Person, finding: Finding) -> Sequence[GivesAway]:
+        """Return which kinds of habits a finding rests on, the strongest first: what to do differently."""
+        return ()
+
+    def recheck(self, person: Person, finding: Finding) -> float:
+        """Ask an attacker that neither the measure nor a search for advice contains: their risk after a change.
+
+        Advice promises no better level than this; NaN: there is no such attacker.
+        """
+        return math.nan
 
     def assumptions(self) -> Mapping[str, Any]:
         """Return what else decided its numbers, for the record of a draft."""
@@ -245,7 +277,7 @@ class Measure(ABC):
         return "" if held[self.reads] else f"the crowd holds no {self.reads} of yours"
 
     def risk(self, assessment: Assessment) -> float:
-        """Return how much the adversary gains, 0 to 1, comparable between measures; NaN if it cannot be told.
+        """Return how often the adversary would be right, 0 to 1, comparable between measures; NaN if it cannot be told.
 
         A crowd of n people is 1/n, a guess among those who fit; a probability is itself.
         """
@@ -253,6 +285,10 @@ class Measure(ABC):
         if not assessment.defined or (crowd is not None and crowd < SMALLEST_CROWD):
             return math.nan
         return min(1.0, 1 / assessment.value if assessment.unit == "people" else assessment.value)
+
+    def role(self, assessment: Assessment) -> Role:
+        """Say whether an assessment decides, is about a stronger adversary, or is a paper's quantity."""
+        return Role.DECIDES
 
     def crowd_behind(self, assessment: Assessment) -> float | None:
         """Return among how many people the number was found; None: it does not depend on a crowd."""
@@ -268,8 +304,8 @@ class Measure(ABC):
 
     def finding(self, assessment: Assessment) -> Finding:
         """Put one of its assessments on the scale that is common to all measures."""
-        risk = self.risk(assessment)
-        return Finding(assessment=assessment, theme=self.theme, level=level_of(risk), risk=risk)
+        risk, role = self.risk(assessment), self.role(assessment)
+        return Finding(assessment=assessment, theme=self.theme, level=level_of(risk), risk=risk, role=role)
 
     def remark(self, finding: Finding) -> str:
         """Say what the label has to add to a finding's sentence so that its level makes sense."""
@@ -306,6 +342,7 @@ class Measure(ABC):
             says="" if after is None else about.sentence(),
             exact=self.is_exact_after_changes(about),
             note=self.note(before, after) if before is not None and after is not None else "",
+            decides=there.decides,
             reason=(new.reason if new else "") or (old.reason if old else ""),
         )
 
@@ -327,8 +364,13 @@ class Measure(ABC):
         """Return how the risk is spread over a whole crowd; None: this measure does not tell."""
         return None
 
-    def card(self, crowd: PreparedCrowd, options: Any) -> Mapping[str, Any] | None:
-        """Return what it adds to a published card of the crowd; None: nothing."""
+    def card(
+        self, crowd: PreparedCrowd, community: str | None, options: CardOptions
+    ) -> Mapping[str, pl.DataFrame] | None:
+        """Return small tables it adds to a published card, by name; None: nothing.
+
+        About one community, or about everybody as one (None). Counts of people leave through ``options.noise()`` only.
+        """
         return None
 
     def told_attributes(self, person: Person, values: Mapping[str, Sequence[str]]) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ Lack = Callable[[Person], float]
 MOST_WORDS = 24
 """Nobody edits out more words than this."""
 NAMED = 6
+STEPS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
+"""Shares of what may be given up, tried where each try takes long."""
+NEW_NAME = (5, 10, 20, 40, 80)
+"""How many posts a new name may have before the next one, as tried."""
 
 
 def fewest(most: int, lack: Callable[[int], float], now: float) -> int | None:
@@ -79,7 +83,7 @@ def fewer_posts(
         return
     chosen = frozenset(order[:count].tolist())
     what = f"{count:,} of your {say_count(len(order), 'post')} in {where}"
-    yield Proposal(what=f"Delete {what}", loss=what, changes=Changes(delete_posts=chosen))
+    yield delete_first(order, count, where)
     yield Proposal(
         what=f"Split this identity: write {what} under another name",
         loss="readers who know you by this name",
@@ -104,3 +108,68 @@ def fewer_words(person: Person, weights: NDArray[np.float64], lack: Lack, where:
         loss=f"{say_count(uses, 'use')} of {say_count(count, 'word')} in your posts",
         changes=Changes(edit_words=frozenset(words)),
     )
+
+
+# Where one try takes long: a few steps instead of a search, all of them known before the first is tried.
+
+
+def steps(most: int) -> list[int]:
+    """Return the counts to try, up to the most that may be given up.
+
+    >>> steps(40)
+    [3, 5, 10, 20, 40]
+    """
+    return sorted({int(np.ceil(most * share)) for share in STEPS} - {0})
+
+
+def delete_first(order: NDArray[np.int64], count: int, where: str) -> Proposal:
+    """Propose to delete the first posts of an order."""
+    what = f"{count:,} of your {say_count(len(order), 'post')} in {where}"
+    return Proposal(
+        what=f"Delete {what}: those that give you away most",
+        loss=what,
+        changes=Changes(delete_posts=frozenset(order[:count].tolist())),
+    )
+
+
+def take_out(person: Person, words: Sequence[str], where: str) -> Proposal:
+    """Propose to take some words out of all posts."""
+    known = set(person.words.vocabulary.to_list())
+    words = [word for word in words if word in known]
+    places = np.flatnonzero(person.words.vocabulary.is_in(words).to_numpy())
+    uses = int(person.words.matrix[:, places].sum())
+    named = ", ".join(f"“{word}”" for word in words[:NAMED])
+    more = f" and {len(words) - NAMED} more" if len(words) > NAMED else ""
+    return Proposal(
+        what=f"Reword your posts without {'the word' if len(words) == 1 else say_count(len(words), 'word')} "
+        f"{named}{more}",
+        loss=f"{say_count(uses, 'use')} of {say_count(len(words), 'word')} in {where}",
+        changes=Changes(edit_words=frozenset(words)),
+    )
+
+
+def start_over(person: Person, community: str) -> list[Proposal]:
+    """Propose a new name in a community, for fewer and fewer posts; tried out as if only the latest ones were there."""
+    numbers = person.numbers[person.rows_in(community)]  # in the order of time
+    proposals = []
+    for count in sorted(NEW_NAME, reverse=True):
+        if count <= len(numbers) // 2:
+            proposals.append(
+                Proposal(
+                    what=f"Write in {community} under a new name from now on, and take another one after "
+                    f"{say_count(count, 'post')}",
+                    loss="readers who know you by this name; the old posts stay as findable as they are",
+                    changes=Changes(delete_posts=frozenset(numbers[:-count].tolist())),
+                    from_now_on=True,
+                )
+            )
+    return proposals
+
+
+def first_to_reach(tried: Sequence[tuple[Proposal, float]], now: float) -> Proposal | None:
+    """Return the first proposal that leaves no lack, else that with the least; None if none is better than now."""
+    reached = next((proposal for proposal, lack in tried if lack <= 0), None)
+    if reached is not None or not tried:
+        return reached
+    best, least = min(tried, key=lambda one: one[1])
+    return best if least < now else None

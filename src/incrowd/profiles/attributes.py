@@ -17,10 +17,12 @@ from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
 from math import floor
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import polars as pl
+from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
 from incrowd.crowd import Crowd
@@ -33,14 +35,14 @@ HIDDEN = -1
 
 
 @dataclass(frozen=True)
-class Space:
+class AttributeSpace:
     """Attributes with their values, in a fixed order: a value is known by its place."""
 
     attributes: tuple[str, ...]
     values: tuple[tuple[str | None, ...], ...]
 
     @classmethod
-    def of(cls, values: Mapping[str, Sequence[str | None]]) -> Space:
+    def of(cls, values: Mapping[str, Sequence[str | None]]) -> AttributeSpace:
         """Make a space from attribute: values."""
         return cls(tuple(values), tuple(tuple(one) for one in values.values()))
 
@@ -86,13 +88,13 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class SeenAttributes:
     """What was seen of n people: exact values, and likelihoods where something only hints at the value.
 
     ``soft[a][i, x]`` is proportional to the probability of what was seen of person i if their attribute a is x.
     """
 
-    space: Space
+    space: AttributeSpace
     seen: Ints
     """(n, attributes) codes; HIDDEN where the attribute was not shown."""
     soft: Mapping[int, Floats] = field(default_factory=dict)
@@ -103,7 +105,7 @@ class Evidence:
     """(n, traces): which of a person's posts and links are seen, as `Traces` orders them; None: all."""
 
     @classmethod
-    def nothing(cls, space: Space, people: int = 1, own_rows: Ints | None = None) -> Evidence:
+    def nothing(cls, space: AttributeSpace, people: int = 1, own_rows: Ints | None = None) -> SeenAttributes:
         """Return the evidence of somebody who saw nothing."""
         return cls(space, np.full((people, len(space.attributes)), HIDDEN, np.int64), {}, own_rows)
 
@@ -125,20 +127,20 @@ class Evidence:
         exact[shown, codes[shown]] = 1.0
         return exact * self.soft[place] if place in self.soft else exact
 
-    def hinting(self, place: int, likelihood: NDArray[Any]) -> Evidence:
+    def hinting(self, place: int, likelihood: NDArray[Any]) -> SeenAttributes:
         """Return the evidence with one more, independent hint about an attribute."""
         more = np.atleast_2d(np.asarray(likelihood, np.float64))
         old = self.soft.get(place)
         return replace(self, soft={**self.soft, place: more if old is None else old * more})
 
-    def people(self, rows: slice) -> Evidence:
+    def people(self, rows: slice) -> SeenAttributes:
         """Return what was seen of some of the people."""
         soft = {place: part if len(part) == 1 else part[rows] for place, part in self.soft.items()}
         own = None if self.own_rows is None else self.own_rows[rows]
         traces = None if self.traces is None else self.traces[rows]
-        return Evidence(self.space, self.seen[rows], soft, own, traces)
+        return SeenAttributes(self.space, self.seen[rows], soft, own, traces)
 
-    def hiding(self, hidden: NDArray[np.bool_]) -> Evidence:
+    def hiding(self, hidden: NDArray[np.bool_]) -> SeenAttributes:
         """Return one person's evidence with something withheld: one row a variant, True = withheld.
 
         A column an attribute; columns that follow are traces.
@@ -149,15 +151,15 @@ class Evidence:
         traces = None if self.traces is None else np.repeat(self.traces[:1], len(seen), axis=0)
         if hidden.shape[1] > many:
             traces = ~hidden[:, many:] if traces is None else traces & ~hidden[:, many:]
-        return Evidence(self.space, seen, soft, self._own_repeated(len(seen)), traces)
+        return SeenAttributes(self.space, seen, soft, self._own_repeated(len(seen)), traces)
 
-    def showing(self, more: Sequence[tuple[int, int]]) -> Evidence:
+    def showing(self, more: Sequence[tuple[int, int]]) -> SeenAttributes:
         """Return one person's evidence with one more value (place, code) shown: one row a variant."""
         seen = np.repeat(self.seen[:1], len(more), axis=0)
         for row, (place, code) in enumerate(more):
             seen[row, place] = code
         traces = None if self.traces is None else np.repeat(self.traces[:1], len(seen), axis=0)
-        return Evidence(self.space, seen, dict(self.soft), self._own_repeated(len(seen)), traces)
+        return SeenAttributes(self.space, seen, dict(self.soft), self._own_repeated(len(seen)), traces)
 
     def _own_repeated(self, times: int) -> Ints | None:
         return None if self.own_rows is None else np.repeat(self.own_rows[:1], times)
@@ -167,7 +169,7 @@ class Evidence:
 class AttributeTable:
     """Everybody's attributes. A person who gave two values of an attribute counts with the first in order."""
 
-    space: Space
+    space: AttributeSpace
     codes: NDArray[np.int32]
     """(people, attributes); HIDDEN where a person gave no value."""
     users: NDArray[np.object_]
@@ -199,8 +201,9 @@ class AttributeTable:
         return AttributeTable(self.space, self.codes[rows], self.users[rows], self.data_hash, self.several)
 
 
+@cached(LRUCache(maxsize=1), key=lambda crowd: (crowd.path, crowd.data_hash), lock=Lock())
 def attribute_table(crowd: Crowd) -> AttributeTable:
-    """Read everybody's attributes."""
+    """Read everybody's attributes; those of the crowd that was asked for last are kept."""
     frame = crowd.attributes().collect()
     if frame.is_empty():
         raise InputError(
@@ -223,7 +226,7 @@ def from_long(frame: pl.DataFrame, data_hash: str = "") -> AttributeTable:
     values = (
         once.group_by("attribute").agg(pl.col("value").unique().sort()).sort("attribute")["value"].to_list()
     )
-    space = Space(tuple(names.to_list()), tuple(tuple(one) for one in values))
+    space = AttributeSpace(tuple(names.to_list()), tuple(tuple(one) for one in values))
     return AttributeTable(space, codes, users.to_numpy(), data_hash, len(frame.unique()) - len(once))
 
 
@@ -241,7 +244,7 @@ def number(text: str | None) -> Fraction | None:
 
 
 @dataclass(frozen=True)
-class Edges:
+class BandEdges:
     """Bands between stated edges, and one below and one above them all."""
 
     edges: tuple[Fraction, ...]
@@ -277,7 +280,7 @@ class Width:
 
 
 @dataclass(frozen=True)
-class Groups:
+class EqualBands:
     """So many bands of about as many people each; the edges are values of the crowd."""
 
     count: int
@@ -286,7 +289,7 @@ class Groups:
         if self.count < 2:
             raise InputError(f"bands: at least 2 groups, got {self.count}")
 
-    def edges(self, values: Mapping[Fraction, int]) -> Edges:
+    def edges(self, values: Mapping[Fraction, int]) -> BandEdges:
         """Return the edges. Equal numbers stay together, in the group in which the middle one of them falls."""
         people, below, last = sum(values.values()), 0, 0
         edges: list[Fraction] = []
@@ -297,11 +300,11 @@ class Groups:
             below, last = below + values[value], group
         if not edges:
             raise InputError("bands: everybody has the same number, so there is nothing to group")
-        return Edges(tuple(edges))
+        return BandEdges(tuple(edges))
 
 
-Bands = Edges | Width
-HowToBand = Bands | Groups
+Bands = BandEdges | Width
+HowToBand = Bands | EqualBands
 
 
 def band_name(bands: Bands, value: str | None) -> str | None:
@@ -327,11 +330,11 @@ def _parsed(text: str) -> tuple[str, HowToBand]:
     if not name.strip() or len(exact) < len(numbers) or (colon and len(exact) != 1):
         raise _wrong(text)
     if not colon:
-        return name.strip(), Edges(tuple(exact))
+        return name.strip(), BandEdges(tuple(exact))
     if kind == "width":
         return name.strip(), Width(exact[0])
     if kind == "groups" and exact[0].denominator == 1:
-        return name.strip(), Groups(int(exact[0]))
+        return name.strip(), EqualBands(int(exact[0]))
     raise _wrong(text)
 
 
@@ -344,12 +347,12 @@ def banded(table: AttributeTable, wanted: Mapping[str, HowToBand]) -> AttributeT
     codes, values = table.codes.copy(), list(table.space.values)
     for name, how in wanted.items():
         place = table.space.place(name)
-        bands = how.edges(_people_by_number(table, place)) if isinstance(how, Groups) else how
+        bands = how.edges(_people_by_number(table, place)) if isinstance(how, EqualBands) else how
         names, of_value = _merged(bands, values[place])
         given = codes[:, place] != HIDDEN
         codes[given, place] = of_value[codes[given, place]]
         values[place] = names
-    return replace(table, space=Space(table.space.attributes, tuple(values)), codes=codes)
+    return replace(table, space=AttributeSpace(table.space.attributes, tuple(values)), codes=codes)
 
 
 def _people_by_number(table: AttributeTable, place: int) -> dict[Fraction, int]:
@@ -400,7 +403,7 @@ class TableChoices:
 def _without(table: AttributeTable, names: tuple[str, ...]) -> AttributeTable:
     gone = {table.space.place(name) for name in names}
     kept = [place for place in range(len(table.space.attributes)) if place not in gone]
-    space = Space(
+    space = AttributeSpace(
         tuple(table.space.attributes[place] for place in kept),
         tuple(table.space.values[place] for place in kept),
     )
@@ -417,4 +420,4 @@ def _known(table: AttributeTable, unknown: tuple[str, ...]) -> AttributeTable:
             given = codes[:, place] != HIDDEN
             codes[given, place] = new[codes[given, place]]
             values[place] = kept
-    return replace(table, space=Space(table.space.attributes, tuple(values)), codes=codes)
+    return replace(table, space=AttributeSpace(table.space.attributes, tuple(values)), codes=codes)

@@ -17,7 +17,7 @@ linkability measure).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +26,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 TEXT_FAMILIES = ("words", "vocabulary", "phrases", "style")
 TIME_FAMILIES = ("hours", "weeks")
@@ -50,37 +51,6 @@ class Habits:
         keep = np.asarray(keep)
         keep = np.flatnonzero(keep) if keep.dtype == bool else keep
         return Habits(self.identities[keep.tolist()], {name: rows[keep] for name, rows in self.rows.items()})
-
-    def with_row(self, user: str, again: Habits) -> Habits:
-        """Return everybody's habits with those of one user, the only row of `again`, in place of their own."""
-        row = int((self.identities["user"] == user).arg_max() or 0)
-        return Habits(self.identities, _RowsWithOne(self.rows, again.rows, row))
-
-
-@dataclass(frozen=True)
-class _RowsWithOne(Mapping[str, Any]):
-    """Everybody's habits with one row replaced; each family is put together when it is asked for."""
-
-    before: Mapping[str, sp.csr_matrix]
-    again: Mapping[str, sp.csr_matrix]
-    row: int
-
-    def __getitem__(self, name: str) -> sp.csr_matrix:
-        rows, new = self.before[name], self.again[name]
-        width = max(rows.shape[1], new.shape[1])  # weeks end with the last post
-        parts = [_wide(part, width) for part in (rows[: self.row], new, rows[self.row + 1 :])]
-        return sp.vstack(parts, format="csr")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.before)
-
-    def __len__(self) -> int:
-        return len(self.before)
-
-
-def _wide(rows: sp.csr_matrix, width: int) -> sp.csr_matrix:
-    """Return rows with more columns, all empty."""
-    return sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], width))
 
 
 def habits(posts: pl.DataFrame, *, min_posts: int = 1, families: tuple[str, ...] = FAMILIES) -> Habits:
@@ -130,7 +100,60 @@ def post_habits(texts: pl.Series, families: tuple[str, ...] = TEXT_FAMILIES) -> 
     """Count the written habits of each post; sums of rows are the habits of several posts together."""
     each = np.arange(len(texts) + 1, dtype=np.int64)
     counted = _text_rows(*_utf8(texts), each, list(families))
-    return PostHabits({name: rows.astype(np.float32) for name, rows in counted.items()})
+    return PostHabits({name: rows.astype(np.float32, copy=False) for name, rows in counted.items()})
+
+
+def grouping(groups: Sequence[NDArray[np.int64]], posts: int) -> sp.csr_matrix:
+    """Return the matrix that sums the rows of each group of posts."""
+    sizes = [len(group) for group in groups]
+    places = (
+        np.concatenate([np.asarray(group, np.int64) for group in groups]) if groups else np.zeros(0, np.int64)
+    )
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    ones = np.ones(len(places), np.float32)
+    return sp.csr_matrix((ones, places, starts), shape=(len(sizes), posts))
+
+
+MOST_COMMON = 256
+"""So many habits, those that most people have, are laid out densely: they are most of the work of a product."""
+
+
+@dataclass(frozen=True, eq=False)
+class HabitLists:
+    """Who has each habit, and how much of it: the commonest ones as a dense block, the others as lists."""
+
+    common: NDArray[np.float32]
+    """Common habits down, people across."""
+    slot: NDArray[np.int32]
+    """The place of each habit among the common ones; -1: it is none."""
+    lists: sp.csr_matrix
+    """All habits down, people across."""
+
+    @classmethod
+    def of(cls, lists: sp.csr_matrix) -> HabitLists:
+        """Lay out a matrix of habits (down) and people (across)."""
+        held = np.diff(lists.indptr)
+        chosen = np.argpartition(-held, min(MOST_COMMON, len(held) - 1))[:MOST_COMMON]
+        chosen = np.sort(chosen[held[chosen] > 0])
+        slot = np.full(lists.shape[0], -1, np.int32)
+        slot[chosen] = np.arange(len(chosen), dtype=np.int32)
+        return cls(lists[chosen].toarray().astype(np.float32), slot, lists)
+
+    def products(self, rows: sp.csr_matrix) -> NDArray[np.float32]:
+        """Return how much each row (of habits) has in common with everybody: the product of both matrices."""
+        from incrowd.profiles.kernels import add_products  # Numba takes long to load
+
+        row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        place = self.slot[rows.indices]
+        shared = place >= 0
+        dense = np.zeros((rows.shape[0], len(self.common)), np.float32)
+        dense[row[shared], place[shared]] = rows.data[shared]
+        out = dense @ self.common
+        starts = np.append(0, np.cumsum(np.bincount(row[~shared], minlength=rows.shape[0])))
+        rest = rows.indices[~shared], rows.data[~shared].astype(np.float32)
+        lists = self.lists
+        add_products(starts, *rest, lists.indptr, lists.indices, lists.data, out)
+        return out
 
 
 def _text_rows(data: Any, offsets: Any, posts_of: Any, families: list[str]) -> dict[str, sp.csr_matrix]:

@@ -261,3 +261,16 @@ def count_habits(
         used += n
         indptr[i + 1] = used
     return indptr, indices[:used], counts[:used]  # what was not written takes no memory
+
+
+@njit(cache=True, nogil=True)
+def add_products(
+    starts: Any, columns: Any, values: Any, list_starts: Any, holders: Any, weights: Any, out: Any
+) -> None:
+    """Add to each row of `out` the lists of the row's habits, each times the row's own value."""
+    for row in range(len(starts) - 1):
+        mine = out[row]
+        for k in range(starts[row], starts[row + 1]):
+            value = values[k]
+            for at in range(list_starts[columns[k]], list_starts[columns[k] + 1]):
+                mine[holders[at]] += value * weights[at]

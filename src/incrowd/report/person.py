@@ -18,7 +18,7 @@ from incrowd.advisor.answer import PersonReport
 from incrowd.measures.protocol import Effect, Finding, Level, ThemeName
 from incrowd.report.label import Label
 from incrowd.report.page import asset, page
-from incrowd.result import Direction, Evidence, say_amount, say_count, say_number, say_percent
+from incrowd.result import Direction, Evidence, Threat, say_amount, say_count, say_number, say_percent
 
 BARS = (Level.WELL_HIDDEN, Level.WATCH, Level.AT_RISK)
 """The label's scale, best first. There is no bar for "cannot tell": nobody knows where it would stand."""
@@ -40,7 +40,7 @@ def json_link(data: Mapping[str, Any]) -> str:
 def person_label(report: PersonReport) -> Label:
     """Return the label of the whole report as a picture for the terminal or a file."""
     return _label(
-        "In the crowd", report.verdict.level, f"among {report.people:,} people; the worst case counts"
+        "In the crowd", report.verdict.level, f"among {report.people:,} people; the worst answer counts"
     )
 
 
@@ -78,6 +78,7 @@ def environment(loader: BaseLoader) -> Environment:
         "levels_stay": lambda effects: [one for one in effects if one.level_before == one.level_after],
         "loud": loud,
         "number": say_number,
+        "percent": say_percent,
         "plain": say_plain,
         "sentence": say_sentence,
         "slug": lambda words: str(words).replace(" ", "-"),
@@ -188,9 +189,10 @@ def crowd_picture(fits: float, total: float, adversary: str) -> CrowdPicture:
     )
     scale = "" if each == 1 else f" One dot stands for about {say_number(round(each))} people."
     others = (
-        "nobody else fits what they see"
+        "it is as if nobody else fitted what they see"
         if round(fits, 1) <= 1
-        else f"{say_number(round(fits, 1))} of {say_number(total)} people, you included, fit what they see"
+        else f"it is as if {say_number(round(fits, 1))} of {say_number(round(total))} people, you included, fitted "
+        "what they see"
     )
     return CrowdPicture(dots, f"For {adversary}, {others}.{scale}", fits, total)
 
@@ -204,17 +206,28 @@ def _scattered(count: int) -> list[int]:
 
 
 def worst_crowd(report: PersonReport) -> CrowdPicture | None:
-    """Return the smallest crowd the person has, as a picture; None if no measure counts people."""
-    counted = [one for one in report.findings if _counts_people(one)]
+    """Return the worst finding that decides as a picture of a crowd; None if none is about finding the person.
+
+    Who is right with probability p is as well off as somebody who guesses among 1/p people.
+    """
+    counted = [one for one in report.findings if one.decides and _finds_a_person(one)]
     if not counted:
         return None
-    worst = min(counted, key=lambda one: one.assessment.value / one.assessment.baseline).assessment
-    return crowd_picture(worst.value, worst.baseline, worst.assumptions.adversary)
+    worst = max(counted, key=lambda one: one.risk)
+    return crowd_picture(1 / worst.risk, _candidates(worst), worst.assessment.assumptions.adversary)
 
 
-def _counts_people(one: Finding) -> bool:
-    a = one.assessment
-    return a.unit == "people" and a.defined and a.baseline >= max(a.value, 2)
+def _finds_a_person(one: Finding) -> bool:
+    finds = not {Threat.SINGLING_OUT, Threat.LINKABILITY}.isdisjoint(one.assessment.threats)
+    return finds and one.risk > 0 and _candidates(one) >= max(1 / one.risk, 2)
+
+
+def _candidates(one: Finding) -> float:
+    """Return among how many people somebody guesses; NaN if they do not."""
+    about = one.assessment
+    if about.unit == "people" or not about.baseline > 0:
+        return about.baseline
+    return 1 / about.baseline
 
 
 @dataclass(frozen=True)
@@ -238,7 +251,7 @@ class Bar:
 def evidence_bars(evidence: Sequence[Evidence], *, shares: bool = False) -> tuple[Bar, ...]:
     """Return evidence as bars around a common zero line; the longest part fills its side.
 
-    `shares`: write each part as its share of the whole, which everybody can read; only if no part is negative.
+    `shares`: write and draw each part as its share of the whole, which everybody can read; only if no part is negative.
     """
     values = [part.contribution for part in evidence]
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
@@ -256,7 +269,8 @@ def share_of(evidence: Sequence[Evidence]) -> float | None:
 
 def _bar(part: Evidence, zero: float, room: float, largest: float, whole: float | None) -> Bar:
     value = part.contribution
-    width = max(abs(value) / largest * room, LEAST_WIDTH) if largest and math.isfinite(value) else 0.0
+    full = largest if whole is None else whole  # a share of 33 % fills a third of its track
+    width = max(abs(value) / full * room, LEAST_WIDTH) if full and math.isfinite(value) else 0.0
     start = zero - width if value < 0 else zero
     amount = f"{value:+.3g}".replace("-", "−") if whole is None else say_percent(value / whole)
     return Bar(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -11,9 +11,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.advisor.answer import Action, OwnPost, PersonReport, Plan, Reason
-from incrowd.measures.protocol import Level
-from incrowd.report.person import share_of
+from incrowd.advisor.answer import Action, OwnPost, PersonReport, Plan, Reason, Since, WriteDifferently
+from incrowd.measures.protocol import Level, Role
+from incrowd.report.person import loud, share_of
 from incrowd.result import say_amount, say_count, say_number, say_percent
 
 STYLES = {
@@ -32,14 +32,30 @@ def render(report: PersonReport) -> RenderableType:
 
 def _parts(report: PersonReport) -> Iterator[RenderableType]:
     yield Text.assemble(_badge(report.verdict.level), " ", (report.verdict.sentence, "bold"))
+    for question, answer in report.in_short[1:]:
+        yield Text.assemble((f"{question} ", "bold"), answer)
+    if report.since is not None:
+        yield Text("")
+        yield from _since(report.since)
     if report.changes:
         yield Text("This is how it would be after the changes you asked about.", style="italic")
     yield Text("")
     yield _label(report)
     yield from _section("Why", [_reason(one) for one in report.reasons])
     yield from _section("What to do", [*_advice(report)])
+    yield from _section("Against somebody who knows more", [*_others(report, Role.STRONGER)])
     yield from _section("What could not be told", [_not_assessed(report)] if report.not_assessed else [])
+    yield from _section("For researchers: the papers' own numbers", [*_others(report, Role.PAPER)])
     yield from _section("Fine print", [_fine_print(report)])
+
+
+def _since(since: Since) -> Iterator[RenderableType]:
+    yield Text(since.sentence(), style="bold")
+    for one in since.themes:
+        if one.moved != "same":
+            yield Text(f"  {one.moved}: {one.sentence()}")
+    for note in since.notes:
+        yield Text(f"  {note}", style="dim")
 
 
 def _section(title: str, parts: list[RenderableType]) -> Iterator[RenderableType]:
@@ -77,16 +93,44 @@ def _reason(reason: Reason) -> RenderableType:
 
 
 def _advice(report: PersonReport) -> Iterator[RenderableType]:
-    if report.actions:
-        yield _actions(report.actions)
     if report.plan is not None:
-        yield Text("")
         yield _plan(report.plan)
+        yield Text("")
+    now, later = ([one for one in report.actions if one.from_now_on is way] for way in (False, True))
+    if now:
+        yield Text("One thing at a time:" if report.plan is None else "Or one thing at a time:", style="bold")
+        yield _actions(now)
+    if later:
+        yield Text("For what you write next:", style="bold")
+        yield _actions(later)
+    for one in report.write_differently:
+        yield _write_differently(one)
     if report.posts:
         yield _posts(report.posts)
 
 
-def _actions(actions: tuple[Action, ...]) -> RenderableType:
+def _write_differently(one: WriteDifferently) -> RenderableType:
+    lines: list[RenderableType] = []
+    if not one.helped:
+        lines.append(
+            Text(f"{one.subject} ({one.theme}): nothing that was tried on what is there helps.", style="bold")
+        )
+    if one.kinds:
+        lines.append(
+            Text(f"What gives you away{_where(one.subject)}, and how to write differently:", style="bold")
+        )
+    for kind in one.kinds:
+        said = f"  {say_percent(kind.share)} {kind.kind} ({', '.join(kind.examples)}): {kind.advice}"
+        lines.append(Text(said))
+    return Group(*lines)
+
+
+def _where(subject: str) -> str:
+    """Return a subject such as "you in cycling" as the end of a sentence about the person."""
+    return f" {subject.removeprefix('you ')}" if subject.startswith("you ") else f" ({subject})"
+
+
+def _actions(actions: Sequence[Action]) -> RenderableType:
     """List them: a table of this many columns would be too narrow to read."""
     lines: list[RenderableType] = []
     for action in actions:
@@ -94,26 +138,25 @@ def _actions(actions: tuple[Action, ...]) -> RenderableType:
         then = "no profile left" if math.isnan(seen.after) else say_amount(seen.after, seen.unit)
         effect = f"{seen.subject}: {say_amount(seen.before, seen.unit)} → {then}; {seen.level_before} → "
         lines.append(Text(f"• {action.what}", style="bold"))
-        told = Text.assemble(effect, _badge(seen.level_after), f" {seen.note}" if seen.note else "")
+        told = Text.assemble(effect, _badge(action.promised), f" {seen.note}" if seen.note else "")
         lines.append(Padding(told, (0, 0, 0, 2)))
         lines.append(Padding(Text(f"costs: {_cost(action)}", style="dim"), (0, 0, 0, 2)))
     return Group(*lines)
 
 
 def _cost(action: Action) -> str:
-    worse = [one for one in action.also if one.level_after.severity > one.level_before.severity]
+    worse = action.harms
     return action.loss + (f"; makes {say_count(len(worse), 'other finding')} worse" if worse else "")
 
 
 def _plan(plan: Plan) -> RenderableType:
     if not plan.steps:
         return Text("No plan within the loss you allow reaches a target.", style="bold")
-    lines: list[RenderableType] = [
-        Text(f"A plan that {plan.goal}, at the cost of {plan.loss}:", style="bold")
-    ]
+    lines: list[RenderableType] = [Text(plan.warning, style="bold red")] if plan.warning else []
+    lines.append(Text(f"A plan that {plan.goal}, at the cost of {plan.loss}:", style="bold"))
     lines += [Text(f"  {number}. {step}") for number, step in enumerate(plan.steps, start=1)]
     lines.append(Text.assemble("After it: ", _badge(plan.verdict.level), " ", plan.verdict.sentence))
-    better = [one for one in plan.effects if one.level_before is not one.level_after]
+    better = [one for one in plan.effects if one.decides and one.level_before is not one.level_after]
     lines += [Text(f"  {one.sentence()}", style="dim") for one in better]
     if plan.missed:
         verb = "misses its" if len(plan.missed) == 1 else "miss their"
@@ -129,6 +172,18 @@ def _posts(posts: tuple[OwnPost, ...]) -> RenderableType:
     lines = [Text(named + how, style="dim")]
     lines += [Text(f"  {post.number}: {post.text}") for post in posts[:MOST_POSTS] if post.text is not None]
     return Group(*lines)
+
+
+def _others(report: PersonReport, role: Role) -> Iterator[RenderableType]:
+    """List the findings that decide nothing, those of each question together."""
+    table = Table("about", "by whom", "number", box=None, header_style="dim")
+    for one in loud(one for theme in report.themes for one in theme.of(role)):
+        about = one.assessment
+        table.add_row(
+            Text(about.subject), Text(about.assumptions.adversary), say_amount(about.value, about.unit)
+        )
+    if table.row_count:
+        yield table
 
 
 def _not_assessed(report: PersonReport) -> Table:

@@ -13,7 +13,7 @@ from incrowd import __version__
 from incrowd.drawing import Chart, Series
 from incrowd.measures.belief.calibration import Guesses
 from incrowd.measures.belief.text_evidence import Topics, read_words
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
 from incrowd.study.belief_experiments import (
     FEWEST,
     GUESSING,
@@ -152,13 +152,13 @@ def rises(parts: Iterable[Fold]) -> dict[tuple[int, int], Floats]:
     for fold in parts:
         space, codes = fold.held.space, fold.held.codes.astype(np.int64)
         everything = list(range(len(space.attributes)))
-        prior = fold.belief.posteriors(everything, Evidence.nothing(space))
+        prior = fold.belief.posteriors(everything, SeenAttributes.nothing(space))
         for shown in everything:
             known = np.flatnonzero(codes[:, shown] != HIDDEN)
             seen = np.full((len(known), len(everything)), HIDDEN, dtype=np.int64)
             seen[:, shown] = codes[known, shown]
             targets = [place for place in everything if place != shown]
-            after = fold.belief.posteriors(targets, Evidence(space, seen)) if known.size else []
+            after = fold.belief.posteriors(targets, SeenAttributes(space, seen)) if known.size else []
             for place, sure in zip(targets, after, strict=False):
                 rise = _rise(sure, prior[place][0], codes[known, place])
                 found.setdefault((shown, place), []).append(rise)

@@ -21,7 +21,7 @@ from incrowd.measures.belief.engine import Belief
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import Policy, Requirement
 from incrowd.measures.belief.text_evidence import Words, learn_signs
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
 from incrowd.study.figures import Section, Table
 
 Progress = Callable[[float, float | None, str], None]
@@ -164,8 +164,8 @@ class _Tried:
         own, seen = codes[people, place], codes[people].copy()
         seen[:, place] = HIDDEN
         everybody = np.arange(len(people))
-        sure = fold.belief.posteriors([place], Evidence(fold.held.space, seen))[0][everybody, own]
-        prior = fold.belief.posteriors([place], Evidence.nothing(fold.held.space))[0][0, own]
+        sure = fold.belief.posteriors([place], SeenAttributes(fold.held.space, seen))[0][everybody, own]
+        prior = fold.belief.posteriors([place], SeenAttributes.nothing(fold.held.space))[0][0, own]
         broken = np.flatnonzero(sure > options.sigma)
         self.people, self.violated, self.guessed = (
             len(people),
@@ -182,7 +182,7 @@ def _cheapest(fold: Fold, place: int, seen: Ints, own: int, sigma: float) -> tup
     """Return the cheapest repair of one profile and the bits it shows in all."""
     space = fold.held.space
     requirement = Requirement(values={space.attributes[place]: str(space.values[place][own])}, sigma=sigma)
-    adversary, evidence = Adversary(fold.belief), Evidence(space, seen)
+    adversary, evidence = Adversary(fold.belief), SeenAttributes(space, seen)
     found = critical_sets(adversary, evidence, Policy(requirements=(requirement,)), largest=3)
     shown = sum(loss_of_withholding(adversary, evidence).values())
     return (found.sets[0] if found.sets else None), shown
@@ -309,7 +309,7 @@ def _guess(
         return
     codes = table.codes[some.rows[writers]].astype(np.int64)
     hints = {name: _hints(words, known, writers, table) for name, words in kinds.items()}
-    nothing = Evidence.nothing(table.space)
+    nothing = SeenAttributes.nothing(table.space)
     for place, attribute in enumerate(table.space.attributes):
         asked = np.flatnonzero(codes[:, place] != HIDDEN)
         if not asked.size or not any(place in hint for hint in hints.values()):
@@ -319,13 +319,13 @@ def _guess(
         others = codes[asked].copy()
         others[:, place] = HIDDEN
         seen = {
-            "nothing (guessing)": Evidence(table.space, silent),
-            "attributes": Evidence(table.space, others),
+            "nothing (guessing)": SeenAttributes(table.space, silent),
+            "attributes": SeenAttributes(table.space, others),
         }
         for name, hint in hints.items():
             soft = {at: part[asked] for at, part in hint.items()}
-            seen[name] = Evidence(table.space, silent, soft)
-            seen[f"attributes and {name}"] = Evidence(table.space, others, soft)
+            seen[name] = SeenAttributes(table.space, silent, soft)
+            seen[f"attributes and {name}"] = SeenAttributes(table.space, others, soft)
         for name, evidence in seen.items():
             sure = fold.belief.posteriors([place], evidence)[0]
             cases.setdefault((attribute, name), _Cases()).add(sure, prior, truth)

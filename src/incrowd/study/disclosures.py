@@ -28,7 +28,7 @@ FEWEST = 10
 
 
 @dataclass
-class Rates:
+class AttributeRates:
     """One attribute over a crowd."""
 
     people: int = 0
@@ -63,7 +63,7 @@ class Rates:
 
 def disclosure_rates(
     crowd: Crowd, options: DisclosureOptions | None = None, progress: Progress = lambda *_: None
-) -> dict[str, Rates]:
+) -> dict[str, AttributeRates]:
     """Compare what posts tell with a crowd's attributes, by attribute."""
     options = options or DisclosureOptions()
     truth = _truth(crowd)
@@ -72,7 +72,7 @@ def disclosure_rates(
             f"{crowd.path}: this crowd holds no attributes to compare with. "
             "Add some: incrowd ingest FILE --kind attributes"
         )
-    found: dict[str, Rates] = defaultdict(Rates)
+    found: dict[str, AttributeRates] = defaultdict(AttributeRates)
     for done, (user, facts) in enumerate(_facts(crowd, set(truth), options)):
         progress(done, len(truth), "reading posts")
         for attribute, true in truth.pop(user).items():
@@ -84,7 +84,7 @@ def disclosure_rates(
 
 
 def _count(
-    rates: Rates, attribute: str, true: str, facts: dict[str, Told], options: DisclosureOptions
+    rates: AttributeRates, attribute: str, true: str, facts: dict[str, Told], options: DisclosureOptions
 ) -> None:
     rates.people += 1
     fact = facts.get(attribute)
@@ -123,7 +123,7 @@ def _facts(
 
 def disclosures_study(
     crowd: Crowd,
-    rates: dict[str, Rates],
+    rates: dict[str, AttributeRates],
     options: DisclosureOptions | None = None,
 ) -> Study:
     """Put the rates into tables and a figure."""
@@ -159,7 +159,7 @@ def disclosures_study(
     )
 
 
-def _reliability(rates: dict[str, Rates]) -> Chart:
+def _reliability(rates: dict[str, AttributeRates]) -> Chart:
     """Draw how often finds of each certainty are right; bins with few people are left out."""
     certain = [one for some in rates.values() for one in some.certain]
     x, y = [], []

@@ -165,7 +165,7 @@ class OnePair:
 
 
 @dataclass(frozen=True)
-class Shares:
+class SetShares:
     """What the paper says of the three sets, over some people; exact, on whole numbers."""
 
     spearman: float
@@ -179,7 +179,7 @@ class Shares:
     """|mu| > |M|."""
 
     @classmethod
-    def of(cls, rows: pl.DataFrame) -> Shares:
+    def of(cls, rows: pl.DataFrame) -> SetShares:
         """Compute them from rows with the three set sizes."""
         a, m, mu = (rows[name].to_numpy() for name in ("anonymity", "matching", "local"))
         return cls(
@@ -196,7 +196,7 @@ def _share(condition: Any) -> float:
 
 
 def _in_short(own: pl.DataFrame, rows: pl.DataFrame) -> Section:
-    one, pooled = Shares.of(own), Shares.of(rows)
+    one, pooled = SetShares.of(own), SetShares.of(rows)
     table = Table(
         title="Paper 003's figures beside ours",
         columns=("figure", "this pair", "all pairs of communities", "paper 003"),
@@ -224,7 +224,7 @@ def _in_short(own: pl.DataFrame, rows: pl.DataFrame) -> Section:
 def _headlines(
     matched: Matched, options: PairStudyOptions, one: OnePair, own: pl.DataFrame
 ) -> tuple[Headline, ...]:
-    crowd, pooled = their_crowd(matched, options), Shares.of(matched.rows)
+    crowd, pooled = their_crowd(matched, options), SetShares.of(matched.rows)
     place = round(options.radius * 100)
     over = [value for value in one.correlations(one.ranking, range(5, 101, 5)) if value == value]
     pair = f"{len(one.attack.pairs):,} people in both communities of the pair shown"
@@ -251,7 +251,7 @@ def _headlines(
         Headline(
             result="Spearman of |A(d)| and |M(d)|, one pair (figure 10)",
             paper="0.41",
-            here=Shares.of(own).spearman,
+            here=SetShares.of(own).spearman,
             why=pair,
         ),
         Headline(

@@ -45,7 +45,7 @@ class ReleaseStudyOptions:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Asked:
+class AskedClasses:
     """Who lists what, as numbers, and the classes that queries select."""
 
     interest: str
@@ -74,7 +74,7 @@ class Asked:
         return np.bincount(self.value, minlength=len(self.names)).astype(np.int64)
 
 
-def asked_of(crowd: Crowd, options: ReleaseStudyOptions) -> Asked:
+def asked_of(crowd: Crowd, options: ReleaseStudyOptions) -> AskedClasses:
     """Read what the study needs from a crowd's items and attributes."""
     items = crowd.items().select("user", pl.col("item").alias("value")).collect()
     attributes = crowd.attributes().select("user", "attribute", "value").collect()
@@ -83,7 +83,7 @@ def asked_of(crowd: Crowd, options: ReleaseStudyOptions) -> Asked:
     users = pl.concat([rows["user"], attributes["user"]]).unique().sort()
     values = rows["value"].unique().sort()
     rows = rows.unique(maintain_order=True)
-    return Asked(
+    return AskedClasses(
         interest=interest,
         people=len(users),
         user=_number(rows["user"], users),
@@ -150,7 +150,7 @@ class Spelling:
         return int(self.number.max()) + 1
 
 
-def spellings(asked: Asked, aliases: Aliases) -> tuple[Spelling, ...]:
+def spellings(asked: AskedClasses, aliases: Aliases) -> tuple[Spelling, ...]:
     """Return the values as written, tidied, and (if not too many) with every look-alike joined unseen.
 
     The last is an upper bound: in a real release a person decides about look-alikes.
@@ -164,7 +164,7 @@ def spellings(asked: Asked, aliases: Aliases) -> tuple[Spelling, ...]:
     return raw, tidy, Spelling("look-alikes joined", _joined(asked, {**alike, **aliases}))
 
 
-def _joined(asked: Asked, aliases: Aliases) -> Ints:
+def _joined(asked: AskedClasses, aliases: Aliases) -> Ints:
     groups = canonicalise({name: [place] for place, name in enumerate(asked.names)}, aliases)
     number = np.zeros(len(asked.names), dtype=np.int64)
     for thing, places in enumerate(groups.values()):
@@ -213,7 +213,7 @@ def release(index: HolderIndex, threshold: int, options: SuppressOptions) -> Rel
 class Work:
     """The table, the options, and what several sections need."""
 
-    asked: Asked
+    asked: AskedClasses
     options: ReleaseStudyOptions
     spellings: tuple[Spelling, ...]
 

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import blake2b
@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from incrowd.crowd import Crowd
 from incrowd.errors import BudgetExceeded, InputError, SchemaError
 from incrowd.text.options import TextOptions
-from incrowd.text.tally import Tally
+from incrowd.text.tally import RowBlock, Tally
 from incrowd.text.tokeniser import Ints, Longs, RowTable, Tokeniser
 
 # Which identities are worth a profile, and why the others are not.
@@ -154,13 +154,26 @@ class Counting:
                 "Give more memory, or count fewer communities at a time."
             )
 
-    def result(self, filters: Filters) -> Counts:
-        """Return the counts of those who pass the filters; call it once, last."""
+    def rows(self) -> CountedRows:
+        """Return everybody who used a word, with counts that are not laid out yet; call it once, last."""
+        everyone = self._everyone()
+        kept = everyone.filter(pl.col("tokens") > 0).sort("community", "user")
+        row_places = _places(kept["number"].to_numpy(), len(everyone))
+        tokens = self._tokeniser.vocabulary()
+        seen = np.flatnonzero(self._tally.tokens_seen(row_places, len(tokens)))
+        identities = kept.select(*IDENTITY, "posts")
+        return CountedRows(identities, tokens.gather(seen), self._tally, row_places, seen, len(tokens))
+
+    def _everyone(self) -> pl.DataFrame:
+        """Return all identities by number, with their posts and tokens."""
         everyone = self._identities.rows() if len(self._identities) else pl.DataFrame(schema=_NOBODY)
-        everyone = everyone.with_columns(
+        return everyone.with_columns(
             posts=pl.Series(self._posts), tokens=pl.Series(self._tokens), number=pl.int_range(pl.len())
         )
-        owners = everyone
+
+    def result(self, filters: Filters) -> Counts:
+        """Return the counts of those who pass the filters; call it once, last."""
+        everyone = owners = self._everyone()
         if self._period is not None:
             owners = everyone.group_by(IDENTITY).agg(pl.col("posts", "tokens").sum())
         empty = pl.when(owners["tokens"] == 0).then(pl.lit(Dropped.EMPTY_PROFILE.value))
@@ -180,6 +193,24 @@ class Counting:
             dropped=dropped_table(owners, why),
             options_hash=self._options.hash,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """How often everybody used each word, waiting to be laid out: some rows at a time, in any order of the words."""
+
+    identities: pl.DataFrame
+    """user, community, posts; in the order of the rows."""
+    vocabulary: pl.Series
+    """The words that somebody used, in no order."""
+    _tally: Tally
+    _row_places: Longs
+    _seen: Longs
+    _tokens: int
+
+    def blocks(self, order: Longs) -> Iterator[RowBlock]:
+        """Yield some rows after the other, all in the end; `order` lists the words as they shall be numbered."""
+        yield from self._tally.blocks(self._row_places, _places(self._seen[order], self._tokens))
 
 
 def dropped_table(owners: pl.DataFrame, why: pl.Series) -> pl.DataFrame:
@@ -353,6 +384,18 @@ def counts(
         known = _count_crowd(crowd, counting, wanted, filters, memory, progress)
         save(known, place)
     return known
+
+
+def count_rows(crowd: Crowd, community: str, options: TextOptions, memory: int) -> CountedRows:
+    """Count the tokens of everybody in one community, however large, without holding all counts at once."""
+    counting = Counting(options, None, memory, crowd.cache)
+    with crowd.connect(max(memory // 8, LEAST_MEMORY // 4)) as database:
+        posts = database.sql(
+            'SELECT "user", community, text FROM posts WHERE community = ?', params=[community]
+        )
+        for rows in posts.to_arrow_reader(FETCH_ROWS):
+            counting.add(pl.DataFrame(rows))
+    return counting.rows()
 
 
 def _count_crowd(

@@ -6,53 +6,16 @@ row is sorted, and equal neighbours are counted: some rows at a time where not a
 
 from __future__ import annotations
 
-import tempfile
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from incrowd.crowd.array_cache import DiskArray
 from incrowd.text.tokeniser import Ints, Longs
-
-# Arrays that wait on disk: written once, read in slices, gone when nobody holds them.
-
-
-class DiskArray:
-    """A one-dimensional array in an unnamed temporary file; only what is sliced is in memory."""
-
-    def __init__(self, dtype: npt.DTypeLike, folder: Path | None = None) -> None:
-        self.dtype = np.dtype(dtype)
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the array lives
-        weakref.finalize(self, self._file.close)
-        self._length = 0
-
-    def __len__(self) -> int:
-        return self._length
-
-    def append(self, values: npt.NDArray[Any]) -> slice:
-        """Write more values at the end; return where they are."""
-        self._file.seek(0, 2)
-        values.astype(self.dtype, copy=False).tofile(self._file)
-        self._length += len(values)
-        return slice(self._length - len(values), self._length)
-
-    def __getitem__(self, part: slice) -> npt.NDArray[Any]:
-        start, stop, _ = part.indices(self._length)
-        self._file.seek(start * self.dtype.itemsize)
-        return np.fromfile(self._file, self.dtype, max(0, stop - start))
-
-    def mapped(self) -> npt.NDArray[Any]:
-        """Return the whole as an array that the system pages in on demand; it may outlive this object."""
-        if not self._length:
-            return np.empty(0, self.dtype)
-        self._file.flush()
-        return np.memmap(self._file, self.dtype, mode="r+", shape=(self._length,))
-
 
 BYTES_PER_TOKEN = 4
 
@@ -97,8 +60,12 @@ class Tally:
                 batch.tokens = self._disk.append(batch.tokens)
         self._held = 0
 
-    def _read(self) -> Iterator[tuple[Ints, Ints, Ints]]:
+    def _read(self, row_places: Longs, first: int, last: int) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Yield the batches that hold posts of the rows from place `first` up to `last`."""
         for batch in self._batches:
+            places = row_places[batch.rows]
+            if not ((places >= first) & (places < last)).any():
+                continue
             tokens = self._disk[batch.tokens] if isinstance(batch.tokens, slice) else batch.tokens
             yield batch.rows, batch.lengths, tokens
 
@@ -107,18 +74,17 @@ class Tally:
         from incrowd.text.kernels import mark_seen  # Numba takes a third of a second to load
 
         seen = np.zeros(size, np.bool_)
-        for batch in self._read():
+        for batch in self._read(row_places, 0, len(row_places)):
             mark_seen(*batch, row_places, seen)
         return seen
 
     def matrix(self, row_places: Longs, token_places: Longs) -> sp.csr_matrix:
         """Return the counts with every row and token at its place; a row's place of -1 leaves it out."""
         starts = np.append(0, np.cumsum(self._row_sizes(row_places)))
-        most = self._share // (2 * BYTES_PER_TOKEN)
-        if starts[-1] <= most:
+        if starts[-1] <= self._most:
             block = self._count_rows(row_places, token_places, starts, 0)
         else:
-            block = self._count_on_disk(row_places, token_places, starts, most)
+            block = self._count_on_disk(row_places, token_places)
         indptr = np.append(0, np.cumsum(block.lengths))
         index_type = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
         shape = len(starts) - 1, int(token_places.max(initial=-1)) + 1
@@ -132,32 +98,42 @@ class Tally:
             sizes += np.bincount(places[kept], batch.lengths[kept], minlength=len(sizes)).astype(np.int64)
         return sizes
 
-    def _count_rows(self, row_places: Longs, token_places: Longs, starts: Longs, first: int) -> _Block:
+    def _count_rows(self, row_places: Longs, token_places: Longs, starts: Longs, first: int) -> RowBlock:
         """Count the rows from place `first` on whose tokens go between `starts`."""
         from incrowd.text.kernels import count_sorted, lay_out  # Numba takes a third of a second to load
 
         starts = starts - starts[0]
         columns, cursors = np.empty(starts[-1], np.int32), starts[:-1].copy()
-        for batch in self._read():
+        for batch in self._read(row_places, first, first + len(cursors)):
             lay_out(*batch, row_places, token_places, first, cursors, columns)
         counts, lengths = np.empty(starts[-1], np.int32), np.empty(len(cursors), np.int64)
         size = count_sorted(columns, starts, counts, lengths)
-        return _Block(columns[:size], counts[:size], lengths)
+        return RowBlock(columns[:size], counts[:size], lengths)
 
-    def _count_on_disk(self, row_places: Longs, token_places: Longs, starts: Longs, most: int) -> _Block:
-        """Count about `most` tokens' rows at a time, straight into files."""
+    def blocks(self, row_places: Longs, token_places: Longs) -> Iterator[RowBlock]:
+        """Yield the counts of all rows by place, as many rows at a time as fit."""
+        starts = np.append(0, np.cumsum(self._row_sizes(row_places)))
+        for first, last in _row_blocks(starts, self._most):
+            yield self._count_rows(row_places, token_places, starts[first : last + 1], first)
+
+    @property
+    def _most(self) -> int:
+        """So many tokens are counted at a time."""
+        return self._share // (2 * BYTES_PER_TOKEN)
+
+    def _count_on_disk(self, row_places: Longs, token_places: Longs) -> RowBlock:
+        """Count straight into files."""
         columns, counts = DiskArray(np.int32, self._folder), DiskArray(np.int32, self._folder)
-        lengths = np.zeros(len(starts) - 1, np.int64)
-        for first, last in _row_blocks(starts, most):
-            block = self._count_rows(row_places, token_places, starts[first : last + 1], first)
+        lengths = [np.zeros(0, np.int64)]
+        for block in self.blocks(row_places, token_places):
             columns.append(block.columns)
             counts.append(block.counts)
-            lengths[first:last] = block.lengths
-        return _Block(columns.mapped(), counts.mapped(), lengths)
+            lengths.append(block.lengths)
+        return RowBlock(columns.mapped(), counts.mapped(), np.concatenate(lengths))
 
 
 @dataclass(frozen=True)
-class _Block:
+class RowBlock:
     """Some rows of the matrix: columns and counts end to end, and how many each row has."""
 
     columns: Ints

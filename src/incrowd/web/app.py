@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from incrowd.crowd import Crowd
 from incrowd.errors import IncrowdError
-from incrowd.web import home, people, providers, studies
+from incrowd.web import home, people, providers, studies, told
 from incrowd.web.guard import Guard, TooLarge
 from incrowd.web.jobs import explain
 from incrowd.web.options import ServeOptions
@@ -23,6 +23,7 @@ from incrowd.web.uploads import discard_leftovers
 ROUTES = (
     home.routes,
     people.routes,
+    told.routes,
     home.crowd_routes,
     studies.routes,
     studies.judge_routes,

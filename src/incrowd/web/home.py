@@ -30,7 +30,9 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/")
     def home() -> Response:
-        return site.page("home.html", info=site.info(), jobs=site.jobs.all()[:8], kinds=KINDS)
+        jobs = site.jobs.all()
+        owner = next((_owner(job.result) for job in jobs if isinstance(job.result, ImportReport)), "")
+        return site.page("home.html", info=site.info(), jobs=jobs[:8], kinds=KINDS, owner=owner)
 
     @router.post("/uploads/import")
     async def upload(request: Request) -> Response:
@@ -53,7 +55,9 @@ def routes(site: Site) -> APIRouter:
         result = site.finished(job_id, ImportReport | Asked).result
         if isinstance(result, Asked):
             return site.page("import_question.html", asked=result, job_id=job_id, kinds=KINDS, fields=FIELDS)
-        return site.page("imported.html", report=result, meaning=MEANING, info=site.info())
+        return site.page(
+            "imported.html", report=result, meaning=MEANING, info=site.info(), owner=_owner(result)
+        )
 
     @router.post("/imports/{job_id}/answer", dependencies=form)
     async def answer(job_id: str, request: Request) -> Response:
@@ -77,6 +81,12 @@ def routes(site: Site) -> APIRouter:
         return see_other(f"/jobs/{job_id}")
 
     return router
+
+
+def _owner(report: ImportReport) -> str:
+    """Return the account whose own export was just imported, to be filled in; empty if there is not just one."""
+    owners = {one.owner for one in report.understood if one.whose == "own" and one.owner}
+    return owners.pop() if len(owners) == 1 else ""
 
 
 def _job(site: Site, job_id: str) -> Job:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from incrowd.advisor.answer import OwnPost, PersonReport
+from incrowd.advisor.compare import Earlier, since
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError, InputError
-from incrowd.measures.protocol import AdvisorOptions, Changes, ThemeName
+from incrowd.measures.card_crowd import CardCrowd
+from incrowd.measures.protocol import AdvisorOptions, Changes, PreparedCrowd, ThemeName
 from incrowd.report.person import person_report_page
 from incrowd.web.jobs import Stopped, explain
-from incrowd.web.site import Gone, Site, attached, document, wants_part
+from incrowd.web.site import Gone, Site, attached, document, receive_files, wants_part
+from incrowd.web.uploads import Upload
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
-
-    from incrowd.crowd import Crowd
 
 THEMES = {name.replace(" ", "-"): name for name in ThemeName}
 
@@ -44,9 +44,16 @@ def routes(site: Site) -> APIRouter:
         def work(progress: Progress) -> PersonReport:
             from incrowd.advisor.assess import assess as ask
 
-            return ask(site.crowd(), person, options=options, progress=progress)
+            report = ask(site.crowd(), person, options=options, progress=progress)
+            earlier = _last_report(site, person)
+            return report if earlier is None else replace(report, since=since(Earlier.of(earlier), report))
 
         return site.begin("Assessing you", "/reports/{id}", work)
+
+    @router.post("/uploads/assess")
+    async def assess_export(request: Request) -> Response:
+        brought = await receive_files(site, request)
+        return site.begin("Assessing you", "/reports/{id}", _of_export(brought))
 
     @router.get("/reports/{job_id}")
     def overview(job_id: str) -> Response:
@@ -66,8 +73,7 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/reports/{job_id}/what-if")
     def what_if_form(job_id: str, texts: bool = False) -> Response:
-        report = _report(site, job_id)
-        mine = holdings(site.crowd(), report.person, texts)
+        mine = holdings(*_among(site, _report(site, job_id)), texts)
         return _tab(site, job_id, "what_if.html", "what-if", mine=mine, wish=Wish.fresh(), answer=None)
 
     @router.post("/reports/{job_id}/what-if", dependencies=form)
@@ -99,6 +105,12 @@ def routes(site: Site) -> APIRouter:
     return router
 
 
+def _last_report(site: Site, person: str) -> PersonReport | None:
+    """Return the latest answer about the same person that this server still has."""
+    done = (job.result for job in site.jobs.all() if isinstance(job.result, PersonReport))
+    return next((one for one in done if one.person == person), None)
+
+
 def _report(site: Site, job_id: str) -> PersonReport:
     report: PersonReport = site.finished(job_id, PersonReport).result
     return report
@@ -120,10 +132,49 @@ def _tab(
     )
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReportOfExport(PersonReport):
+    """A report about the owner of an export, with what was read of it: it lives as long as the report does."""
+
+    among: CardCrowd
+
+
+def _of_export(upload: Upload) -> Callable[[Progress], ReportOfExport]:
+    """Return the work that assesses the owner of some files; they are deleted as soon as they are read."""
+
+    def work(progress: Progress) -> ReportOfExport:
+        from incrowd.advisor.assess import assess as ask
+        from incrowd.measures.card_crowd import crowd_of_export
+
+        try:
+            progress(0, None, "reading your files")
+            among = crowd_of_export(upload.files, upload.fields.get("user") or None)
+        except IncrowdError as error:
+            raise type(error)(upload.for_the_form(str(error))) from None
+        finally:
+            upload.discard()
+        report = ask(among, options=AdvisorOptions(), progress=progress)
+        return ReportOfExport(
+            **{part.name: getattr(report, part.name) for part in fields(report)}, among=among
+        )
+
+    return work
+
+
+def _among(site: Site, report: PersonReport) -> tuple[PreparedCrowd, str]:
+    """Return whom the person was compared with, and their id there."""
+    if isinstance(report, ReportOfExport):
+        return report.among, report.among.user_id(report.person)
+    crowd = site.crowd()
+    return PreparedCrowd.of(crowd), crowd.user(report.person)
+
+
 def _communities(site: Site, job_id: str) -> list[str]:
     """All communities of the crowd, those the person writes in first."""
-    crowd, report = site.crowd(), _report(site, job_id)
-    own = holdings(crowd, report.person, texts=False).communities
+    report = _report(site, job_id)
+    if isinstance(report, ReportOfExport):
+        return list(report.among.card.communities)
+    own = holdings(*_among(site, report), texts=False).communities
     return [*own, *(name for name in site.communities() if name not in own)]
 
 
@@ -137,7 +188,7 @@ def _what_if(site: Site, job_id: str, wish: Wish, part: bool) -> Response:
         changes = wish.changes(report)
         if changes:
             answer = what_if(
-                site.crowd(),
+                report.among if isinstance(report, ReportOfExport) else site.crowd(),
                 report.person,
                 changes,
                 options=AdvisorOptions(advice=False),
@@ -150,17 +201,20 @@ def _what_if(site: Site, job_id: str, wish: Wish, part: bool) -> Response:
         values["problem"] = explain(error)
     if part:
         return site.part("what_if_answer.html", report=report, **values)
-    mine = holdings(site.crowd(), report.person, wish.texts)
+    mine = holdings(*_among(site, report), wish.texts)
     return _tab(site, job_id, "what_if.html", "what-if", mine=mine, wish=wish, **values)
 
 
 def _draft(site: Site, job_id: str, community: str, text: str, part: bool) -> Response:
-    from incrowd.advisor.draft import draft_in
+    from incrowd.advisor.draft import check, draft_in
 
     report = _report(site, job_id)
     values: dict[str, Any] = {"checked": None, "problem": ""}
     try:
-        if text.strip():
+        if text.strip() and isinstance(report, ReportOfExport):
+            options = AdvisorOptions(text=report.among.text)
+            values["checked"] = check(report.among, report.person, community, text, options=options)
+        elif text.strip():
             values["checked"] = draft_in(
                 site.options.crowd, report.person, community, text, options=AdvisorOptions()
             )
@@ -196,20 +250,16 @@ class Holdings:
         return list(self.posts)
 
 
-def holdings(crowd: Crowd, person: str, texts: bool) -> Holdings:
-    """Read what the crowd holds of one person; texts only where they ask to see them."""
-    from incrowd.measures.person import own_posts
-
-    user = crowd.user(person)
-    posts, mine = own_posts(crowd, user), pl.col("user") == user
+def holdings(crowd: PreparedCrowd, user: str, texts: bool) -> Holdings:
+    """Read what is known of one person (by id); texts only where they ask to see them."""
+    posts = crowd.own_posts(user)
     by_community = {
         str(name): tuple(_post(row, texts) for row in part.reverse().head(MOST_POSTS).iter_rows(named=True))
         for (name,), part in posts.group_by("community", maintain_order=True)
     }
-    items = crowd.items().filter(mine).select(pl.col("item").unique().sort()).collect()["item"].to_list()
-    attributes = crowd.attributes().filter(mine).select("attribute", "value").sort("attribute").collect()
     counts = dict(posts.group_by("community").len().iter_rows())
-    return Holdings(by_community, counts, tuple(items[:MOST_ITEMS]), dict(attributes.iter_rows()), texts)
+    items = sorted(crowd.own_items(user))[:MOST_ITEMS]
+    return Holdings(by_community, counts, tuple(items), dict(crowd.own_attributes(user)), texts)
 
 
 def _post(row: Mapping[str, Any], texts: bool) -> OwnPost:

@@ -212,10 +212,6 @@ def routes(site: Site) -> APIRouter:
     return router
 
 
-MOST_MODEL_BYTES = 512 * 2**20
-"""What an uploaded model may take once it is unpacked; sizes are looked at before anything is."""
-
-
 def judge_routes(site: Site) -> APIRouter:
     """Return the pages."""
     router = APIRouter()
@@ -236,7 +232,7 @@ def judge_routes(site: Site) -> APIRouter:
     async def bring(request: Request) -> Response:
         upload = await receive_files(site, request)
         try:
-            space = await asyncio.to_thread(_space, upload)  # reading takes seconds: not on the event loop
+            space = await asyncio.to_thread(_space, upload)  # waits for the child that reads it
         finally:
             upload.discard()
         return site.begin("Reading the space", "/judges/{id}", lambda progress: space)
@@ -288,10 +284,12 @@ def _topics(space: LdaSpace) -> list[tuple[str, ...]]:
 
 
 def _space(upload: Upload) -> LdaSpace:
-    from incrowd.measures.exposure.learnt_spaces import load_space
+    from incrowd.web.models import read_in_child
 
+    if not upload.files:
+        raise InputError("upload: expected the file of a model, got none")
     try:
-        space = load_space(upload.files[0], most_bytes=MOST_MODEL_BYTES)
+        space = read_in_child(upload.files[0])
     except InputError as error:
         raise type(error)(upload.for_the_form(str(error))) from None
     if not isinstance(space, LdaSpace):

@@ -127,6 +127,8 @@ class _Parts:
         self._value = bytearray()
 
     def _header_name(self, data: bytes, start: int, end: int) -> None:
+        if len(self._header[0]) + end - start > MOST_HEADER_BYTES:
+            raise InputError("upload: expected a form as browsers send it, got one that cannot be read")
         self._header = (self._header[0] + data[start:end], self._header[1])
 
     def _header_value(self, data: bytes, start: int, end: int) -> None:
@@ -188,5 +190,7 @@ def harmless_name(name: str, number: int) -> str:
     'file-3'
     """
     last = re.split(r"[/\\]", name)[-1]
-    kept = re.sub(r"[^\w.() -]", "_", last).strip(". ")[-MOST_NAME:].lstrip(".- ")
+    kept = re.sub(r"[^\w.() -]", "_", last).strip(". ")
+    # Systems count bytes, and letters may have four.
+    kept = kept.encode("utf-8", "replace")[-MOST_NAME:].decode("utf-8", "ignore").lstrip(".- ")
     return kept or f"file-{number}"

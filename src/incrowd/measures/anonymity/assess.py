@@ -19,6 +19,7 @@ from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, pr
 from incrowd.measures.anonymity.explain import stand_out
 from incrowd.measures.anonymity.in_words import crowd_assessment
 from incrowd.measures.anonymity.spec import ADVERSARY, AnonymityOptions
+from incrowd.measures.sampling import SampledRank
 from incrowd.profiles import Profiles, build
 from incrowd.result import Assessment, Result, as_pandas
 from incrowd.text.counting import counts
@@ -189,7 +190,8 @@ def member_anonymity(result: CommunityAnonymity, user: str) -> Assessment:
     row = int(found[0])
     evidence, explained = stand_out(result.profiles, row) if o.model == "unigram" else ((), None)
     size, rank = int(result.sizes[row]), int(result.ranks[row])
-    return crowd_assessment(o, size, rank, result.members, result.data_hash, evidence, explained)
+    exact = SampledRank.of(rank - 1, result.members - 1, result.members - 1)
+    return crowd_assessment(o, size, exact, result.members, result.data_hash, evidence, explained)
 
 
 def _profiles(crowd: Crowd, options: AnonymityOptions) -> Profiles:

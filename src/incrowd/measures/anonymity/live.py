@@ -43,8 +43,8 @@ class LiveCommunity:
         users = counted.identities["user"].to_list()
         names, rows = identities(users)
         posts = counted.identities["posts"].to_numpy().astype(np.int64)
-        laid_out = CommunityIndex.arrays(counted.matrix, word_keys(counted.vocabulary))
-        index = CommunityIndex(names=names, rows=rows, posts=posts, **laid_out)
+        keys = word_keys(counted.vocabulary)
+        index = CommunityIndex.of_matrix(counted.matrix, keys, names=names, rows=rows, posts=posts)
         sizes = ball_sizes(index.shares(slice(None), index.keys), radii=wanted, compute=compute or Compute())
         return cls(index=index, users=users, text=text, radii=wanted, sizes=sizes)
 

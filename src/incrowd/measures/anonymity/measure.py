@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,12 @@ from incrowd.measures.protocol import (
     PreparedCrowd,
     Proposal,
     Ready,
+    Role,
     ThemeName,
     WordShare,
     largest_communities,
 )
+from incrowd.measures.sampling import SampledRank
 from incrowd.result import Assessment, Evidence, Standing, Threat
 from incrowd.text.reference import tokenise
 
@@ -59,6 +61,10 @@ class Anonymity(Measure):
     def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
         """Look at communities as people are asked about."""
         return ReadyAnonymity(self, crowd, options)
+
+    def role(self, assessment: Assessment) -> Role:
+        """Keep it as the paper's: it measures how little somebody wrote, and an attack finds the others first."""
+        return Role.PAPER
 
     def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
         """Size everybody's crowd in every community; for people in several the smallest counts."""
@@ -131,7 +137,9 @@ class ReadyAnonymity(Ready):
     crowd: PreparedCrowd
     options: AdvisorOptions
     _known: dict[Hashable, Assessment] = field(default_factory=dict, repr=False)
-    _others: dict[Hashable, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+    _others: dict[Hashable, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(
+        default_factory=dict, repr=False
+    )
 
     def assess(self, person: Person, *, explain: bool = True, community: str | None = None) -> Findings:
         """Count, in each community, who is within the radius."""
@@ -156,24 +164,39 @@ class ReadyAnonymity(Ready):
 
     def _assess(self, person: Person, name: str, explain: bool) -> Assessment:
         profile, chosen = person.profile(name), self._chosen(name)
-        members = len(self.crowd.words(name)) - (person.row(name) is not None)
+        members = self._others_there(person, name)
         if profile.empty:
             return unknown_crowd(chosen, members, self.crowd.data_hash)
         near = self._near(person, name)
-        size = 1 + int(near.sum())
-        rank = 1 + int((self._sizes_without(person.before, name) + near < size).sum())
+        size = 1 + self.crowd.count(name, near)
         evidence = self._evidence(person, name, profile) if explain else ((), None)
-        return crowd_assessment(chosen, size, rank, members + 1, self.crowd.data_hash, *evidence)
+        rank = self._rank(person, name, near, size)
+        assessed = crowd_assessment(chosen, size, rank, members + 1, self.crowd.data_hash, *evidence)
+        return self.crowd.told(assessed, name)
 
-    def _sizes_without(self, person: Person, name: str) -> NDArray[np.int64]:
-        """Return everybody's crowd, the person not counted; the person's own place is never the smaller one."""
+    def _others_there(self, person: Person, name: str) -> int:
+        everybody = np.ones(len(self.crowd.words(name)), bool)
+        row = person.row(name)
+        if row is not None:
+            everybody[row] = False
+        return self.crowd.count(name, everybody)
+
+    def _rank(self, person: Person, name: str, near: NDArray[np.bool_], size: int) -> SampledRank | None:
+        """Count who has a smaller crowd; None: not told of made-up people, who would all have to be compared."""
+        if self.crowd.is_made_up:
+            return None
+        rows, sizes = self._sizes_without(person.before, name)
+        smaller = int((sizes + near[rows] < size).sum())
+        return SampledRank.of(smaller, len(rows), self._others_there(person, name))
+
+    def _sizes_without(self, person: Person, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return others' crowds, the person not counted, with their rows: everybody's, or a sample's."""
         key = person.user, name
         if key not in self._others:
-            sizes = self.crowd.sizes(name, self.options.radius) - self._near(person, name)
-            row = person.row(name)
-            if row is not None:
-                sizes[row] = len(sizes) + 1
-            self._others[key] = sizes
+            rows, sizes = self.crowd.some_sizes(name, self.options.radius)
+            others = rows != person.row(name)
+            rows = rows[others]
+            self._others[key] = rows, sizes[others] - self._near(person, name)[rows]
         return self._others[key]
 
     def _chosen(self, name: str) -> AnonymityOptions:
@@ -191,16 +214,15 @@ class ReadyAnonymity(Ready):
     def _evidence(self, person: Person, name: str, profile: Profile) -> tuple[tuple[Evidence, ...], float]:
         """Say which words make the person stand out from the average of all others."""
         index = self.crowd.words(name)
-        average = index.mean_shares(person.row(name))
         counts = person.counts(name)
         used = np.flatnonzero(counts > 0)
-        p, q = counts[used] / profile.total, _at(index.keys, average, person.keys[used])
+        p, q = counts[used] / profile.total, index.average(person.keys[used], person.row(name))
         terms = divergence_terms(p, q)
         words = person.words.vocabulary.gather(used.tolist()).to_list()
         order = np.argsort(-terms, kind="stable")
         parts = [Evidence(what=f"the word “{words[k]}”", contribution=float(terms[k])) for k in order]
-        # A word that only others use adds half of its share.
-        rest = float(average[profile.counts_at(index.keys) == 0].sum()) / 2
+        # A word that only others use adds half of its share; all shares of others add up to 1.
+        rest = max(1.0 - float(q.sum()), 0.0) / 2
         parts.append(Evidence(what="words others use and you do not", contribution=rest))
         return tuple(parts), float(terms.sum()) + rest
 
@@ -210,7 +232,7 @@ class ReadyAnonymity(Ready):
 
         name = str(finding.assessment.assumptions.parameters["community"])
         counts, index = person.counts(name), self.crowd.words(name)
-        average = _at(index.keys, index.mean_shares(person.row(name)), person.keys)
+        average = index.average(person.keys, person.row(name))
         shares = np.where(counts > 0, divergence_terms(counts / counts.sum(), average), 0.0)
         per_use = np.divide(shares, counts, out=np.zeros_like(shares), where=counts > 0)
 
@@ -230,9 +252,8 @@ class ReadyAnonymity(Ready):
         keys = word_keys(words)
         now = person.profile(community)
         then = now.plus(Profile.of_words(said))
-        comparison = self.crowd.words(community).comparison(keys)
-        row = person.row(community)
-        average, users = comparison.average(row), comparison.users(row)
+        index, row = self.crowd.words(community), person.row(community)
+        average, users = index.average(keys, row), index.users(keys, row)
         adds = divergence_terms(then.shares_at(keys), average) - divergence_terms(
             now.shares_at(keys), average
         )
@@ -260,14 +281,6 @@ def _users(others: int) -> str:
     if not others:
         return "nobody else there uses it"
     return "one other there uses it" if others == 1 else f"{others:,} others there use it"
-
-
-def _at(keys: NDArray[np.uint64], values: NDArray[Any], wanted: NDArray[np.uint64]) -> NDArray[Any]:
-    """Return values at some keys of a sorted list, 0 for keys that are not in it."""
-    if not len(keys):
-        return np.zeros(len(wanted))
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], 0.0)
 
 
 # For Python: the same two names in every measure. What compares everybody is imported when it is asked for.

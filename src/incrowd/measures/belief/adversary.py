@@ -27,7 +27,7 @@ from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.rules import WorldKnowledge
 from incrowd.measures.belief.text_evidence import Words, learn_signs, relative
 from incrowd.profiles import Profiles, unigram
-from incrowd.profiles.attributes import AttributeTable, Evidence, Floats
+from incrowd.profiles.attributes import AttributeTable, Floats, SeenAttributes
 from incrowd.text.counting import counts
 
 
@@ -188,12 +188,12 @@ class Traces:
             *(float(-np.log2(link.prior)) for link in self.links),
         )
 
-    def visible(self, evidence: Evidence) -> Visible:
+    def visible(self, evidence: SeenAttributes) -> Visible:
         """Return which traces are seen, one row a person or variant."""
         everything = np.ones((len(evidence), len(self.names)), dtype=bool)
         return everything if evidence.traces is None else evidence.traces
 
-    def belief_in_link(self, communities: tuple[str, str], evidence: Evidence) -> Floats:
+    def belief_in_link(self, communities: tuple[str, str], evidence: SeenAttributes) -> Floats:
         """Return how sure the adversary is that two profiles are one person's; without one of them, not at all."""
         number = self._link(communities)
         visible, link = self.visible(evidence), self.links[number]
@@ -327,7 +327,7 @@ class Adversary:
     traces: Traces = NO_TRACES
     """The person's posts and linked profiles, as far as they are seen."""
 
-    def concluding(self, evidence: Evidence) -> Evidence:
+    def concluding(self, evidence: SeenAttributes) -> SeenAttributes:
         """Return the evidence with what the rules and the text add to it."""
         visible = self.traces.visible(evidence)
         evidence = self.knowledge.apply(evidence, self.traces.traits(visible))
@@ -335,15 +335,15 @@ class Adversary:
             evidence = evidence.hinting(place, likelihood)
         return evidence
 
-    def posteriors(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+    def posteriors(self, targets: Sequence[int], evidence: SeenAttributes) -> list[Floats]:
         """Return the a-posteriori belief in each value of each target."""
         return self.belief.posteriors(targets, self.concluding(evidence))
 
-    def joint(self, event: Mapping[int, int], evidence: Evidence) -> Floats:
+    def joint(self, event: Mapping[int, int], evidence: SeenAttributes) -> Floats:
         """Return the a-posteriori belief that all values of the event hold."""
         return joint_probability(self.belief, event, self.concluding(evidence))
 
-    def focused(self, evidence: Evidence, targets: Sequence[int]) -> tuple[Adversary, Evidence]:
+    def focused(self, evidence: SeenAttributes, targets: Sequence[int]) -> tuple[Adversary, SeenAttributes]:
         """Return an adversary who answers the same about this person's targets, and faster."""
         suggested = () if self.traces.written is None else self.traces.written.scores
         belief, small = self.belief.focused(evidence, {*targets, *self.knowledge.places, *suggested})

@@ -28,15 +28,21 @@ from incrowd.measures.belief.definition import is_sensitive
 from incrowd.measures.belief.engine import Belief, ExplicitBelief
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import ANY, Policy, Requirement
-from incrowd.measures.belief.rules import Rule, WorldKnowledge
+from incrowd.measures.belief.rules import InferenceRule, WorldKnowledge
 from incrowd.measures.belief.spec import ADVERSARIES, BeliefOptions
 from incrowd.measures.belief.text_evidence import Topics, read_words
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Ints, Space, attribute_table
-from incrowd.result import Advice, Assessment, Assumptions, Direction, Result, Standing, Threat
-from incrowd.result import Evidence as Part
+from incrowd.profiles.attributes import (
+    HIDDEN,
+    AttributeSpace,
+    AttributeTable,
+    Ints,
+    SeenAttributes,
+    attribute_table,
+)
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Result, Standing, Threat
 
 
-def steps(adversary: Adversary, evidence: Evidence, one: Requirement) -> tuple[Part, ...]:
+def steps(adversary: Adversary, evidence: SeenAttributes, one: Requirement) -> tuple[Evidence, ...]:
     """Return how the belief moves as attributes come in, those that say most alone first; it ends at the posterior.
 
     The parts add up to posterior minus prior exactly. The order matters for how the sum is shared out, as in any
@@ -52,11 +58,11 @@ def steps(adversary: Adversary, evidence: Evidence, one: Requirement) -> tuple[P
     reached = _believed(adversary, evidence, one, [order[:k] for k in range(len(order) + 1)])
     moves = np.diff(reached, prepend=nothing)
     parts = [
-        Part(what=worded(names[place]), contribution=float(move))
+        Evidence(what=worded(names[place]), contribution=float(move))
         for place, move in zip(order, moves[1:], strict=True)
     ]
     if abs(moves[0]) > 1e-12:
-        parts.append(Part(what="what else is known of you", contribution=float(moves[0])))
+        parts.append(Evidence(what="what else is known of you", contribution=float(moves[0])))
     return tuple(parts)
 
 
@@ -66,7 +72,7 @@ def worded(name: str) -> str:
 
 
 def _believed(
-    adversary: Adversary, evidence: Evidence, one: Requirement, shown: list[list[int]]
+    adversary: Adversary, evidence: SeenAttributes, one: Requirement, shown: list[list[int]]
 ) -> np.ndarray:
     many = len(evidence.space.attributes) + len(adversary.traces.names)
     hidden = np.ones((len(shown), many), dtype=bool)
@@ -98,7 +104,7 @@ class Remedy:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRequirement:
     """One requirement and how sure the adversary is."""
 
     attribute: str
@@ -106,7 +112,7 @@ class Judged:
     sigma: float
     posterior: float
     prior: float
-    evidence: tuple[Part, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     profile: str | None = None
     """The one profile the requirement is about (definition 12); None: everything the person shows."""
@@ -133,7 +139,7 @@ class Judged:
 class PolicyCheck(Result):
     """A profile held against its policy."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedRequirement, ...]
     critical: CriticalSets
     """What satisfies at least one violated requirement (definition 15)."""
     what_if: tuple[WhatIf, ...]
@@ -162,7 +168,7 @@ class PolicyCheck(Result):
         return all(one.satisfied for one in self.all_judged)
 
     @property
-    def all_judged(self) -> tuple[Judged, ...]:
+    def all_judged(self) -> tuple[JudgedRequirement, ...]:
         """Every requirement: about all that is shown, then profile by profile."""
         return (*self.judged, *(one for check in self.profiles.values() for one in check.judged))
 
@@ -253,7 +259,7 @@ class PolicyCheck(Result):
         own = tuple(self._assessment(one) for one in self.judged)
         return (*own, *(one for check in self.profiles.values() for one in check.assessments()))
 
-    def _assessment(self, one: Judged) -> Assessment:
+    def _assessment(self, one: JudgedRequirement) -> Assessment:
         defined = not math.isnan(one.posterior)
         return Assessment(
             measure="belief",
@@ -282,7 +288,7 @@ class PolicyCheck(Result):
             reason="" if defined else IMPOSSIBLE,
         )
 
-    def _advice(self, one: Judged) -> tuple[Advice, ...]:
+    def _advice(self, one: JudgedRequirement) -> tuple[Advice, ...]:
         return tuple(
             Advice(
                 action=f"withhold {', '.join(map(worded, remedy.withheld.attributes))}",
@@ -298,7 +304,7 @@ def check_policy(
     crowd: Crowd,
     user: str,
     policy: Policy,
-    rules: Iterable[Rule] = (),
+    rules: Iterable[InferenceRule] = (),
     options: BeliefOptions | None = None,
     table: AttributeTable | None = None,
     topics: Topics | None = None,
@@ -333,14 +339,14 @@ def _table_for(crowd: Crowd, user: str, policy: Policy) -> AttributeTable:
     if policy.requirements or policy.profiles or crowd.attributes().head(1).collect().height:
         return attribute_table(crowd)
     nothing = np.empty((1, 0), dtype=np.int32)
-    return AttributeTable(Space((), ()), nothing, np.array([user], dtype=object), crowd.data_hash)
+    return AttributeTable(AttributeSpace((), ()), nothing, np.array([user], dtype=object), crowd.data_hash)
 
 
 def _checked(
     crowd: Crowd,
     user: str,
     policy: Policy,
-    rules: Iterable[Rule],
+    rules: Iterable[InferenceRule],
     options: BeliefOptions,
     table: AttributeTable,
     topics: Topics | None,
@@ -381,10 +387,14 @@ def _checked(
 
 
 def _judged(
-    adversary: Adversary, evidence: Evidence, policy: Policy, critical: CriticalSets, profile: str | None
-) -> tuple[Judged, ...]:
+    adversary: Adversary,
+    evidence: SeenAttributes,
+    policy: Policy,
+    critical: CriticalSets,
+    profile: str | None,
+) -> tuple[JudgedRequirement, ...]:
     """Judge requirement by requirement, each with the sets that satisfy it and the belief measured without them."""
-    found: list[Judged] = []
+    found: list[JudgedRequirement] = []
     required: list[Requirement | Unlinkable] = [*policy.requirements, *policy.links]
     for number, one in enumerate(required):
         some = [found for found in critical.sets if number in found.requirements][:REMEDIES]
@@ -428,7 +438,7 @@ def adversary_for(
     table: AttributeTable,
     user: str,
     policy: Policy,
-    rules: Iterable[Rule],
+    rules: Iterable[InferenceRule],
     options: BeliefOptions,
     topics: Topics | None = None,
     profile: str | None = None,
@@ -453,31 +463,33 @@ def adversary_for(
     return Adversary(belief, knowledge, traces_of(written, links, named, words, row, table))
 
 
-def judge(adversary: Adversary, evidence: Evidence, one: Requirement) -> list[Judged]:
+def judge(adversary: Adversary, evidence: SeenAttributes, one: Requirement) -> list[JudgedRequirement]:
     """Return how sure the adversary is of each value a requirement names."""
-    nothing = Evidence.nothing(evidence.space, own_rows=evidence.own_rows)
+    nothing = SeenAttributes.nothing(evidence.space, own_rows=evidence.own_rows)
     if one.joint:
         after = float(one.belief(adversary, evidence)[0, 0])
         before = float(one.belief(Adversary(adversary.belief), nothing)[0, 0])
         names, values = " and ".join(one.values), " and ".join(one.values.values())
-        return [Judged(names, values, one.sigma, after, before, steps(adversary, evidence, one))]
+        return [JudgedRequirement(names, values, one.sigma, after, before, steps(adversary, evidence, one))]
     return [_judge_one(adversary, evidence, name, value, one.sigma) for name, value in one.values.items()]
 
 
-def _judge_one(adversary: Adversary, evidence: Evidence, name: str, value: str, sigma: float) -> Judged:
+def _judge_one(
+    adversary: Adversary, evidence: SeenAttributes, name: str, value: str, sigma: float
+) -> JudgedRequirement:
     space = evidence.space
     if value == ANY:
         sure = adversary.posteriors([space.place(name)], evidence)[0][0]
         if np.isnan(sure).all():
-            return Judged(name, ANY, sigma, math.nan, math.nan)
+            return JudgedRequirement(name, ANY, sigma, math.nan, math.nan)
         value = str(space.values[space.place(name)][int(np.argmax(sure))])
     exact = Requirement(values={name: value}, sigma=sigma)
-    nothing = Evidence.nothing(space, own_rows=evidence.own_rows)
+    nothing = SeenAttributes.nothing(space, own_rows=evidence.own_rows)
     after = float(exact.belief(adversary, evidence)[0, 0])
     before = float(exact.belief(Adversary(adversary.belief), nothing)[0, 0])
     parts = () if math.isnan(after) else steps(adversary, evidence, exact)
-    return Judged(name, value, sigma, after, before, parts)
+    return JudgedRequirement(name, value, sigma, after, before, parts)
 
 
-def _judged_link(link: Linkage) -> Judged:
-    return Judged("same user", "yes", link.sigma, link.posterior, link.prior)
+def _judged_link(link: Linkage) -> JudgedRequirement:
+    return JudgedRequirement("same user", "yes", link.sigma, link.posterior, link.prior)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from incrowd.measures.belief.engine import Belief
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, SeenAttributes
 
 BINS = 10
 
@@ -69,14 +69,14 @@ def hide_and_guess(belief: Belief, people: AttributeTable, targets: list[int] | 
     """Hide each attribute of each person in turn and let the belief guess it from the rest."""
     parts: list[tuple[Any, ...]] = []
     codes = people.codes.astype(np.int64)
-    nothing = Evidence.nothing(people.space)
+    nothing = SeenAttributes.nothing(people.space)
     for place in range(len(people.space.attributes)) if targets is None else targets:
         known = np.flatnonzero(codes[:, place] != HIDDEN)
         if not known.size:
             continue
         seen, truth = codes[known].copy(), codes[known, place]
         seen[:, place] = HIDDEN
-        sure = belief.posteriors([place], Evidence(people.space, seen))[0]
+        sure = belief.posteriors([place], SeenAttributes(people.space, seen))[0]
         prior = belief.posteriors([place], nothing)[0][0]
         sure = np.where(np.isnan(sure), prior, sure)
         rows = np.arange(len(known))

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.measures.belief.engine import normalised
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints, Space
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, Floats, Ints, SeenAttributes
 
 
 def weigh_plainly(
@@ -171,7 +171,7 @@ Block = Callable[[slice], None]
 class CrowdBelief:
     """The smoothed empirical distribution of a population of any size."""
 
-    space: Space
+    space: AttributeSpace
     codes: NDArray[np.uint32]
     """(rows, attributes); the code after an attribute's last one stands for "not given"."""
     weights: Floats
@@ -200,7 +200,7 @@ class CrowdBelief:
         """Say where the belief comes from."""
         return f"someone who knows a crowd of {len(self.codes):,} people like you"
 
-    def mass(self, evidence: Evidence) -> Floats:
+    def mass(self, evidence: SeenAttributes) -> Floats:
         """Return the probability of the evidence; a person's own row is not in it."""
         from incrowd.measures.belief.crowd_kernel import total_weight
 
@@ -215,7 +215,7 @@ class CrowdBelief:
         left_out = np.where(own == HIDDEN, 0.0, self.weights[own])
         return np.asarray(sums / (self.weights.sum() - left_out))
 
-    def posteriors(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+    def posteriors(self, targets: Sequence[int], evidence: SeenAttributes) -> list[Floats]:
         """Return what the crowd suggests about each target attribute."""
         blind = self._blind(targets, evidence)
         return [
@@ -223,11 +223,11 @@ class CrowdBelief:
             for place, table in zip(targets, blind, strict=True)
         ]
 
-    def predictions(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+    def predictions(self, targets: Sequence[int], evidence: SeenAttributes) -> list[Floats]:
         """Return what everything but the target itself suggests about each target: hide one, guess it."""
         return [normalised(table) for table in self._blind(targets, evidence)]
 
-    def _blind(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+    def _blind(self, targets: Sequence[int], evidence: SeenAttributes) -> list[Floats]:
         """Return the weight of each value of each target, with nothing seen of that target."""
         if not len(targets):
             return []
@@ -244,14 +244,16 @@ class CrowdBelief:
             possible &= (evidence.likelihood(place) @ self.shares[place])[:, None] > 0
         return [table * possible for table in found]
 
-    def _quick(self, evidence: Evidence) -> bool:
+    def _quick(self, evidence: SeenAttributes) -> bool:
         """Say whether plain NumPy is done before the compiled loops are loaded, which takes a second."""
         return len(evidence) <= FEW_PEOPLE and len(evidence) * self.codes.size <= FEW_CELLS
 
     def _few(self, targets: Sequence[int]) -> bool:
         return float(np.prod([self.space.sizes[place] + 1.0 for place in targets])) <= CELLS
 
-    def _tallied(self, plain: Sequence[int], targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+    def _tallied(
+        self, plain: Sequence[int], targets: Sequence[int], evidence: SeenAttributes
+    ) -> list[Floats]:
         """Add rows up by their combination of targets, and take the combinations apart afterwards."""
         from incrowd.measures.belief.crowd_kernel import by_value, tally
 
@@ -275,7 +277,9 @@ class CrowdBelief:
         self._run(block, len(evidence), int(look.starts[-1]) + len(combinations))
         return found
 
-    def _weighed(self, plain: Sequence[int], targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+    def _weighed(
+        self, plain: Sequence[int], targets: Sequence[int], evidence: SeenAttributes
+    ) -> list[Floats]:
         """Add rows up target by target: for many targets, or few people."""
         look, together, alone = self._column_groups(plain, targets, len(evidence))
         found = [np.empty((len(evidence), self.space.sizes[place])) for place in targets]
@@ -322,7 +326,7 @@ class CrowdBelief:
         spread = s * sums[:, :size].sum(axis=1, keepdims=True) + sums[:, size:]
         return np.asarray((1 - s) * sums[:, :size] + spread * self.shares[place])
 
-    def _parts(self, evidence: Evidence) -> list[Floats]:
+    def _parts(self, evidence: SeenAttributes) -> list[Floats]:
         """Return for each attribute what a row's weight is multiplied by for each value it may have, or none."""
         informative = set(evidence.informative)
         return [
@@ -330,12 +334,12 @@ class CrowdBelief:
             for place, size in enumerate(self.space.sizes)
         ]
 
-    def _part(self, evidence: Evidence, place: int) -> Floats:
+    def _part(self, evidence: SeenAttributes, place: int) -> Floats:
         likelihood, s = evidence.likelihood(place), self.smoothing[place]
         anybody = (likelihood @ self.shares[place])[:, None]
         return np.concatenate([(1 - s) * likelihood + s * anybody, anybody], axis=1)
 
-    def _own_rows(self, evidence: Evidence) -> Ints:
+    def _own_rows(self, evidence: SeenAttributes) -> Ints:
         return np.full(len(evidence), HIDDEN) if evidence.own_rows is None else evidence.own_rows
 
     def _run(self, block: Block, people: int, width: int) -> None:
@@ -351,7 +355,7 @@ class CrowdBelief:
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(block, parts))
 
-    def focused(self, evidence: Evidence, keep: Collection[int]) -> tuple[CrowdBelief, Evidence]:
+    def focused(self, evidence: SeenAttributes, keep: Collection[int]) -> tuple[CrowdBelief, SeenAttributes]:
         """Return a crowd in which values other than the person's own are one, and equal rows are one."""
         whole = set(keep) | set(evidence.soft)
         columns, values, shares, seen = [], [], [], evidence.seen[:1].copy()
@@ -371,12 +375,12 @@ class CrowdBelief:
                 values.append(("own", "other"))
                 shares.append(np.array([self.shares[place][own], 1 - self.shares[place][own]]))
                 seen[0, place] = 0
-        space = Space(self.space.attributes, tuple(values))
+        space = AttributeSpace(self.space.attributes, tuple(values))
         small, weights = _merged(columns, space, self._weights_without(evidence))
         belief = CrowdBelief(space, small, weights, tuple(shares), self.smoothing)
-        return belief, Evidence(space, seen, dict(evidence.soft))
+        return belief, SeenAttributes(space, seen, dict(evidence.soft))
 
-    def _weights_without(self, evidence: Evidence) -> Floats:
+    def _weights_without(self, evidence: SeenAttributes) -> Floats:
         own = self._own_rows(evidence)[0]
         if own == HIDDEN:
             return self.weights
@@ -394,7 +398,7 @@ def _weigher(quick: bool) -> Callable[..., None]:
     return weigh
 
 
-def _merged(columns: list[Ints], space: Space, weights: Floats) -> tuple[NDArray[np.uint32], Floats]:
+def _merged(columns: list[Ints], space: AttributeSpace, weights: Floats) -> tuple[NDArray[np.uint32], Floats]:
     """Return the distinct rows, each with the weight of all rows like it."""
     group = np.zeros(len(weights), dtype=np.int64)
     groups = 1
@@ -442,11 +446,11 @@ def fitted_belief(table: AttributeTable, targets: Sequence[int] | None = None, s
         CrowdBelief.learn(some, START), shares=whole.shares
     )  # every value of the whole crowd has a share
     own = np.sort(rng.permutation(len(rows))[:PEOPLE])
-    evidence = Evidence(table.space, some.codes[own].astype(np.int64), {}, own)
+    evidence = SeenAttributes(table.space, some.codes[own].astype(np.int64), {}, own)
     return replace(whole, smoothing=_best(belief, evidence, list(asked)))
 
 
-def _best(belief: CrowdBelief, evidence: Evidence, targets: list[int]) -> Floats:
+def _best(belief: CrowdBelief, evidence: SeenAttributes, targets: list[int]) -> Floats:
     """Improve one attribute's smoothing at a time."""
     chosen, score = belief.smoothing.copy(), _score(belief, evidence, targets)
     needed = WORTH / max(1, int((evidence.seen[:, targets] != HIDDEN).sum()))
@@ -466,7 +470,7 @@ def _best(belief: CrowdBelief, evidence: Evidence, targets: list[int]) -> Floats
     return chosen
 
 
-def _score(belief: CrowdBelief, evidence: Evidence, targets: list[int]) -> float:
+def _score(belief: CrowdBelief, evidence: SeenAttributes, targets: list[int]) -> float:
     """Return the mean log-probability given to people's true values when they are hidden."""
     guesses = belief.predictions(targets, evidence)
     logs = [

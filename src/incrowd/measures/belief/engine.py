@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from incrowd.measures.belief.definition import EntityModel
-from incrowd.profiles.attributes import Evidence, Floats, Ints, Space
+from incrowd.profiles.attributes import AttributeSpace, Floats, Ints, SeenAttributes
 
 
 class Belief(Protocol):
     """What an adversary thinks of a person before and after seeing something of them."""
 
     @property
-    def space(self) -> Space:
+    def space(self) -> AttributeSpace:
         """The attributes the belief is about."""
         ...
 
@@ -28,15 +28,15 @@ class Belief(Protocol):
         """Say in plain words where the belief comes from."""
         ...
 
-    def mass(self, evidence: Evidence) -> Floats:
+    def mass(self, evidence: SeenAttributes) -> Floats:
         """Return the probability of the evidence, one number a person."""
         ...
 
-    def posteriors(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+    def posteriors(self, targets: Sequence[int], evidence: SeenAttributes) -> list[Floats]:
         """Return for each target attribute (by place) an (n, values) table; NaN where nothing fits."""
         ...
 
-    def focused(self, evidence: Evidence, keep: Collection[int]) -> tuple[Belief, Evidence]:
+    def focused(self, evidence: SeenAttributes, keep: Collection[int]) -> tuple[Belief, SeenAttributes]:
         """Return a smaller belief that answers the same about one person as long as they only hide things.
 
         Attributes in `keep` stay as they are; of the others only the person's own value may be asked.
@@ -51,7 +51,7 @@ def normalised(weights: Floats) -> Floats:
         return np.asarray(np.where(total > 0, weights / total, np.nan))
 
 
-def joint_probability(belief: Belief, event: Mapping[int, int], evidence: Evidence) -> Floats:
+def joint_probability(belief: Belief, event: Mapping[int, int], evidence: SeenAttributes) -> Floats:
     """Return how sure the adversary is that all the values of an event (place: code) hold at once."""
     narrowed = evidence
     for place, code in event.items():
@@ -65,7 +65,7 @@ def joint_probability(belief: Belief, event: Mapping[int, int], evidence: Eviden
 class ExplicitBelief:
     """A probability for every model (definition 4). Exact, and only for spaces small enough to list."""
 
-    space: Space
+    space: AttributeSpace
     models: Ints
     """(models, attributes) codes."""
     weights: Floats
@@ -75,7 +75,7 @@ class ExplicitBelief:
         cls, values: Mapping[str, Sequence[str | None]], weights: ArrayLike | None = None
     ) -> ExplicitBelief:
         """Believe in all combinations of the given values: uniformly, or with weights in their order."""
-        space = Space.of(values)
+        space = AttributeSpace.of(values)
         models = np.stack([axis.ravel() for axis in np.indices(space.sizes)], axis=1).astype(np.int64)
         weight = np.ones(len(models)) if weights is None else np.asarray(weights, np.float64).ravel()
         return cls(space, models, weight / weight.sum())
@@ -93,18 +93,18 @@ class ExplicitBelief:
         }
         return EntityModel.from_mapping(values)
 
-    def weigh(self, evidence: Evidence) -> Floats:
+    def weigh(self, evidence: SeenAttributes) -> Floats:
         """Return Pr[O | theta] b[theta] for every person and model."""
         weight = np.repeat(self.weights[None, :], len(evidence), axis=0)
         for place in evidence.informative:
             weight *= evidence.likelihood(place)[:, self.models[:, place]]
         return weight
 
-    def mass(self, evidence: Evidence) -> Floats:
+    def mass(self, evidence: SeenAttributes) -> Floats:
         """Return the probability of the evidence."""
         return np.asarray(self.weigh(evidence).sum(axis=1))
 
-    def posteriors(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+    def posteriors(self, targets: Sequence[int], evidence: SeenAttributes) -> list[Floats]:
         """Add up the models that share a value."""
         weight = self.weigh(evidence)
         return [
@@ -112,6 +112,8 @@ class ExplicitBelief:
             for place in targets
         ]
 
-    def focused(self, evidence: Evidence, keep: Collection[int]) -> tuple[ExplicitBelief, Evidence]:
+    def focused(
+        self, evidence: SeenAttributes, keep: Collection[int]
+    ) -> tuple[ExplicitBelief, SeenAttributes]:
         """Return the belief itself: it is small."""
         return self, evidence

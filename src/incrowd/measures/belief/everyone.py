@@ -13,7 +13,7 @@ from incrowd.measures.belief.assess import belief_for
 from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.policy import ANY, Perturb, Policy, Publish, Requirement, Way, Withhold
 from incrowd.measures.belief.spec import BeliefOptions
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
 from incrowd.result import Result
 
 
@@ -74,7 +74,7 @@ def check_everyone(
     policy.publication.check(table.space.attributes)
     belief = belief_for(table, options, policy.targets(table.space))
     own = np.arange(len(table.codes)) if options.adversary == "stranger" else None
-    seen, nothing = published_by_all(table, policy, options.seed, own), Evidence.nothing(table.space)
+    seen, nothing = published_by_all(table, policy, options.seed, own), SeenAttributes.nothing(table.space)
     columns = [
         column for one in policy.requirements for column in _columns(table, belief, one, seen, nothing)
     ]
@@ -88,10 +88,10 @@ def check_everyone(
     )
 
 
-def published_by_all(table: AttributeTable, policy: Policy, seed: int, own: Ints | None) -> Evidence:
+def published_by_all(table: AttributeTable, policy: Policy, seed: int, own: Ints | None) -> SeenAttributes:
     """Return what everybody shows under one publication; the seed decides perturbed values."""
     seen, rng = table.codes.astype(np.int64), np.random.default_rng(seed)
-    evidence = Evidence(table.space, seen, {}, own)
+    evidence = SeenAttributes(table.space, seen, {}, own)
     for name in sorted(policy.publication.ways):
         way, place = policy.publication.ways[name], table.space.place(name)
         if isinstance(way, Publish):
@@ -130,7 +130,7 @@ Column = tuple[str, Floats, Floats]
 
 
 def _columns(
-    table: AttributeTable, belief: Belief, one: Requirement, seen: Evidence, nothing: Evidence
+    table: AttributeTable, belief: Belief, one: Requirement, seen: SeenAttributes, nothing: SeenAttributes
 ) -> list[Column]:
     """Return (name, posterior, prior) of each value a requirement names, or of all at once if it is joint."""
     space, people = table.space, len(seen)

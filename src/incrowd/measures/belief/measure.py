@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from incrowd.measures.belief.spec import ADVERSARIES, BeliefOptions
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates
 from incrowd.measures.protocol import (
-    AT_RISK_ABOVE,
     LINE,
     SMALLEST_CROWD,
-    WATCH_ABOVE,
     AdvisorOptions,
     Measure,
     Person,
@@ -29,8 +25,6 @@ if TYPE_CHECKING:
     from incrowd.measures.belief.everyone import EveryoneChecked
     from incrowd.measures.belief.policy import Policy
 
-GAIN_SCALE = ((0.0, 0.2, 0.5, 1.0), (0.0, WATCH_ABOVE, AT_RISK_ABOVE, 1.0))
-"""Share of the doubt that is gone -> risk."""
 STRANGER = "stranger"
 
 
@@ -52,13 +46,13 @@ class Belief(Measure):
         return ReadyBelief(self, crowd, options)
 
     def risk(self, assessment: Assessment) -> float:
-        """Go by the gain: what people believe of everybody is not the person's doing.
+        """Return the share of the doubt that is gone: what people believe of everybody is not the person's doing.
 
-        Gain 0.2 is risk 1/10, gain 0.5 is risk 1/5, certainty is risk 1.
+        It is the probability of being right where the guess that fits everybody would be wrong.
         """
         if not assessment.defined or (assessment.crowd_size or SMALLEST_CROWD) < SMALLEST_CROWD:
             return math.nan
-        return float(np.interp(max(gain(assessment), 0.0), *GAIN_SCALE))
+        return max(gain(assessment), 0.0)
 
     def shortfall(self, assessment: Assessment, targets: Targets) -> float:
         """Return how much more of the doubt is gone than may go."""

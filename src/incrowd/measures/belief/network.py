@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from incrowd.measures.belief.engine import normalised
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Space
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, Floats, SeenAttributes
 
 PEOPLE = -1
 """The label of the axis that runs over people."""
@@ -93,7 +93,7 @@ class NodeLike(Protocol):
 class NetworkBelief:
     """A joint distribution as a product of one table an attribute, given its parents."""
 
-    space: Space
+    space: AttributeSpace
     parents: tuple[tuple[int, ...], ...]
     tables: tuple[Floats, ...]
     """For each attribute an array with an axis a parent and a last axis for itself."""
@@ -103,7 +103,7 @@ class NetworkBelief:
     def given(cls, nodes: Iterable[NodeLike]) -> NetworkBelief:
         """Take known tables, e.g. those of ``incrowd.synthetic``'s networks."""
         listed = list(nodes)
-        space = Space.of({node.name: node.values for node in listed})
+        space = AttributeSpace.of({node.name: node.values for node in listed})
         parents = tuple(tuple(space.place(parent) for parent in node.parents) for node in listed)
         tables = tuple(
             np.asarray(node.table, np.float64).reshape([*(space.sizes[p] for p in above), space.sizes[place]])
@@ -130,19 +130,21 @@ class NetworkBelief:
         source = "known tables" if self.people is None else f"a crowd of {self.people:,} people"
         return f"someone who knows how attributes go together, from {source}"
 
-    def mass(self, evidence: Evidence) -> Floats:
+    def mass(self, evidence: SeenAttributes) -> Floats:
         """Return the probability of the evidence."""
         return self._in_blocks(evidence, ())[:, 0]
 
-    def posteriors(self, targets: Sequence[int], evidence: Evidence) -> list[Floats]:
+    def posteriors(self, targets: Sequence[int], evidence: SeenAttributes) -> list[Floats]:
         """Return the belief in each value of each target, by exact inference."""
         return [normalised(self._in_blocks(evidence, (place,))) for place in targets]
 
-    def focused(self, evidence: Evidence, keep: Collection[int]) -> tuple[NetworkBelief, Evidence]:
+    def focused(
+        self, evidence: SeenAttributes, keep: Collection[int]
+    ) -> tuple[NetworkBelief, SeenAttributes]:
         """Return the belief itself: elimination works on a batch of variants at once."""
         return self, evidence
 
-    def _in_blocks(self, evidence: Evidence, keep: tuple[int, ...]) -> Floats:
+    def _in_blocks(self, evidence: SeenAttributes, keep: tuple[int, ...]) -> Floats:
         if not len(evidence):
             return np.empty((0, self.space.sizes[keep[0]] if keep else 1))
         used = self._needed({*keep, *evidence.informative})
@@ -154,7 +156,7 @@ class NetworkBelief:
         ]
         return np.concatenate(parts)
 
-    def _block(self, evidence: Evidence, keep: tuple[int, ...], used: list[int]) -> Floats:
+    def _block(self, evidence: SeenAttributes, keep: tuple[int, ...], used: list[int]) -> Floats:
         factors = [Factor((*self.parents[place], place), self.tables[place]) for place in used]
         fixed = {} if len(evidence) > 1 else _fixed(evidence, keep)
         factors = [_sliced(factor, fixed) for factor in factors]
@@ -187,7 +189,7 @@ class NetworkBelief:
         )
 
 
-def _fixed(evidence: Evidence, keep: tuple[int, ...]) -> dict[int, int]:
+def _fixed(evidence: SeenAttributes, keep: tuple[int, ...]) -> dict[int, int]:
     seen = np.flatnonzero(evidence.seen[0] != HIDDEN).tolist()
     return {place: int(evidence.seen[0, place]) for place in seen if place not in keep}
 

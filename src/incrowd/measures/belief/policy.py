@@ -21,12 +21,12 @@ from incrowd.errors import InputError
 from incrowd.measures.belief.adversary import Adversary, Unlinkable, check_sigma
 from incrowd.policy_file import load_toml
 from incrowd.profiles.attributes import (
+    AttributeSpace,
     Bands,
-    Evidence,
+    EqualBands,
     Floats,
-    Groups,
     Ints,
-    Space,
+    SeenAttributes,
     band_name,
     parse_bands,
 )
@@ -137,7 +137,7 @@ class Publication:
                 "perturb fewer attributes."
             )
 
-    def show(self, truth: Mapping[str, str], space: Space, seed: int = 0) -> dict[str, str]:
+    def show(self, truth: Mapping[str, str], space: AttributeSpace, seed: int = 0) -> dict[str, str]:
         """Return what readers see of a person (a restricted model); the seed decides perturbed values."""
         self.check([*truth])
         rng = np.random.default_rng(seed)
@@ -148,9 +148,11 @@ class Publication:
                 shown[name] = seen
         return shown
 
-    def observe(self, shown: Mapping[str, str], space: Space, own_rows: Ints | None = None) -> Evidence:
+    def observe(
+        self, shown: Mapping[str, str], space: AttributeSpace, own_rows: Ints | None = None
+    ) -> SeenAttributes:
         """Return what was shown as evidence: what an adversary who knows these ways may conclude."""
-        evidence = Evidence.nothing(space, own_rows=own_rows)
+        evidence = SeenAttributes.nothing(space, own_rows=own_rows)
         for name, value in shown.items():
             way, place = self.ways.get(name, Publish()), space.place(name)
             if isinstance(way, Publish):
@@ -183,7 +185,7 @@ class Requirement:
         if self.joint and ANY in self.values.values():
             raise InputError("require: a joint requirement needs a value for each attribute, got '*'")
 
-    def belief(self, adversary: Adversary, evidence: Evidence) -> Floats:
+    def belief(self, adversary: Adversary, evidence: SeenAttributes) -> Floats:
         """Return how sure the adversary is, one row a person, one column a value (one for a joint requirement)."""
         space = evidence.space
         places = [space.place(name) for name in self.values]
@@ -195,7 +197,7 @@ class Requirement:
         return np.stack([_believed(space, *pair, sure) for pair, sure in named], axis=1)
 
 
-def _believed(space: Space, attribute: str, value: str, sure: Floats) -> Floats:
+def _believed(space: AttributeSpace, attribute: str, value: str, sure: Floats) -> Floats:
     return np.asarray(sure.max(axis=1) if value == ANY else sure[:, space.code(attribute, value)])
 
 
@@ -228,11 +230,11 @@ class Policy:
         parts = [replace(self, requirements=(one,), links=(), profiles={}) for one in self.requirements]
         return parts + [replace(self, requirements=(), links=(one,), profiles={}) for one in self.links]
 
-    def targets(self, space: Space) -> list[int]:
+    def targets(self, space: AttributeSpace) -> list[int]:
         """Return the places of all attributes the requirements name."""
         return sorted({space.place(name) for one in self.requirements for name in one.values})
 
-    def excess(self, adversary: Adversary, evidence: Evidence) -> Floats:
+    def excess(self, adversary: Adversary, evidence: SeenAttributes) -> Floats:
         """Return by how much the worst requirement is missed; at most 0 = satisfied."""
         worst = [(one.belief(adversary, evidence) - one.sigma).max(axis=1) for one in self.requirements]
         worst += [
@@ -364,7 +366,7 @@ def _generalised(name: str, how: Any) -> Way:
     text = f"width:{how['width']}" if isinstance(how, Mapping) and set(how) == {"width"} else how
     edges = ",".join(map(str, text)) if isinstance(text, list) else text
     bands = parse_bands([f"{name}={edges}"])[name]
-    if isinstance(bands, Groups):
+    if isinstance(bands, EqualBands):
         raise InputError(f"publish: generalise '{name}' by edges, a width or groups of values")
     return Band(bands)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from incrowd.measures.belief.adversary import Adversary
-from incrowd.measures.belief.assess import Judged, PolicyCheck, judge
+from incrowd.measures.belief.assess import JudgedRequirement, PolicyCheck, judge
 from incrowd.measures.belief.critical import CriticalSets, critical_sets
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.policy import Policy, Requirement
@@ -33,7 +33,7 @@ from incrowd.measures.protocol import (
     Ready,
     registered,
 )
-from incrowd.profiles.attributes import AttributeTable, Evidence, attribute_table
+from incrowd.profiles.attributes import AttributeTable, SeenAttributes, attribute_table
 from incrowd.result import say_count
 
 LARGEST = 2
@@ -115,9 +115,9 @@ class Stranger:
             tuple(self._nothing_shown(secret) for secret in evidence.keys() - shown.keys()),
         )
 
-    def _evidence(self, person: Person, secret: str) -> Evidence:
+    def _evidence(self, person: Person, secret: str) -> SeenAttributes:
         space = self.others.space
-        evidence = Evidence.nothing(space)
+        evidence = SeenAttributes.nothing(space)
         shown = {name: value for name, value in person.attributes.items() if name not in person.withheld}
         for name, value in ({**self._told(person), **shown}).items():
             if name == secret:
@@ -140,30 +140,30 @@ class Stranger:
             found |= one.told_attributes(person, values) if values else {}
         return found
 
-    def _explained(self, one: Judged, seen: Evidence) -> Judged:
+    def _explained(self, one: JudgedRequirement, seen: SeenAttributes) -> JudgedRequirement:
         """Add which attribute says how much; that takes long, and matters where too much is said."""
         required = Requirement(values={one.attribute: one.value}, sigma=one.sigma)
         return replace(one, evidence=judge(self.adversary, seen, required)[0].evidence)
 
-    def _quickly(self, person: Person, shown: dict[str, Evidence]) -> list[Judged]:
+    def _quickly(self, person: Person, shown: dict[str, SeenAttributes]) -> list[JudgedRequirement]:
         """Judge all secrets at once, one row of evidence each."""
         space = self.others.space
-        rows = Evidence(space, np.concatenate([seen.seen for seen in shown.values()]), {}, None)
+        rows = SeenAttributes(space, np.concatenate([seen.seen for seen in shown.values()]), {}, None)
         places = [space.place(secret) for secret in shown]
         after = self.adversary.posteriors(places, rows)
-        before = self.adversary.posteriors(places, Evidence.nothing(space))
+        before = self.adversary.posteriors(places, SeenAttributes.nothing(space))
         judged = []
         for row, secret in enumerate(shown):
             value = person.attributes[secret]
             code = space.code(secret, value)
             sure, prior = float(after[row][row, code]), float(before[row][0, code])
-            judged.append(Judged(secret, value, self._sigma(prior), sure, prior))
+            judged.append(JudgedRequirement(secret, value, self._sigma(prior), sure, prior))
         return judged
 
     def _sigma(self, prior: float) -> float:
         return min(1.0, prior + self.gain * (1 - prior))
 
-    def _check(self, judged: Judged) -> PolicyCheck:
+    def _check(self, judged: JudgedRequirement) -> PolicyCheck:
         return PolicyCheck(
             judged=(judged,),
             critical=CriticalSets((), 0),

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InputError
 from incrowd.measures.belief.engine import Belief
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Floats, Ints
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class InferenceRule:
     """If all of these hold, this one holds with some confidence."""
 
     conditions: tuple[tuple[str, str], ...]
@@ -68,7 +68,7 @@ class WorldKnowledge:
 
     @classmethod
     def over(
-        cls, belief: Belief, rules: Iterable[Rule], traits: Collection[tuple[str, str]] = ()
+        cls, belief: Belief, rules: Iterable[InferenceRule], traits: Collection[tuple[str, str]] = ()
     ) -> WorldKnowledge:
         """Make rules ready. `traits` are facts about the person that are no attributes of the crowd."""
         ready = (_made_ready(belief, rule, frozenset(traits)) for rule in rules)
@@ -81,8 +81,8 @@ class WorldKnowledge:
         return conditions | {rule.place for rule in self.rules}
 
     def apply(
-        self, evidence: Evidence, traits: Mapping[tuple[str, str], NDArray[np.bool_]] | None = None
-    ) -> Evidence:
+        self, evidence: SeenAttributes, traits: Mapping[tuple[str, str], NDArray[np.bool_]] | None = None
+    ) -> SeenAttributes:
         """Add what the rules conclude from what was seen; certain conclusions let further rules fire.
 
         `traits` says of whom a trait is seen, where it can be withheld; others are always seen.
@@ -116,7 +116,7 @@ def _holds(
     return holds
 
 
-def _made_ready(belief: Belief, rule: Rule, traits: frozenset[tuple[str, str]]) -> _Ready | None:
+def _made_ready(belief: Belief, rule: InferenceRule, traits: frozenset[tuple[str, str]]) -> _Ready | None:
     space = belief.space
     inside = [(name, value) for name, value in rule.conditions if space.has(name)]
     outside = tuple(pair for pair in rule.conditions if pair not in inside)
@@ -127,9 +127,9 @@ def _made_ready(belief: Belief, rule: Rule, traits: frozenset[tuple[str, str]]) 
     seen = np.full((1, len(space.attributes)), HIDDEN, dtype=np.int64)
     for at, value_code in conditions:
         seen[0, at] = value_code
-    usual = belief.posteriors([place], Evidence(space, seen))[0][0]
+    usual = belief.posteriors([place], SeenAttributes(space, seen))[0][0]
     if np.isnan(usual).any():  # nobody has the conditions: the rule adds to the prior
-        usual = belief.posteriors([place], Evidence.nothing(space))[0][0]
+        usual = belief.posteriors([place], SeenAttributes.nothing(space))[0][0]
     lifted = _jeffrey(usual, code, rule.confidence)
     return _Ready(conditions, outside, place, code, rule.confidence == 1, lifted)
 
@@ -145,10 +145,10 @@ def _jeffrey(usual: Floats, code: int, confidence: float) -> Floats:
     return np.where(chosen, confidence / q, (1 - confidence) / (1 - q))
 
 
-def load_rules(path: Path, table: AttributeTable | None = None) -> tuple[Rule, ...]:
+def load_rules(path: Path, table: AttributeTable | None = None) -> tuple[InferenceRule, ...]:
     """Read rules from TOML: ``[[rule]]`` with ``if``/``then``/``confidence``, or ``decides`` for a whole attribute."""
     entries = _entries(path)
-    rules: list[Rule] = []
+    rules: list[InferenceRule] = []
     for number, entry in enumerate(entries, start=1):
         try:
             rules += _decides(entry, table) if "decides" in entry else [_rule(entry)]
@@ -170,12 +170,12 @@ def _entries(path: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def _rule(entry: Mapping[str, Any]) -> Rule:
+def _rule(entry: Mapping[str, Any]) -> InferenceRule:
     unknown = set(entry) - {"if", "then", "confidence", "support"}
     if unknown or len(entry["then"]) != 1:
         raise InputError(f"unknown '{sorted(unknown)[0]}'" if unknown else "'then' must name one attribute")
     ((attribute, value),) = entry["then"].items()
-    return Rule(
+    return InferenceRule(
         conditions=tuple((str(name), str(held)) for name, held in entry["if"].items()),
         attribute=str(attribute),
         value=str(value),
@@ -184,16 +184,18 @@ def _rule(entry: Mapping[str, Any]) -> Rule:
     )
 
 
-def _decides(entry: Mapping[str, Any], table: AttributeTable | None) -> list[Rule]:
+def _decides(entry: Mapping[str, Any], table: AttributeTable | None) -> list[InferenceRule]:
     if table is None:
         raise InputError("'decides' needs a crowd to look the values up in")
     confidence = float(entry.get("confidence", 1.0))
     found = learn_rules(table, [(entry["attribute"], entry["decides"])], min_support=1, min_confidence=0.0)
-    best: dict[tuple[tuple[str, str], ...], Rule] = {}
+    best: dict[tuple[tuple[str, str], ...], InferenceRule] = {}
     for rule in found:  # strongest first
         best.setdefault(rule.conditions, rule)
     return [
-        Rule(conditions=rule.conditions, attribute=rule.attribute, value=rule.value, confidence=confidence)
+        InferenceRule(
+            conditions=rule.conditions, attribute=rule.attribute, value=rule.value, confidence=confidence
+        )
         for rule in best.values()
     ]
 
@@ -204,7 +206,7 @@ def learn_rules(
     *,
     min_support: int = 10,
     min_confidence: float = 0.6,
-) -> list[Rule]:
+) -> list[InferenceRule]:
     """Find which value suggests which other one, strongest first.
 
     Support is how many people have both; confidence is their share among those who have the first and gave the
@@ -220,7 +222,9 @@ def learn_rules(
     )
 
 
-def _pair_rules(table: AttributeTable, one: str, other: str, support: int, confidence: float) -> list[Rule]:
+def _pair_rules(
+    table: AttributeTable, one: str, other: str, support: int, confidence: float
+) -> list[InferenceRule]:
     space = table.space
     a, b = space.place(one), space.place(other)
     both = (table.codes[:, a] != HIDDEN) & (table.codes[:, b] != HIDDEN)
@@ -233,7 +237,7 @@ def _pair_rules(table: AttributeTable, one: str, other: str, support: int, confi
     usual = counts.sum(axis=0) / max(int(both.sum()), 1)
     chosen = (counts >= support) & (sure >= confidence) & ((sure > usual) | (support <= 1) & (counts > 0))
     return [
-        Rule(
+        InferenceRule(
             conditions=((one, str(space.values[a][i])),),
             attribute=other,
             value=str(space.values[b][j]),
@@ -244,12 +248,12 @@ def _pair_rules(table: AttributeTable, one: str, other: str, support: int, confi
     ]
 
 
-def rules_toml(rules: Iterable[Rule]) -> str:
+def rules_toml(rules: Iterable[InferenceRule]) -> str:
     """Write rules as TOML that :func:`load_rules` reads."""
     return "\n".join(_as_toml(rule) for rule in rules)
 
 
-def _as_toml(rule: Rule) -> str:
+def _as_toml(rule: InferenceRule) -> str:
     conditions = ", ".join(f"{_quoted(name)} = {_quoted(value)}" for name, value in rule.conditions)
     support = "" if rule.support is None else f"support = {rule.support}\n"
     return (

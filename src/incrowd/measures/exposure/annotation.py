@@ -102,7 +102,7 @@ def fleiss_kappa(counts: ArrayLike) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class JudgesVerdict:
     """What the judges decided."""
 
     topics: pl.DataFrame
@@ -138,7 +138,7 @@ class Verdict:
         }
 
 
-def decide(votes: pl.DataFrame) -> Verdict:
+def decide(votes: pl.DataFrame) -> JudgesVerdict:
     """Let the majority decide; a topic is sensitive if more than half of its judges say so."""
     if not votes.height:
         raise InputError("there are no votes to count; have at least one judge fill in the form")
@@ -157,13 +157,13 @@ def decide(votes: pl.DataFrame) -> Verdict:
     topics = counted.with_columns(sensitive=pl.col("yes") * 2 > pl.col("judges")).join(
         favourite.select("topic", "domain"), on="topic"
     )
-    return Verdict(
+    return JudgesVerdict(
         topics.select("topic", "sensitive", "domain", "judges", "yes").sort("topic"),
         fleiss_kappa(table) if alike else float("nan"),
     )
 
 
-def topics_toml(space: LdaSpace, verdict: Verdict) -> str:
+def topics_toml(space: LdaSpace, verdict: JudgesVerdict) -> str:
     """Return the judged topics as a topic file; a topic is named by its number and its two likeliest words."""
     words = salient_words(space)
     tables = []

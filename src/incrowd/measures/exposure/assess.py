@@ -16,8 +16,19 @@ from incrowd.measures.exposure.definition import UNDATED, Floats, breadth, perso
 from incrowd.measures.exposure.publish import Quantiles
 from incrowd.measures.exposure.scoring import Scored, post_periods
 from incrowd.measures.exposure.space import Encoder, WordLists, silence
-from incrowd.measures.exposure.spec import ADVERSARIES, LINES, method_name
-from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat, say_count
+from incrowd.measures.exposure.spec import ADVERSARIES, CALIBRATED, LINES, method_name
+from incrowd.measures.sampling import SampledRank
+from incrowd.result import (
+    Advice,
+    Assessment,
+    Assumptions,
+    Direction,
+    Evidence,
+    Standing,
+    Threat,
+    say_count,
+    say_percent,
+)
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -149,7 +160,7 @@ def impression(posts: OwnPosts, scored: Scored, topic: int, rank: int) -> str:
     strength = float(posts.similarities[:, topic].max())
     if strength <= LINES[scored.space.name].nothing_up_to:
         return NOTHING
-    if rank > max(1, LITTLE_BELOW * len(scored.users)):
+    if rank > max(1, LITTLE_BELOW * scored.people):
         return LITTLE
     if scored.space.name == "BOW" and posts.risk(scored, topic) < BEYOND_SINGLE_WORDS:
         return SINGLE_WORDS
@@ -212,22 +223,33 @@ def assess_person(crowd: Crowd, scored: Scored, user: str, topic: str) -> Assess
 def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool) -> Assessment:
     place = scored.space.topics.place(topic)
     risks = scored.risks()[:, place]
-    mine, people = float(risks[row]), len(risks)
+    mine, people = float(risks[row]), scored.people
     if math.isnan(mine):
         return _undefined(scored, topic, people, posts.known_words)
-    rank = scored.rank(topic, row)
+    standing = scored.standing(topic, row)
+    rank = standing.rank
     parts = () if scored.options.literal or not explain else evidence(posts, scored, place)
     looks = impression(posts, scored, place, rank)
     heard = min(mine, 0.0) if looks == NOTHING else mine
+    chance, others = _concerned(scored, risks, mine)
     return Assessment(
         measure="exposure",
         subject=_subject(scored, topic),
         value=float(rank),
         unit="rank",
         direction=Direction.HIGHER_IS_SAFER,
-        meaning=_meaning(scored, topic, rank, looks),
+        meaning=_meaning(scored, topic, standing, looks, chance, others),
         standing=Standing.HEURISTIC,
-        assumptions=_assumptions(scored, topic=topic, looks_like=looks, score=heard),
+        assumptions=_assumptions(
+            scored,
+            topic=topic,
+            looks_like=looks,
+            score=heard,
+            probability=chance,
+            prior=others,
+            **standing.to_dict(),
+        ),
+        interval=standing.interval,
         baseline=(people + 1) / 2,
         crowd_rank=rank,
         crowd_size=people,
@@ -236,6 +258,18 @@ def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool
         explained=math.fsum(part.contribution for part in parts) if parts else None,
         advice=advice(posts, scored, row, place) if explain else (),
     )
+
+
+def _concerned(scored: Scored, risks: Floats, mine: float) -> tuple[float, float]:
+    """Return how likely somebody with this score is personally concerned, and somebody of this crowd picked at random.
+
+    NaN where nobody has calibrated the space.
+    """
+    how = CALIBRATED.get((scored.space.name, scored.options.dimension))
+    if how is None:
+        return math.nan, math.nan
+    known = risks[~np.isnan(risks)]
+    return float(how.probability(mine)), float(how.probability(known).mean())
 
 
 def assess_alone(own: Scored, user: str, topic: str, published: Quantiles) -> Assessment:
@@ -317,13 +351,23 @@ def _subject(scored: Scored, topic: str) -> str:
     return f"you in {scored.options.community or 'this crowd'}, topic {topic}"
 
 
-def _meaning(scored: Scored, topic: str, rank: int, looks: str) -> str:
-    people = len(scored.users)
+def _meaning(
+    scored: Scored, topic: str, standing: SampledRank, looks: str, chance: float, others: float
+) -> str:
     if looks == NOTHING:
         return _nothing_points(scored, topic)
+    place = f"number {standing.rank:,} of {scored.people:,}"
+    if standing.interval is not None:
+        place = f"about {place} (between {standing.interval[0]:,} and {standing.interval[1]:,})"
+    right = (
+        ""
+        if math.isnan(chance)
+        else f" Whoever takes you for personally concerned would be right about {say_percent(chance)} of the time "
+        f"({say_percent(others)} for anybody here)."
+    )
     return (
-        f"To {ADVERSARIES[scored.space.name]}, you are number {rank:,} of {people:,} for {topic} "
-        f"(1 is the most exposed); it looks like {looks}. {CARE}"
+        f"To {ADVERSARIES[scored.space.name]}, you are {place} for {topic} "
+        f"(1 is the most exposed); it looks like {looks}.{right} {CARE}"
     )
 
 

@@ -45,6 +45,9 @@ PREFIX_LENGTHS = range(3, 9)
 MID_SENTENCE = re.compile(r"(?<=[a-z,;] )[A-Za-z][a-z]+\b")
 NAME_FROM = 0.5
 """A word is a name if it has a capital in the middle of a sentence at least half of the time."""
+TELLS = 0.75
+"""So many known words are enough that a post on a topic lies above another one in three cases of four."""
+MOST_WORDS_TRIED = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +60,6 @@ class LearnOptions:
     """How much the posts count against the wish for small weights."""
     prior: float = 20.0
     """Words and pairs added to every post's, so that a short post says little."""
-    enough: int = 8
-    """Known words and pairs somebody must have written before anything is told about them."""
     word_posts: int = 8
     pair_posts: int = 12
     """Words and pairs in fewer posts are left out."""
@@ -106,6 +107,8 @@ class Corpus:
     counts: sp.csr_matrix
     words: tuple[str, ...]
     communities: pl.Series
+    in_order: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """The same as it is read: the post and the word of every use, a pair behind its second word."""
 
     @cached_property
     def rarity(self) -> Floats:
@@ -155,7 +158,10 @@ def read_corpus(posts: pl.DataFrame, topics: TopicSet, options: LearnOptions) ->
     told = tuple(
         words[b] if a == 0 else f"{words[a - 1]} {words[b]}" for a, b in zip(left, right, strict=True)
     )
-    return Corpus(counts[:, kept].tocsr(), told, posts["community"])
+    number_kept = np.where(kept, np.cumsum(kept) - 1, -1)[column]
+    order = np.argsort(np.concatenate([2 * single, 2 * both + 1]), kind="stable")
+    order = order[number_kept[order] >= 0]
+    return Corpus(counts[:, kept].tocsr(), told, posts["community"], (rows[order], number_kept[order]))
 
 
 def _may_be_shown(word: str, names: set[str], sites: set[str]) -> bool:
@@ -197,6 +203,8 @@ class Learnt:
     space: WeightedWords
     figures: dict[str, dict[str, Any]]
     """For each topic: posts on it, the AUC on the other half, and whether communities or words taught it."""
+    by_words: dict[int, float]
+    """AUC of so many words of a post, in the middle of the topics: how many words are enough."""
 
     def about(self, posts: pl.DataFrame, options: LearnOptions) -> dict[str, Any]:
         """Return the head of the file: what was learnt from, how, and the held-out figures."""
@@ -213,6 +221,10 @@ class Learnt:
                 "topics": len(held),
                 "median": round(float(np.median(values)), 4) if values else None,
                 "lowest": min(values) if values else None,
+            },
+            "enough": {
+                "what": f"the fewest first known words of a post with an AUC of {TELLS} on the same half",
+                "by_words": {str(count): value for count, value in self.by_words.items()},
             },
             "figures": self.figures,
         }
@@ -242,6 +254,7 @@ def learn(
     judged = _fit(corpus, on[:, taught], half, options)
     report(2, 4, "judging on the other half")
     scale, level, figures = _judge(corpus, topics, on, taught, judged, ~half, options)
+    enough, by_words = _enough(corpus, topics, on, taught, judged, ~half, options)
     report(3, 4, "learning from all posts")
     final = _fit(corpus, on[:, taught], np.ones(len(half), bool), options)
     final = replace(final, weights=final.weights * scale)
@@ -254,7 +267,7 @@ def learn(
         first = float(level[at[0]]) if len(at) else float(logit(ON_TOPIC)) - 1
         learnt.append(_weighted(topic, known, strong, first))
         figures.setdefault(topic.name, {"from": "hand-made words alone", "posts": int(on[:, place].sum())})
-    return Learnt(WeightedWords(TopicSet(tuple(learnt)), options.prior, options.enough), figures)
+    return Learnt(WeightedWords(TopicSet(tuple(learnt)), options.prior, enough), figures, by_words)
 
 
 def _posts_on_topics(corpus: Corpus, topics: TopicSet) -> NDArray[np.bool_]:
@@ -334,6 +347,47 @@ def _judge(
             "auc": round(auc(seen, truth), 4),
         }
     return scale, level, figures
+
+
+def _enough(
+    corpus: Corpus,
+    topics: TopicSet,
+    on: NDArray[np.bool_],
+    taught: NDArray[np.int64],
+    judged: _Fitted,
+    rest: NDArray[np.bool_],
+    options: LearnOptions,
+) -> tuple[int, dict[int, float]]:
+    """Return how many known words it takes to tell anything, and the AUC by number of words up to there.
+
+    Posts of the other half are cut to their first words. Topics that their own words taught do not count: any of those
+    words would settle it.
+    """
+    chosen = np.flatnonzero([bool(topics.topics[place].communities) for place in taught])
+    chosen = chosen if len(chosen) else np.arange(len(taught))
+    told = on[rest][:, taught[chosen]].astype(float)
+    shape = int(rest.sum()), len(judged.columns)
+    known = np.full(len(corpus.words), -1)
+    known[judged.columns] = np.arange(len(judged.columns))
+    row = np.where(rest, np.cumsum(rest) - 1, -1)
+    post, word = row[corpus.in_order[0]], known[corpus.in_order[1]]
+    post, word = post[(post >= 0) & (word >= 0)], word[(post >= 0) & (word >= 0)]
+    held = np.bincount(post, minlength=shape[0])
+    place = np.arange(len(post)) - np.repeat(np.cumsum(held) - held, held)
+    by_words: dict[int, float] = {}
+    for count in range(1, MOST_WORDS_TRIED + 1):
+        long = held >= count
+        kept = (place < count) & long[post]
+        counts = sp.csr_matrix((np.ones(int(kept.sum())), (post[kept], word[kept])), shape=shape)
+        counts.sum_duplicates()
+        counts.data = 1 + np.log(counts.data)
+        length = np.sqrt(np.diff(counts.indptr) + options.prior)
+        scores = np.asarray(counts @ judged.weights[:, chosen])[long] / length[long, None]
+        found = [auc(scores[:, at], told[long, at]) for at in range(len(chosen))]
+        by_words[count] = round(float(np.nanmedian(found)), 4)
+        if by_words[count] >= TELLS:
+            break
+    return count, by_words
 
 
 def _weighted(topic: Topic, learnt: dict[str, float], strong: float, level: float) -> Topic:

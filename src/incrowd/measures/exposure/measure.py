@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from incrowd.errors import OnlyACard
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, People, TopicRisk, told_share
 from incrowd.measures.exposure.assess import (
     LASTING,
@@ -26,7 +27,13 @@ from incrowd.measures.exposure.assess import (
     most_exposed_first,
 )
 from incrowd.measures.exposure.definition import Floats, alert_ranks
-from incrowd.measures.exposure.prepared import NO_WORDS, CommunityScores, PostScorer, TopicFollower
+from incrowd.measures.exposure.prepared import (
+    MOST_SCORED,
+    NO_WORDS,
+    CommunityScores,
+    PostScorer,
+    TopicFollower,
+)
 from incrowd.measures.exposure.scoring import Collector, Scored, post_periods, score
 from incrowd.measures.exposure.space import BagOfWords, Space, WordLists
 from incrowd.measures.exposure.spec import ADVERSARIES, LINES, ExposureOptions
@@ -38,7 +45,6 @@ from incrowd.measures.protocol import (
     AT_RISK_ABOVE,
     LINE,
     SMALLEST_CROWD,
-    WATCH_ABOVE,
     AdvisorOptions,
     Changes,
     Finding,
@@ -51,19 +57,21 @@ from incrowd.measures.protocol import (
     PreparedCrowd,
     Proposal,
     Ready,
+    Role,
     Targets,
     ThemeName,
     WordShare,
     largest_communities,
 )
-from incrowd.result import Assessment, say_count
+from incrowd.result import Assessment, Standing, say_count
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from incrowd.cards.make import CardOptions
     from incrowd.crowd import Crowd
 
-SHARE_SCALE = ((0.0, 0.01, 0.1, 1.0), (1.0, AT_RISK_ABOVE, WATCH_ABOVE, 0.0))
-"""Share of people who are more exposed -> risk: none is risk 1, 1 % is 1/5, 10 % is 1/10."""
 SMALL_RANK = 10
 """A reader wonders why anybody up to here should be well hidden."""
 SWEPT = ("WORDS", "BOW")
@@ -85,19 +93,23 @@ class Exposure(Measure):
         return ReadyExposure(self, crowd, options, _space(options))
 
     def risk(self, assessment: Assessment) -> float:
-        """Go by the share of people who are more exposed.
+        """Return the share of the doubt that is gone: how much likelier the person is concerned than anybody here.
 
         Only what looks personal and goes beyond single words counts; a passing interest is never worse than "watch".
         """
-        if not assessment.defined or (assessment.crowd_size or 0) < SMALLEST_CROWD:
+        about = assessment.assumptions.parameters
+        chance, prior = float(about.get("probability", math.nan)), float(about.get("prior", math.nan))
+        if not assessment.defined or math.isnan(chance) or (assessment.crowd_size or 0) < SMALLEST_CROWD:
             return math.nan
-        if _looks(assessment) == NOTHING:
-            return 0.0
-        value = float(np.interp(_share(assessment), *SHARE_SCALE))
         if not looks_personal(assessment):
-            # Whoever comes first is found first, whatever it looks like: never "well hidden".
-            return min(value, AT_RISK_ABOVE if assessment.value <= 1 else WATCH_ABOVE)
-        return min(value, AT_RISK_ABOVE) if _looks(assessment) == PASSING else value
+            return 0.0
+        gain = max(0.0, (chance - prior) / (1 - prior))
+        return min(gain, AT_RISK_ABOVE) if _looks(assessment) == PASSING else gain
+
+    def role(self, assessment: Assessment) -> Role:
+        """Let a rank decide where it was calibrated how often people with such scores are concerned."""
+        calibrated = not math.isnan(float(assessment.assumptions.parameters.get("probability", math.nan)))
+        return Role.DECIDES if calibrated or not assessment.defined else Role.PAPER
 
     def shortfall(self, assessment: Assessment, targets: Targets) -> float:
         """Return how far somebody who looks personally interested is from the target."""
@@ -108,7 +120,8 @@ class Exposure(Measure):
     def remark(self, finding: Finding) -> str:
         """Say why a place among the first is well hidden; to be told both without a reason would be no answer."""
         looks = finding.assessment.assumptions.parameters.get("looks_like", NOTHING)
-        if finding.level is not Level.WELL_HIDDEN or looks in (NOTHING, LITTLE):
+        silent = looks in (NOTHING, LITTLE) or looks_personal(finding.assessment)
+        if finding.level is not Level.WELL_HIDDEN or silent:
             return ""
         return " It does not count as exposed because it does not look like a personal interest so far."
 
@@ -153,6 +166,16 @@ class Exposure(Measure):
             exposed=People.told(int(first.sum()), people, options.smallest),
             not_measured=() if first.any() else (f"{self.name}: no post points to a sensitive topic",),
         )
+
+    def card(
+        self, crowd: PreparedCrowd, community: str | None, options: CardOptions
+    ) -> Mapping[str, pl.DataFrame] | None:
+        """Tell how many people show each sensitive topic how strongly."""
+        from incrowd.measures.exposure.card import topic_table
+
+        chosen = ExposureOptions(community=community, text=options.text, memory=options.memory)
+        scores = CommunityScores.of(crowd, default_space(), chosen)
+        return {"topics": topic_table(scores.risks, default_space(), options.noise())}
 
     # Lines to watch
 
@@ -241,8 +264,30 @@ class ReadyExposure(Ready):
 
     def _community(self, name: str) -> CommunityScores:
         if name not in self._scores:
-            self._scores[name] = CommunityScores.of(self.crowd, self.space, self._chosen(name))
+            most = None if self.crowd.exact else MOST_SCORED
+            self._scores[name] = (
+                self._made_up(name)
+                if self.crowd.is_made_up
+                else CommunityScores.of(self.crowd, self.space, self._chosen(name), most)
+            )
         return self._scores[name]
+
+    def _made_up(self, name: str) -> CommunityScores:
+        # Not at the top: a draft in a crowd needs no tables of cards.
+        from incrowd.measures.exposure.card import made_up_scores
+
+        return made_up_scores(self._table(name), self.space, self.crowd.members(name))
+
+    def _table(self, name: str) -> pl.DataFrame:
+        """Return what the card tells about topics in a community."""
+        there = self.crowd.section(self.measure.name, name)
+        if "topics" not in there:
+            raise OnlyACard("this card does not say how many people write about sensitive topics")
+        if self.space.name != SWEPT[0]:
+            raise OnlyACard(
+                "the card counts people by the default words, and other words or a model were asked for"
+            )
+        return there["topics"]
 
     def assess(self, person: Person, *, explain: bool = True, community: str | None = None) -> Findings:
         """Rank the person for every topic in every community."""
@@ -286,21 +331,34 @@ class ReadyExposure(Ready):
     ) -> list[Assessment]:
         scored = self._placed(person, name, posts)
         found = [assess_posts(posts, scored, person.user, (topic,), explain=explain)[0] for topic in topics]
+        if self.crowd.is_made_up:
+            found = [self._estimated(one, name) for one in found]
         if not len(posts.periods):
             reason = f"no dated posts of yours are in {name}"
-            others = len(scored.users) - 1
+            others = scored.people - 1
             return [replace(one, reason=reason, crowd_size=others) for one in found]
         return [replace(one, advice=()) for one in found]
 
+    def _estimated(self, one: Assessment, name: str) -> Assessment:
+        """Say that a rank was read off a card, and how far off it may be."""
+        if not one.defined:
+            return replace(one, standing=Standing.ESTIMATED)
+        from incrowd.measures.exposure.card import give_or_take
+
+        about = one.assumptions.parameters
+        off = give_or_take(self._table(name), str(about["topic"]), float(about["score"]))
+        low, high = max(one.value - off, 1.0), min(one.value + off, float(one.crowd_size or math.inf))
+        return replace(one, standing=Standing.ESTIMATED, interval=(low, max(high, low)))
+
     def _own_posts(self, person: Person, name: str, explain: bool) -> OwnPosts:
         """Score the person's own posts; without an explanation their best of each period says as much."""
-        if explain or not person.only_adds:
+        there = self._community(name)
+        row = there.row_of(person.user)
+        if explain or not person.only_adds or (row is None and there.is_sample) or self.crowd.is_made_up:
             mine = person.posts.filter(person.rows_in(name))
             words = self._known_words(person, name)
             when = post_periods(mine["time"], self._scorer.options.days)
             return OwnPosts(when, words, self.space.similarities(words))
-        there = self._community(name)
-        row = there.row_of(person.user)
         weeks, held = there.weeks(row), 0 if row is None else int(there.held[row])
         for one in person.added_in(name):
             lists = self._scorer.lists(one.text)
@@ -334,7 +392,9 @@ class ReadyExposure(Ready):
         nobody = Collector(0, len(self.space.topics)).finish()
         known: dict[str, Floats] = {options.dimension: risks}
         users: Any = range(len(risks))
-        return _OneAmongAll(users, nobody, self.space, options, 0, self.crowd.data_hash, known, row)
+        # Somebody who writes there already is one of the members, drawn or not.
+        members = max(there.members + (person.before.communities.get(name, 0) == 0), len(risks))
+        return _OneAmongAll(users, nobody, self.space, options, 0, self.crowd.data_hash, known, members, row)
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try leaving out the posts that stand out most, and writing all on the topic under another name."""

@@ -23,6 +23,8 @@ from incrowd.measures.protocol import AdvisorOptions, PreparedCrowd
 if TYPE_CHECKING:
     import polars as pl
 
+MOST_SCORED = 5_000
+"""In a larger community so many people, drawn at random, are scored to rank one person among all."""
 MANY_TEXTS = 200
 """From here on texts are read by the compiled tokeniser, which takes a moment to start."""
 
@@ -63,13 +65,17 @@ class CommunityScores:
     """The periods of row i lie from ``starts[i]`` on."""
     held: NDArray[np.int64]
     """How many known words everybody wrote."""
+    members: int
+    """How many people there are; more than rows where only a sample was scored."""
 
     @classmethod
-    def of(cls, crowd: PreparedCrowd, space: Space, options: ExposureOptions) -> CommunityScores:
-        """Score everybody's posts once."""
+    def of(
+        cls, crowd: PreparedCrowd, space: Space, options: ExposureOptions, most: int | None = None
+    ) -> CommunityScores:
+        """Score everybody's posts once; `most`: those of a sample of at most so many people."""
 
         def make() -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-            scored = score(crowd.crowd(), space, options)
+            scored = score(crowd.crowd(), space, options, most=most)
             names, rows = identities(scored.users.to_list())
             peaks = scored.peaks
             arrays = {
@@ -81,10 +87,17 @@ class CommunityScores:
                 "values": peaks.values,
                 "held": np.zeros(peaks.people, np.int64) if peaks.words is None else peaks.words,
             }
-            return arrays, {}
+            return arrays, {"members": scored.people}
 
         question = options.parameters() | {"space": space.hash, "kind": space.name, "words": "counted"}
-        return cls(**crowd.arrays("topics", question, make)[0])
+        question |= {} if most is None else {"most": most}
+        arrays, about = crowd.arrays("topics", question, make)
+        return cls(**arrays, members=about["members"])
+
+    @property
+    def is_sample(self) -> bool:
+        """True if somebody who wrote here may not be among the rows."""
+        return self.members > len(self.risks)
 
     def row_of(self, user: str) -> int | None:
         """Return a person's row, or None if they wrote nothing here."""

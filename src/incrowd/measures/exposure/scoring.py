@@ -28,6 +28,7 @@ from incrowd.measures.exposure.definition import (
 from incrowd.measures.exposure.space import Encoder, Space
 from incrowd.measures.exposure.spec import Dimension, ExposureOptions
 from incrowd.measures.exposure.topics import TopicSet
+from incrowd.measures.sampling import SampledRank, draw
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from incrowd.crowd import Crowd
 
 MERGE_AT = 262_144
+LEAST_MEMORY = 2**28
+"""People are counted within this much, however small the budget: what is too large for it is said afterwards."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +200,13 @@ class Scored:
     posts: int
     data_hash: str
     _risks: dict[str, Floats] = field(default_factory=dict, repr=False)
+    members: int | None = None
+    """How many people there are, where only a sample of them was scored."""
+
+    @property
+    def people(self) -> int:
+        """How many people there are, scored or not."""
+        return len(self.users) if self.members is None else self.members
 
     def risks(self, dimension: Dimension | None = None) -> Floats:
         """Return everybody's risk for every topic, people down, topics across."""
@@ -211,8 +221,12 @@ class Scored:
 
     def rank(self, topic: str, row: int) -> int:
         """Return one row's rank for one topic, without ranking everybody; its risk must be defined."""
+        return self.standing(topic, row).rank
+
+    def standing(self, topic: str, row: int) -> SampledRank:
+        """Return the same with its interval, where a sample was scored."""
         risks = self.risks()[:, self.space.topics.place(topic)]
-        return 1 + int((risks > risks[row]).sum())
+        return SampledRank.of(int((risks > risks[row]).sum()), len(risks) - 1, self.people - 1)
 
     def place(self, user: str) -> int:
         """Return a person's row."""
@@ -223,16 +237,23 @@ class Scored:
 
 
 def score(
-    crowd: Crowd, space: Space, options: ExposureOptions | None = None, progress: Progress | None = None
+    crowd: Crowd,
+    space: Space,
+    options: ExposureOptions | None = None,
+    progress: Progress | None = None,
+    *,
+    most: int | None = None,
 ) -> Scored:
-    """Return how similar everybody's posts are to each topic, at their peaks."""
+    """Return how similar everybody's posts are to each topic, at their peaks; `most`: a sample of so many people."""
     options = options or ExposureOptions()
     users, total = people(crowd, options)
+    members, some = len(users), None if most is None else draw(len(users), most)
+    users = users if some is None else users.gather(some)
     if options.literal:
         _require_room(8 * len(users) * len(space.topics) ** 2, options, "the literal definitions")
     collector = Collector(len(users), len(space.topics), literal=options.literal, space=space)
     encoder, done = Encoder(space, options.text), 0
-    for batch in post_batches(crowd, options):
+    for batch in post_batches(crowd, options, None if some is None else users):
         person = numbers(batch["user"], users)
         when = post_periods(batch["time"], options.days)
         lists = encoder.encode(batch["text"])
@@ -240,7 +261,7 @@ def score(
         done += batch.height
         if progress is not None:
             progress(done, total, f"comparing posts with {len(space.topics)} topics ({space.name})")
-    return Scored(users, collector.finish(), space, options, total, crowd.data_hash)
+    return Scored(users, collector.finish(), space, options, done, crowd.data_hash, members=members)
 
 
 def words_held(crowd: Crowd, space: Space, options: ExposureOptions) -> NDArray[np.bool_]:
@@ -258,19 +279,31 @@ def words_held(crowd: Crowd, space: Space, options: ExposureOptions) -> NDArray[
 
 def people(crowd: Crowd, options: ExposureOptions) -> tuple[pl.Series, int]:
     """Return who wrote in the community, sorted, and how many posts there are."""
-    posts = crowd.posts(options.community)
-    counted = posts.group_by("user").len().sort("user").collect()
-    if not counted.height:
+    crowd.posts(options.community)  # refuses a community that is not there
+    where, values = _where(options)
+    with crowd.connect(max(options.memory // 2, LEAST_MEMORY)) as database:
+        counted = f'SELECT "user", count(*) AS posts FROM posts {where} GROUP BY ALL ORDER BY ALL'
+        found = database.sql(counted, params=values).pl()
+    if not found.height:
         raise InputError("this crowd has no posts; import some with: incrowd ingest")
-    return counted["user"], int(counted["len"].sum())
+    return found["user"], int(found["posts"].sum())
 
 
-def post_batches(crowd: Crowd, options: ExposureOptions) -> Iterator[pl.DataFrame]:
-    """Yield user, time and text of all posts in question, some thousands at a time."""
+def _where(options: ExposureOptions) -> tuple[str, list[str]]:
+    return ("WHERE community = ?", [options.community]) if options.community else ("WHERE true", [])
+
+
+def post_batches(
+    crowd: Crowd, options: ExposureOptions, users: pl.Series | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yield user, time and text of all posts in question, or of some people's, some thousands at a time."""
     import polars as pl  # not at the top: checking a draft comes by here and needs no table
 
-    where, values = ("WHERE community = ?", [options.community]) if options.community else ("", [])
+    where, values = _where(options)
     with crowd.connect(options.memory // 2) as database:
+        if users is not None:
+            database.register("chosen", users.to_frame("user").to_arrow())
+            where += ' AND "user" IN (SELECT "user" FROM chosen)'
         rows = database.sql(f"SELECT user, time, text FROM posts {where}", params=values)
         for batch in rows.to_arrow_reader(ROWS):
             frame = pl.from_arrow(batch)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from incrowd.errors import InputError
 from incrowd.text.options import TextOptions
 
@@ -45,6 +47,24 @@ LINES: dict[str, Lines] = {
     "EMB": Lines(professional_from=0.8, passing_below=0.7),
 }
 """What tells known states of synthetic people apart best (benchmarks/exposure_synthetic.py); see NOTES.md."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How often somebody with a score is personally concerned: log odds = level + slope times the score's log odds."""
+
+    level: float
+    slope: float
+
+    def probability(self, scores: Any) -> Any:
+        """Return how likely people with these scores are concerned; NaN where there is no score."""
+        clipped = np.clip(np.asarray(scores, np.float64), 1e-4, 1 - 1e-4)
+        return 1 / (1 + np.exp(-self.level) * ((1 - clipped) / clipped) ** self.slope)
+
+
+CALIBRATED = {("WORDS", "T"): Calibration(-1.118, 0.5)}
+"""By space and dimension: measured on people who took part in communities of a topic, with posts they wrote elsewhere
+(benchmarks/exposure_calibration.py, topics that are not about mental health); the others are not calibrated."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,22 +13,14 @@ from incrowd.distances.choice import choice_probabilities
 from incrowd.measures.linkability import by_distance, determined
 from incrowd.measures.linkability.definition import best_bound
 from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, word_evidence, words_to_avoid
-from incrowd.measures.linkability.in_words import certainty_assessment, pair_assessment
+from incrowd.measures.linkability.in_words import VIEW_NAMES, certainty_assessment, pair_assessment
 from incrowd.measures.linkability.link_model import LinkModel
 from incrowd.measures.linkability.rates import LinkRates
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.linkability.two_communities import TwoCommunities, place_in
+from incrowd.measures.sampling import SampledRank
 from incrowd.profiles import unigram
 from incrowd.result import Advice, Assessment, Evidence
-
-VIEW_NAMES = {
-    "words": "words as you write them",
-    "vocabulary": "the words you use",
-    "phrases": "the phrases you use",
-    "style": "punctuation, capitals and short words",
-    "hours": "the hours at which you post",
-    "weeks": "the weeks in which you were active",
-}
 
 
 def link_rates(crowd: Crowd, options: LinkabilityOptions, compute: Compute | None = None) -> LinkRates:
@@ -132,7 +124,7 @@ def _under_determined(crowd: Crowd, options: LinkabilityOptions, user: str) -> A
         options,
         sure,
         targets=len(attack.targets),
-        rank=int((certainty > sure).sum()) + 1,
+        rank=SampledRank.of(int((certainty > sure).sum()), len(certainty) - 1, len(certainty) - 1),
         pairs=len(certainty),
         practice=attack.practice,
         data_hash=crowd.data_hash,

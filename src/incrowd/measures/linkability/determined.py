@@ -6,8 +6,8 @@ communities; a crowd that has too few people in several communities gets the wei
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -22,6 +22,9 @@ from incrowd.engine.local import Piece, RowRange, RowRanges
 from incrowd.measures.linkability.definition import clustered_mean, shuffled_pairs
 from incrowd.measures.linkability.link_model import (
     DEFAULT_VIEWS,
+    LOOKALIKES,
+    Hubs,
+    Leads,
     LinkModel,
     Resemblance,
     TrainingPair,
@@ -41,7 +44,8 @@ Targets = NDArray[np.int64]
 _KINDS: dict[str, type] = {
     "confidence": np.float64,
     "right": np.bool_,
-    "odds": np.float64,
+    "lead": np.float64,
+    "spacing": np.float64,
     "own": np.float64,
     "nearer": np.int64,
     "ties": np.int64,
@@ -70,13 +74,15 @@ class Judgement:
         utilities = self.resemblance.utilities(part.rows, self.model.weights)
         chances = self.model.given_match(utilities)
         truth, control = self.truth[part.rows], self.control[part.rows]
+        leads = Leads.of(utilities)
         nearer, ties = _place(utilities, truth)
         shuffled_nearer, shuffled_ties = _place(utilities, control)
         return {
             "rows": np.arange(part.start, part.stop),
             "confidence": chances.max(axis=1),
             "right": chances.argmax(axis=1) == truth,
-            "odds": self.model.presence_odds(utilities),
+            "lead": leads.lead,
+            "spacing": leads.spacing,
             "own": chances[np.arange(len(truth)), truth],
             "nearer": nearer,
             "ties": ties,
@@ -86,7 +92,7 @@ class Judgement:
 
 
 def judge(job: Judgement, compute: Compute | None = None) -> dict[str, Any]:
-    """Return one array a name, a value a source: confidence, right, odds, own, and places of the two targets."""
+    """Return one array a name, a value a source: confidence, right, lead, own, and places of the two targets."""
     sources, targets = job.resemblance.shape
     found: dict[str, Any] = {name: np.zeros(sources, kind) for name, kind in _KINDS.items()}
 
@@ -109,8 +115,11 @@ ENOUGH_PRACTICE = 50
 """Fewer true pairs than this teach nothing reliable."""
 MOST_PRACTICE_PAIRS = 6
 MOST_PRACTICE_SOURCES = 250
-MOST_PRACTICE_MEMBERS = 1_500
-"""Of larger communities a part is looked at for practice: comparing everybody again teaches no more."""
+MOST_MEMBERS = 1_500
+"""Of larger communities a sample is looked at, for practice (comparing everybody again teaches no more) and where one
+person is asked about, with the others counted as being like them."""
+MOST_RANKED = 150
+"""In such a sample, so many people are in both communities at most: enough to say where one of them stands."""
 BINS = 10
 MOST_UTILITIES = 256 * 2**20
 """Bytes of numbers, one for each true pair and target, held at once."""
@@ -118,8 +127,8 @@ MOST_UTILITIES = 256 * 2**20
 PRACTISED = LinkModel(
     views=DEFAULT_VIEWS,
     weights=(1.3, 0.65, 1.05, 1.2, 1.3, 0.8),
-    presence=(-1.1, 0.53),
-    prior=0.5,
+    lead_odds=(-1.9, 1.0),
+    lookalikes=LOOKALIKES,
 )
 """Rounded averages over the evaluation of this measure; see NOTES.md."""
 
@@ -131,6 +140,8 @@ class Certainty:
     sure: Any
     scores: Any
     """(pairs, views): how much each true pair stands out under each view."""
+    ends: Any
+    """(pairs, 2): where `sure` lies if everybody were compared, 95 times of 100; both ends the same if they are."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +155,24 @@ class DeterminedAttack:
     """True pairs of other communities that were learned from; 0: the shipped weights."""
     pairs: Any
     people: Any
+    candidates: int
+    """Targets of the community; more than there are here if these are a sample."""
+    in_both: int
+    """People who are in both communities, likewise."""
+
+    @property
+    def stand_for(self) -> float:
+        """How many candidates each target here stands for, the right one left out."""
+        return (self.candidates - 1) / max(len(self.targets) - 1, 1)
+
+    @property
+    def words(self) -> Any:
+        """How many words the shorter profile of each true pair has."""
+        written = (
+            words_of(side)[rows]
+            for side, rows in zip((self.sources, self.targets), self.pairs.T, strict=True)
+        )
+        return np.minimum(*written)
 
     @cached_property
     def resemblance(self) -> Resemblance:
@@ -158,16 +187,61 @@ class DeterminedAttack:
         control[source] = target if shuffled is None else shuffled
         return judge(Judgement(self.resemblance, self.model, truth, control), compute)
 
-    def certainty(self) -> Certainty:
-        """Look at the true pairs alone, one view after the other: the numbers of `judged`, in less memory."""
-        views: Iterable[View] = (view_of(self.sources, self.targets, name) for name in self.model.views)
+    def certainty(self, hubs: dict[str, Hubs] | None = None) -> Certainty:
+        """Look at the true pairs alone, one view after the other: the numbers of `judged`, in less memory.
+
+        `hubs` is told what was found out about each view.
+        """
+        views: Iterable[View] = self._laid_out({} if hubs is None else hubs)
         batches = self._batches()
         if len(batches) > 1:
             views = list(views)
         found = [self._certainty(self.pairs[batch], views) for batch in batches]
-        none = Certainty(np.empty(0), np.empty((0, len(self.model.views))))
-        sure, scores = zip(*((part.sure, part.scores) for part in [none, *found]), strict=True)
-        return Certainty(np.concatenate(sure), np.concatenate(scores))
+        none = Certainty(np.empty(0), np.empty((0, len(self.model.views))), np.empty((0, 2)))
+        parts = zip(*((part.sure, part.scores, part.ends) for part in [none, *found]), strict=True)
+        return Certainty(*map(np.concatenate, parts))
+
+    def _laid_out(self, hubs: dict[str, Hubs]) -> Iterator[View]:
+        """Yield one view after the other, so that one is held at a time; take note of its hubs."""
+        for name in self.model.views:
+            view = view_of(self.sources, self.targets, name, hubs.get(name))
+            hubs[name] = view.hubs
+            yield view
+
+    def certainty_of(
+        self, user: str, changed: Sequence[tuple[Habits, Habits | None]], hubs: dict[str, Hubs]
+    ) -> Certainty:
+        """Say how sure the adversary would be of one person's pair, for some ways to read its two profiles again.
+
+        None: the second one stays as it is. Everybody else, their hubs and the weights stay as they were, so this
+        compares one person with everybody.
+        """
+        place = int(self.pairs[np.flatnonzero(self.people == user)[0], 1])
+        scores = np.empty((len(changed), len(self.model.views)))
+        utilities = np.zeros((len(changed), len(self.targets)), np.float32)
+        for column, (view, weight) in enumerate(zip(self._laid_out(hubs), self.model.weights, strict=True)):
+            name = self.model.views[column]
+            for row, (source, target) in enumerate(changed):
+                again = None if target is None else target.rows[name]
+                found = view.scores_of_changed(source.rows[name], again, place)
+                scores[row, column] = found[place]
+                utilities[row] += np.float32(weight) * found
+        return self._certain(utilities, np.full(len(changed), place), scores)
+
+    def _certain(self, utilities: Any, own: Any, scores: Any) -> Certainty:
+        """Return how sure the adversary is of each row's own target; the others here stand for all there are."""
+        rows = np.arange(len(own))
+        likely = np.exp(utilities - utilities.max(axis=1, keepdims=True)).astype(np.float64)
+        right = likely[rows, own].copy()
+        likely[rows, own] = 0.0
+        others = self.stand_for * likely.sum(axis=1)
+        # The sum over a sample is off by chance, as far as its parts differ.
+        unseen = max(self.candidates - len(self.targets), 0) / max(self.candidates, 1)
+        off = 1.96 * self.stand_for * np.sqrt(unseen * (likely**2).sum(axis=1))
+        low, sure, high = (
+            right / (right + np.maximum(part, 0.0)) for part in (others + off, others, others - off)
+        )
+        return Certainty(sure, scores, np.column_stack([low, high]))
 
     def _certainty(self, pairs: Any, views: Iterable[View]) -> Certainty:
         source, target = pairs.T
@@ -175,15 +249,15 @@ class DeterminedAttack:
         utilities = np.zeros((len(pairs), len(self.targets)), np.float32)
         for place, (view, weight) in enumerate(zip(views, self.model.weights, strict=True)):
             for part in blocks(len(pairs), len(self.targets)):
-                found = view.scores(source[part])
-                scores[part, place] = found[np.arange(len(found)), target[part]]
-                found *= np.float32(weight)
-                utilities[part] += found
-        sure = np.empty(len(pairs))
+                standard = view.scores(source[part])
+                scores[part, place] = standard[np.arange(len(standard)), target[part]]
+                standard *= np.float32(weight)
+                utilities[part] += standard
+        sure, ends = np.empty(len(pairs)), np.empty((len(pairs), 2))
         for part in blocks(len(pairs), len(self.targets)):
-            chances = self.model.given_match(utilities[part])
-            sure[part] = chances[np.arange(len(chances)), target[part]]
-        return Certainty(sure, scores)
+            found = self._certain(utilities[part], target[part], scores[part])
+            sure[part], ends[part] = found.sure, found.ends
+        return Certainty(sure, scores, ends)
 
     def _batches(self) -> list[slice]:
         """Cut the true pairs so that a number for each of them and each target fits the memory."""
@@ -192,18 +266,65 @@ class DeterminedAttack:
 
 
 def prepare(
-    crowd: Crowd, options: LinkabilityOptions, learned: tuple[LinkModel, int] | None = None
+    crowd: Crowd,
+    options: LinkabilityOptions,
+    learned: tuple[LinkModel, int] | None = None,
+    asked: str | None = None,
 ) -> DeterminedAttack:
-    """Read both communities' habits and learn weights on the others, unless they were `learned` before."""
+    """Read both communities' habits and learn weights on the others, unless they were `learned` before.
+
+    `asked`: for the sake of this person (an id) alone, so that of large communities a sample is enough.
+    """
     both = (options.source, options.target)
     check_communities(crowd, both)
-    sources, targets = (_read(crowd, name, options.min_posts) for name in both)
-    model, known = learned or _practise(crowd, options, dict(zip(both, (sources, targets), strict=True)))
+    identities = _identities(crowd, options.min_posts)
+    here, there = (identities.filter(pl.col("community") == name)["user"] for name in both)
+    chosen = (None, None) if asked is None else _sampled(here, there, asked, options.seed)
+    sources, targets = (
+        _read(crowd, name, options.min_posts, some) for name, some in zip(both, chosen, strict=True)
+    )
+    if learned is None:
+        whole = zip(both, (sources, targets), chosen, strict=True)
+        learned = _practise(
+            crowd, options, identities, {name: of for name, of, some in whole if some is None}
+        )
+    attack = attack_on(sources, targets, *learned)
+    return replace(attack, candidates=len(there), in_both=int(here.is_in(there.implode()).sum()))
+
+
+def _sampled(
+    sources: pl.Series, targets: pl.Series, asked: str, seed: int
+) -> tuple[pl.Series | None, pl.Series | None]:
+    """Choose who of two communities is looked at for the sake of one person, the person included; None: everybody."""
+    rng = np.random.default_rng(seed)
+
+    def some_of(users: pl.Series, first: pl.Series) -> pl.Series | None:
+        if len(users) <= MOST_MEMBERS:
+            return None
+        others = users.filter(~users.is_in(first.implode())).sort()
+        drawn = rng.permutation(len(others))[: MOST_MEMBERS - len(first)]
+        return pl.concat([first, others.gather(np.sort(drawn).tolist())])
+
+    me = pl.Series("user", [asked], pl.String)
+    there = some_of(targets, me)
+    candidates = targets if there is None else there
+    both = candidates.filter(candidates.is_in(sources.implode()) & (candidates != asked)).sort()
+    ranked = both.gather(np.sort(rng.permutation(len(both))[:MOST_RANKED]).tolist())
+    return some_of(sources, pl.concat([me, ranked])), there
+
+
+def words_of(habits: Habits) -> Any:
+    """Return how many words each profile has."""
+    return np.asarray(habits.rows["vocabulary"].sum(axis=1)).ravel()
+
+
+def attack_on(sources: Habits, targets: Habits, model: LinkModel, known: int) -> DeterminedAttack:
+    """Return the attack on two communities' habits by a model learned on `known` true pairs of others."""
     people, of_source, of_target = np.intersect1d(
         sources.identities["user"].to_numpy(), targets.identities["user"].to_numpy(), return_indices=True
     )
     pairs = np.column_stack([of_source, of_target]).astype(np.int64).reshape(-1, 2)
-    return DeterminedAttack(sources, targets, model, known, pairs, people)
+    return DeterminedAttack(sources, targets, model, known, pairs, people, len(targets), len(people))
 
 
 def _read(crowd: Crowd, community: str, min_posts: int, members: pl.Series | None = None) -> Habits:
@@ -228,7 +349,9 @@ def measure(
     )
     rates = hit_rates(nearer, ties, attack.people, len(attack.targets), shuffled_nearer, shuffled_ties)
     sure, right = judged["confidence"][source], judged["right"][source]
-    presence, share = attack.model.presence_given(judged["odds"])
+    found, share = attack.model.found(Leads(judged["lead"], judged["spacing"]))
+    # Whoever does not know that there is a match is never surer than somebody who does.
+    open_sure = np.minimum(found, judged["confidence"])
     practised = f"weights learned on {attack.practice:,} true pairs of other communities"
     return LinkRates(
         source=options.source,
@@ -243,10 +366,8 @@ def measure(
         data_hash=data_hash,
         figures={
             "calibration": reliability(sure, right, attack.people),
-            "calibration_open": reliability(
-                judged["confidence"] * presence, judged["right"], np.arange(len(presence))
-            ),
-            "estimated_share_with_match": share,
+            "calibration_open": reliability(open_sure, judged["right"], np.arange(len(open_sure))),
+            "estimated_share_found": {"mean": share.mean, "low": share.low, "high": share.high},
         },
         notes=(
             practised if attack.practice else "shipped weights: too few people are in several communities",
@@ -282,9 +403,10 @@ def reliability(sure: Any, right: Any, people: Any) -> dict[str, Any]:
     return {"bins": bins, "error": float(error), "error_by_chance": by_chance}
 
 
-def _practise(crowd: Crowd, options: LinkabilityOptions, known: dict[str, Habits]) -> tuple[LinkModel, int]:
+def _practise(
+    crowd: Crowd, options: LinkabilityOptions, identities: pl.DataFrame, known: dict[str, Habits]
+) -> tuple[LinkModel, int]:
     """Learn from the crowd's other pairs of communities; the habits of those in `known` were read before."""
-    identities = _identities(crowd, options.min_posts)
     practice = _practice_communities(identities, {options.source, options.target})
     of = {}
     for name in sorted({name for pair in practice for name in pair}):
@@ -334,7 +456,7 @@ def _members(
     """
     users = {name: set(part["user"]) for (name,), part in identities.group_by("community")}
     here = sorted(users[community])
-    if len(here) <= MOST_PRACTICE_MEMBERS:
+    if len(here) <= MOST_MEMBERS:
         return None
     kept: set[str] = set()
     for pair in practice:
@@ -343,7 +465,7 @@ def _members(
             chosen = np.random.default_rng(seed).permutation(len(shared))[:MOST_PRACTICE_SOURCES]
             kept.update(shared[place] for place in chosen)
     others = [user for user in here if user not in kept]
-    room = max(MOST_PRACTICE_MEMBERS - len(kept), 0)
+    room = max(MOST_MEMBERS - len(kept), 0)
     order = np.random.default_rng(seed).permutation(len(others))[:room]
     return pl.Series("user", sorted(kept | {others[place] for place in order}), pl.String)
 
@@ -357,7 +479,10 @@ def _lesson(sources: Habits, targets: Habits, seed: int) -> TrainingPair:
     truth = np.array([of.get(user, -1) for user in sources.identities["user"]])
     resemblance = Resemblance(sources, targets, DEFAULT_VIEWS)
     generator = np.random.default_rng(seed)
-    matched = generator.permutation(np.flatnonzero(truth >= 0))[:MOST_PRACTICE_SOURCES]
-    unmatched = generator.permutation(np.flatnonzero(truth < 0))[: matched.size]
-    chosen = np.sort(np.concatenate([matched, unmatched]))
-    return TrainingPair(resemblance.scores(chosen), truth[chosen])
+    matched, unmatched = (generator.permutation(np.flatnonzero(some)) for some in (truth >= 0, truth < 0))
+    few = min(len(matched), MOST_PRACTICE_SOURCES)
+    chosen = np.sort(np.concatenate([matched[:few], unmatched[:few]]))
+    stands_for = np.where(
+        truth[chosen] >= 0, len(matched) / max(few, 1), len(unmatched) / max(min(few, len(unmatched)), 1)
+    )
+    return TrainingPair(resemblance.scores(chosen), truth[chosen], stands_for)

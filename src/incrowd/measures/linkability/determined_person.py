@@ -1,27 +1,41 @@
 """One person under the determined adversary: how sure somebody would be, by all habits, that two profiles are theirs.
 
-What this adversary learned stays learned when the person changes: the weights are those of the crowd as it is.
-Each answer is kept in the crowd's cache, since it takes long.
+What this adversary learned stays learned when the person changes: the weights, and who resembles everybody, are those
+of the crowd as it is. That needs everybody compared with everybody, once for a pair of communities; of large ones a
+sample is, which has the person in it. Each change is compared with everybody else alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from incrowd.measures.linkability.in_words import certainty_assessment
+from incrowd.measures.linkability.in_words import VIEW_NAMES, certainty_assessment
 from incrowd.measures.linkability.spec import LinkabilityOptions
-from incrowd.measures.protocol import Person, PreparedCrowd
+from incrowd.measures.protocol import Finding, Goal, Person, PreparedCrowd, Proposal
+from incrowd.measures.sampling import SampledRank
 from incrowd.result import Assessment, Evidence
 
 if TYPE_CHECKING:
-    from incrowd.measures.linkability.determined import DeterminedAttack
+    from numpy.typing import NDArray
+
+    from incrowd.measures.linkability.determined import Certainty, DeterminedAttack
+    from incrowd.measures.linkability.link_model import Hubs
+    from incrowd.measures.telling import Habit
     from incrowd.profiles.habits import Habits
+
+
+LEAST_LEFT = 4
+"""A profile that a change leaves with fewer posts is none; the others in the attack all have many more."""
+MOST_ATTACKS = 2
+EXAMPLES = 3
+WORDS = (12, 24)
+"""So many words are tried to be taken out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +46,24 @@ class DeterminedPerson:
     before: Person
     """The person as they are in the store."""
     options: LinkabilityOptions
+    attacks: dict[Hashable, DeterminedAttack] = field(default_factory=dict, repr=False)
+    """Pairs of communities that were read, for whoever is asked about next; the latest few."""
 
     @property
     def _both(self) -> tuple[str, str]:
         return self.options.source, self.options.target
 
-    @cached_property
+    @property
     def _attack(self) -> DeterminedAttack:
+        """Everybody's habits in both communities, and what the adversary has learned."""
+        key = self._both, self._asked
+        if key not in self.attacks:
+            while len(self.attacks) >= MOST_ATTACKS:
+                self.attacks.pop(next(iter(self.attacks)))
+            self.attacks[key] = self._prepared()
+        return self.attacks[key]
+
+    def _prepared(self) -> DeterminedAttack:
         """Prepare the attack; what the adversary learned on other communities is kept, for it takes longest."""
         # Imported here and below: a second look at the same person finds the answer kept, and need not wait for these.
         from incrowd.measures.linkability.determined import prepare
@@ -48,65 +73,210 @@ class DeterminedPerson:
         prepared: list[DeterminedAttack] = []
 
         def learn() -> dict[str, np.ndarray[Any, Any]]:
-            prepared.append(prepare(crowd, self.options))
+            prepared.append(prepare(crowd, self.options, asked=self._asked))
             model = prepared[0].model
             return {
                 "views": np.array(model.views),
                 "weights": np.array(model.weights),
-                "presence": np.array(model.presence),
-                "prior": np.array(model.prior),
+                "leads": np.array([*model.lead_odds, model.lookalikes]),
                 "practice": np.array(prepared[0].practice),
             }
 
-        kept = self.crowd.answer({"what": "link model 2", **self.options.parameters()}, learn)
+        kept = self.crowd.answer({"what": "link model 3", **self.options.parameters()}, learn)
         if prepared:
             return prepared[0]
         model = LinkModel(
             views=tuple(kept["views"].tolist()),
             weights=tuple(kept["weights"].tolist()),
-            presence=(float(kept["presence"][0]), float(kept["presence"][1])),
-            prior=float(kept["prior"]),
+            lead_odds=(float(kept["leads"][0]), float(kept["leads"][1])),
+            lookalikes=float(kept["leads"][2]),
         )
-        return prepare(crowd, self.options, (model, int(kept["practice"])))
+        return prepare(crowd, self.options, (model, int(kept["practice"])), asked=self._asked)
 
-    def assess(self, person: Person, *, explain: bool = True) -> Assessment:
-        """Return how sure the adversary is, from the cache where the same was asked before."""
-        question = {"what": "determined", "person": _digest(person, self._both), **self.options.parameters()}
-        found = self.crowd.answer(question, lambda: self._measure(person))
-        return self._assessment(found, explain)
+    @property
+    def _asked(self) -> str | None:
+        """For whom large communities may be sampled; None: everybody is compared."""
+        return None if self.crowd.exact else self.before.user
 
-    def _measure(self, person: Person) -> dict[str, Any]:
-        from incrowd.measures.linkability.assess import view_evidence
+    @cached_property
+    def _pair(self) -> Mapping[str, Any]:
+        """What is the same for everybody who is in both: hubs under each view, and how sure of each true pair."""
 
-        attack = self._attack if person is self.before else self._changed(person)
-        place = int(np.flatnonzero(attack.people == person.user)[0])
-        found = attack.certainty()
-        certainty, parts = found.sure, view_evidence(attack.model, found.scores[place])
+        def compare() -> dict[str, Any]:
+            hubs: dict[str, Hubs] = {}
+            sure = self._attack.certainty(hubs).sure
+            kept = {"sure": np.array(sure)}
+            for name, one in hubs.items():
+                spread = np.array([one.mean, one.deviation])
+                kept |= {f"{name} source": one.source, f"{name} target": one.target, f"{name} spread": spread}
+            return kept
+
+        question = {"what": "link hubs", "asked": self._asked, **self.options.parameters()}
+        return self.crowd.answer(question, compare)
+
+    def _hubs(self) -> dict[str, Hubs]:
+        from incrowd.measures.linkability.link_model import Hubs
+
+        kept = self._pair
         return {
-            "sure": np.array(certainty[place]),
-            "rank": np.array(1 + int((certainty > certainty[place]).sum())),
-            "sizes": np.array([len(attack.targets), len(certainty), attack.practice]),
-            "views": np.array([part.what for part in parts]),
-            "adds": np.array([part.contribution for part in parts]),
+            name: Hubs(kept[f"{name} source"], kept[f"{name} target"], *kept[f"{name} spread"].tolist())
+            for name in self._attack.model.views
         }
 
-    def _changed(self, person: Person) -> DeterminedAttack:
-        """Return the attack with the person's own two rows read again."""
-        attack = self._attack
-        sources, targets = (
-            _with_row(habits, person, name)
-            for habits, name in zip((attack.sources, attack.targets), self._both, strict=True)
+    def assess(self, person: Person, *, explain: bool = True, examples: bool = True) -> Assessment:
+        """Return how sure the adversary is, from the cache where the same was asked before."""
+        found = self.crowd.answer(self._question(person), lambda: self._measured([person])[0])
+        told = self._assessment(found, explain)
+        return (
+            replace(told, evidence=self._with_examples(told.evidence, person))
+            if explain and examples
+            else told
         )
-        return replace(attack, sources=sources, targets=targets)
+
+    def _with_examples(self, parts: Sequence[Evidence], person: Person) -> tuple[Evidence, ...]:
+        """Name the strongest habits of each kind."""
+        from incrowd.measures.telling import Kind
+
+        kinds = {
+            VIEW_NAMES["vocabulary"]: (Kind.WORDS, Kind.NAMES),
+            VIEW_NAMES["phrases"]: (Kind.PHRASES,),
+            VIEW_NAMES["style"]: (Kind.WRITING,),
+        }
+        found = []
+        for part in parts:
+            some = [one.name for one in self.habits(person) if one.kind in kinds.get(part.what, ())][
+                :EXAMPLES
+            ]
+            found.append(replace(part, what=f"{part.what}: {', '.join(some)}") if some else part)
+        return tuple(found)
+
+    def habits(self, person: Person) -> tuple[Habit, ...]:
+        """Return the written habits that the two profiles have in common, the strongest first."""
+        from incrowd.measures.telling import kept_habits
+
+        question = {**self._question(person), "what": "telling habits of a pair"}
+        return kept_habits(self.crowd, question, lambda: self._telling(person).habits)
+
+    def assess_many(self, people: Sequence[Person]) -> list[Assessment]:
+        """Return the same for several changed versions of the person, in one go: everybody else is laid out once."""
+        measured = self._measured(people) if people else []
+        kept = [
+            self.crowd.answer(self._question(person), lambda one=one: one)  # type: ignore[misc]
+            for person, one in zip(people, measured, strict=True)
+        ]
+        return [self._assessment(found, explain=False) for found in kept]
+
+    # What gives the pair away, and what would help
+
+    def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterator[Proposal]:
+        """Try to do without the posts and words that make the two profiles alike, and a new name for either."""
+        from incrowd.measures.search import (
+            alternating,
+            delete_first,
+            first_to_reach,
+            start_over,
+            steps,
+            take_out,
+        )
+
+        source, target = self._both
+        telling = self._telling(person)
+        orders = [telling.order(place) for place in (0, 1)]
+        places = ((source, orders[0]), (target, orders[1]), (f"{source} and {target}", alternating(*orders)))
+        ways = [
+            [delete_first(order, count, where) for count in steps(int(goal.loss * len(order)))]
+            for where, order in places
+        ]
+        words = telling.words(person)
+        reworded = [take_out(person, words[:count], places[2][0]) for count in WORDS if words]
+        anew = [start_over(person, name) for name in self._both]
+        ways += [reworded, *anew]
+        # The most that may be asked for, where less does not help.
+        if words:
+            ways += [[way[-1] + reworded[-1]] for way in (ways[2], *anew) if way]
+        if all(anew):
+            ways.append([anew[0][-1] + anew[1][-1]])
+        enough = [
+            [(one, changed) for one in way if self._enough(changed := person.after(one.changes))]
+            for way in ways
+        ]
+        assessed = iter(self.assess_many([changed for way in enough for _, changed in way]))
+        now = goal.short(finding.assessment)
+        for way in enough:
+            best = first_to_reach([(one, goal.short(next(assessed))) for one, _ in way], now)
+            if best is not None:
+                yield best
+
+    def _enough(self, person: Person) -> bool:
+        return all(person.communities.get(name, 0) >= LEAST_LEFT for name in self._both)
+
+    def _telling(self, person: Person) -> TellingPair:
+        """Say what the person's two profiles have in common, each view as strong as it is in the attack."""
+        from incrowd.measures.telling import rarity_of
+        from incrowd.profiles.habits import CELL_BITS, TEXT_FAMILIES
+
+        attack = self._attack
+        parts = self.assess(person, explain=True, examples=False).evidence
+        strength = {
+            view: max(part.contribution, 0.0) for view, part in zip(attack.model.views, parts, strict=True)
+        }
+        rarity = {
+            name: rarity_of((attack.sources.rows[name], attack.targets.rows[name]), 1 << CELL_BITS[name])
+            for name in TEXT_FAMILIES
+        }
+        return TellingPair.of(person, self._both, rarity, strength)
+
+    def _question(self, person: Person) -> dict[str, Any]:
+        return {
+            "what": "determined",
+            "person": person.digest(*self._both),
+            "exact": self.crowd.exact,
+            **self.options.parameters(),
+        }
+
+    def _certainty(self, people: Sequence[Person]) -> Certainty:
+        source, target = self._both
+        as_it_is = self.before.state_in(target)
+        again = [
+            (
+                _habits(person, source),
+                None if person.state_in(target) == as_it_is else _habits(person, target),
+            )
+            for person in people
+        ]
+        return self._attack.certainty_of(self.before.user, again, self._hubs())
+
+    def _measured(self, people: Sequence[Person]) -> list[dict[str, Any]]:
+        from incrowd.measures.linkability.assess import view_evidence
+
+        attack, everybody = self._attack, self._pair["sure"]
+        others = np.delete(everybody, np.flatnonzero(attack.people == self.before.user))
+        sizes = np.array([attack.candidates, attack.in_both, attack.practice, len(others)])
+        found = self._certainty(people)
+        told = []
+        for sure, ends, scores in zip(found.sure.tolist(), found.ends, found.scores, strict=True):
+            parts = view_evidence(attack.model, scores)
+            told.append(
+                {
+                    "sure": np.array([sure, *ends]),
+                    "before": np.array((others > sure).sum()),
+                    "sizes": sizes,
+                    "views": np.array([part.what for part in parts]),
+                    "adds": np.array([part.contribution for part in parts]),
+                }
+            )
+        return told
 
     def _assessment(self, found: Any, explain: bool) -> Assessment:
-        targets, pairs, practice = (int(x) for x in found["sizes"])
+        targets, pairs, practice, ranked = (int(x) for x in found["sizes"])
+        sure, low, high = (float(x) for x in found["sure"])
         parts = zip(found["views"].tolist(), found["adds"].tolist(), strict=True)
         return certainty_assessment(
             self.options,
-            float(found["sure"]),
+            sure,
+            interval=(low, high) if low < high else None,
             targets=targets,
-            rank=int(found["rank"]),
+            rank=SampledRank.of(int(found["before"]), ranked, pairs - 1),
             pairs=pairs,
             practice=practice,
             data_hash=self.crowd.data_hash,
@@ -114,19 +284,57 @@ class DeterminedPerson:
         )
 
 
-def _with_row(habits: Habits, person: Person, community: str) -> Habits:
-    """Return everybody's habits with the person's own counted again from these posts."""
+@dataclass(frozen=True, eq=False)
+class TellingPair:
+    """What a person's profiles in two communities have in common, and which posts and words show it."""
+
+    numbers: tuple[NDArray[np.int64], NDArray[np.int64]]
+    weights: tuple[NDArray[np.float64], NDArray[np.float64]]
+    """How much each post of either community gives away."""
+    habits: tuple[Habit, ...]
+    """The written habits in common, the strongest first."""
+
+    @classmethod
+    def of(
+        cls,
+        person: Person,
+        communities: tuple[str, str],
+        rarity: Mapping[str, NDArray[np.float64]],
+        strength: Mapping[str, float],
+    ) -> TellingPair:
+        """Compare the two; `strength` says how much each view counts."""
+        from incrowd.measures.telling import Telling, same_hours, same_weeks
+        from incrowd.profiles.habits import post_habits
+
+        posts = [person.posts.filter(person.rows_in(name)) for name in communities]
+        counted = [post_habits(one["text"]) for one in posts]
+        here, there = counted
+        ways = [Telling.of(here, there, rarity), Telling.of(there, here, rarity)]
+        weights = []
+        for way, mine, theirs in zip(ways, posts, posts[::-1], strict=True):
+            weight = way.posts(strength)
+            weight += strength.get("weeks", 0.0) * same_weeks(mine["time"], theirs["time"])
+            weight += strength.get("hours", 0.0) * same_hours(mine["time"], theirs["time"])
+            weights.append(weight)
+        texts = [text for one in posts for text in one["text"]]
+        numbers = tuple(one["number"].to_numpy() for one in posts)
+        habits = ways[0].named(texts, strength)
+        return cls((numbers[0], numbers[1]), (weights[0], weights[1]), tuple(habits))
+
+    def order(self, place: int) -> NDArray[np.int64]:
+        """Return the numbers of the first or second community's posts, those first that give most away."""
+        order = np.argsort(-self.weights[place], kind="stable")
+        return np.asarray(self.numbers[place][order], np.int64)
+
+    def words(self, person: Person) -> list[str]:
+        """Return the words in common that could be taken out, the strongest first."""
+        known = set(person.words.vocabulary.to_list())
+        return [word for one in self.habits if (word := one.word) in known]
+
+
+def _habits(person: Person, community: str) -> Habits:
+    """Count the person's own habits in a community from these posts."""
     from incrowd.profiles.habits import habits as count_habits
 
     mine = person.posts.filter(person.rows_in(community)).with_columns(user=pl.lit(person.user))
-    again = count_habits(mine.select("user", "community", "time", "text"))
-    return habits.with_row(person.user, again)
-
-
-def _digest(person: Person, communities: tuple[str, str]) -> str:
-    """Return a name for what the adversary can read of the person."""
-    said = person.posts.filter(pl.col("community").is_in(list(communities))).select(
-        "community", "time", "text"
-    )
-    rows = repr([person.user, *said.rows()])
-    return blake2b(rows.encode(), digest_size=12).hexdigest()
+    return count_habits(mine.select("user", "community", "time", "text"))

@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
+from incrowd.measures.sampling import SampledRank
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
+
+VIEW_NAMES = {
+    "words": "words as you write them",
+    "vocabulary": "the words you use",
+    "phrases": "the phrases you use",
+    "style": "punctuation, capitals and short words",
+    "hours": "the hours at which you post",
+    "weeks": "the weeks in which you were active",
+}
 
 
 def pair_assessment(
@@ -65,10 +75,11 @@ def certainty_assessment(
     sure: float,
     *,
     targets: int,
-    rank: int,
+    rank: SampledRank,
     pairs: int,
     practice: int,
     data_hash: str,
+    interval: tuple[float, float] | None = None,
     evidence: tuple[Evidence, ...] = (),
 ) -> Assessment:
     """Put how sure the determined adversary is of one true pair into words."""
@@ -83,9 +94,10 @@ def certainty_assessment(
             f"that your profile in {options.target} is the same person; a guess gives {1 / targets:.1%}."
         ),
         standing=Standing.HEURISTIC,
-        assumptions=_assumptions(data_hash, options, practice=practice),
+        assumptions=_assumptions(data_hash, options, practice=practice, **rank.to_dict()),
+        interval=interval,
         baseline=1 / targets,
-        crowd_rank=rank,
+        crowd_rank=rank.rank,
         crowd_size=pairs,
         threats=(Threat.LINKABILITY,),
         evidence=evidence,

@@ -4,11 +4,12 @@ Two small models, both learned on pairs of communities other than the one judged
 
 - *Which target?* A conditional logit: among the targets of source s, target t is the true one with
   probability ``exp(w.z_st) / sum_t' exp(w.z_st')``, given that s has a true one.
-- *Is there one at all?* A logistic regression on the lead of the best target over the second. The best of
-  many strangers resembles a source more than the best of few, so its height says little where communities
-  differ in size; the lead of the best over the second best stranger does not grow with their number. The share
-  of sources with a match differs between communities, so it is re-estimated on the judged pair by expectation
-  maximisation (Saerens, Latinne & Decaestecker 2002), which needs no labels.
+- *Is the best one right, where nobody says that there is one?* The best target of a stranger leads the second by
+  about an exponential amount, whatever the communities' size; a true one leads by more. How often so large a lead
+  was right in practice gives a likelihood ratio. The share of sources whose best target is right differs between
+  communities, so it is found on the judged pair itself, without labels (after Saerens, Latinne & Decaestecker 2002),
+  and what is not known of it is averaged over. Some strangers look like a match whatever the lead (second accounts,
+  copied texts): where hardly anybody has a match, no lead makes sure.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from incrowd.profiles.habits import TIME_FAMILIES, Habits
-from incrowd.statistics import fit_logistic
 
 # How alike two communities' members are, from several views at once.
 #
@@ -72,24 +72,69 @@ class _Targets:
 
 
 @dataclass(frozen=True)
+class _Layout:
+    """Where each habit lies, and what it weighs: what it takes to lay out another row like the others."""
+
+    slot: NDArray[np.int32]
+    rarity: Scores
+    common: int
+    rare: int
+
+
+@dataclass(frozen=True)
+class Hubs:
+    """Who of either side resembles everybody under a view, and the spread of what is left."""
+
+    source: Scores
+    target: Scores
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True)
 class View:
     """One family of habits, and what turns its cosines into standard scores."""
 
     sources: _Sources
     targets: _Targets
-    source_hub: Scores
-    target_hub: Scores
-    mean: float
-    deviation: float
+    layout: _Layout
+    hubs: Hubs
 
     def scores(self, which: NDArray[np.int64]) -> Scores:
         """Return the standard scores of some sources: (sources, targets)."""
         scores = _cosines(self.sources, self.targets, which)
-        scores *= 2
-        scores -= self.source_hub[which, None]
-        scores -= (self.target_hub + np.float32(self.mean))[None, :]
-        scores /= np.float32(self.deviation)
-        return scores
+        return self._standard(scores, self.hubs.source[which], self.hubs.target)
+
+    def scores_of_changed(self, source: sp.csr_matrix, target: sp.csr_matrix | None, place: int) -> Scores:
+        """Return the standard scores of one source, read again, when its own target, at `place`, is read again too.
+
+        Without a `target` that one stays as it is, like everybody else; so do the weights of habits.
+        """
+        mine, only = _Sources(*_filled(self._as_wide(source), self.layout)), np.zeros(1, np.int64)
+        cosines, hubs = _cosines(mine, self.targets, only), self.hubs.target
+        k = min(NEIGHBOURS, len(self.hubs.source), cosines.shape[1])
+        if target is not None:
+            own = _as_targets(*_filled(self._as_wide(target), self.layout), rare=self.layout.rare)
+            cosines[0, place] = _cosines(mine, own, only)[0, 0]
+            to_own = _cosines(self.sources, own, np.arange(len(self.hubs.source)))[:, 0]
+            hubs = hubs.copy()
+            hubs[place] = np.partition(to_own, -k)[-k:].mean()
+        hub = np.partition(cosines[0], -k)[-k:].mean(keepdims=True)
+        return np.asarray(self._standard(cosines, hub, hubs)[0])
+
+    def _as_wide(self, row: sp.csr_matrix) -> sp.csr_matrix:
+        """Return a row with the others' columns: a week after everybody's last one meets nobody."""
+        width = len(self.layout.slot)
+        if row.shape[1] > width:
+            return row[:, :width]
+        return sp.csr_matrix((row.data, row.indices, row.indptr), shape=(row.shape[0], width))
+
+    def _standard(self, cosines: Scores, of_sources: Scores, of_targets: Scores) -> Scores:
+        cosines *= 2
+        cosines -= of_sources[:, None]
+        cosines -= (of_targets + np.float32(self.hubs.mean))[None, :]
+        cosines /= np.float32(self.hubs.deviation)
+        return cosines
 
 
 class Resemblance:
@@ -130,12 +175,16 @@ def blocks(rows: int, targets: int, views: int = 1) -> Iterator[slice]:
         yield slice(start, min(start + step, rows))
 
 
-def view_of(sources: Habits, targets: Habits, name: str) -> View:
-    """Lay one family of habits out, and measure who of either side resembles everybody."""
+def view_of(sources: Habits, targets: Habits, name: str, hubs: Hubs | None = None) -> View:
+    """Lay one family of habits out, and measure who of either side resembles everybody, unless that is known."""
+    x, y, layout = _laid_out(sources.rows[name], targets.rows[name], weighed=name not in TIME_FAMILIES)
+    return View(x, y, layout, hubs or _hubs(x, y, len(sources), len(targets)))
+
+
+def _hubs(x: _Sources, y: _Targets, n: int, m: int) -> Hubs:
+    """Compare everybody with everybody."""
     from incrowd.measures.linkability.kernels import add_to_hubs  # Numba takes long to load
 
-    n, m = len(sources), len(targets)
-    x, y = _laid_out(sources.rows[name], targets.rows[name], weighed=name not in TIME_FAMILIES)
     source_hub, source_sum, target_sum, squares = np.zeros(n), np.zeros(n), np.zeros(m), 0.0
     best = np.full((m, min(NEIGHBOURS, n, m)), -np.inf, np.float32)
     for rows in blocks(n, m):
@@ -143,7 +192,7 @@ def view_of(sources: Habits, targets: Habits, name: str) -> View:
         squares += add_to_hubs(cosines, source_hub[rows], source_sum[rows], target_sum, best)
     target_hub = best.mean(axis=1, dtype=np.float64)
     mean, deviation = _corrected_moments(source_hub, source_sum, target_hub, target_sum, squares)
-    return View(x, y, source_hub.astype(np.float32), target_hub.astype(np.float32), mean, deviation)
+    return Hubs(source_hub.astype(np.float32), target_hub.astype(np.float32), mean, deviation)
 
 
 def _cosines(sources: _Sources, targets: _Targets, which: NDArray[np.int64]) -> Scores:
@@ -179,7 +228,9 @@ def _corrected_moments(
     return float(first), float(np.sqrt(variance)) if variance > 1e-12 else 1.0
 
 
-def _laid_out(sources: sp.csr_matrix, targets: sp.csr_matrix, *, weighed: bool) -> tuple[_Sources, _Targets]:
+def _laid_out(
+    sources: sp.csr_matrix, targets: sp.csr_matrix, *, weighed: bool
+) -> tuple[_Sources, _Targets, _Layout]:
     """Weigh habits by rarity over both communities, damp repetition, scale rows to length 1.
 
     A habit that one identity alone has cannot link anybody and is left out. Shares of time are not weighed.
@@ -202,16 +253,16 @@ def _laid_out(sources: sp.csr_matrix, targets: sp.csr_matrix, *, weighed: bool) 
     slot = np.full(width, -1, np.int32)
     slot[common] = np.arange(len(common), dtype=np.int32)
     slot[rare] = np.arange(len(common), len(common) + len(rare), dtype=np.int32)
-    return (
-        _Sources(*_filled(sources, slot, rarity, len(common))),
-        _as_targets(*_filled(targets, slot, rarity, len(common)), rare=len(rare)),
-    )
+    layout = _Layout(slot, rarity, len(common), len(rare))
+    laid_out = _as_targets(*_filled(targets, layout), rare=len(rare))
+    return _Sources(*_filled(sources, layout)), laid_out, layout
 
 
-def _filled(rows: sp.csr_matrix, slot: NDArray[np.int32], rarity: Scores, common: int) -> Any:
+def _filled(rows: sp.csr_matrix, layout: _Layout) -> Any:
     """Return one side: the dense block of common habits, and starts, columns and values of the rare ones."""
     from incrowd.measures.linkability.kernels import fill_rows, rare_sizes  # Numba takes long to load
 
+    slot, rarity, common = layout.slot, layout.rarity, layout.common
     indptr, indices = rows.indptr.astype(np.int64, copy=False), rows.indices
     counts = rows.data.astype(np.float32, copy=False)
     sizes = np.zeros(rows.shape[0], np.int64)
@@ -243,6 +294,8 @@ class TrainingPair:
     """(sources, targets, views)."""
     truth: NDArray[np.integer[Any]]
     """The true target of each source, or -1."""
+    stands_for: NDArray[np.float64] | None = None
+    """How many sources of the pair each of these stands for; None: itself alone."""
 
 
 @dataclass(frozen=True)
@@ -251,10 +304,10 @@ class LinkModel:
 
     views: tuple[str, ...]
     weights: tuple[float, ...]
-    presence: tuple[float, float]
-    """Log odds of a match: intercept, and weight of the best target's lead over the second."""
-    prior: float
-    """Share of training sources that had a match."""
+    lead_odds: tuple[float, float]
+    """Log likelihood ratio that the best target is the right one: intercept, and weight of its lead."""
+    lookalikes: float
+    """The ratio's limit, however large the lead: strangers who look like a match, for each match that does."""
 
     def utilities(self, scores: Scores) -> Scores:
         """Weigh the views: one number a (source, target) pair, higher = more likely the same person."""
@@ -265,23 +318,76 @@ class LinkModel:
         shifted = np.exp(utilities - utilities.max(axis=1, keepdims=True))
         return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
-    def presence_odds(self, utilities: Scores) -> Scores:
-        """Return the log odds, under the training prior, that each source has a match at all."""
-        intercept, weight = self.presence
-        return np.asarray(intercept + weight * _lead(utilities))
+    def found(self, leads: Leads) -> tuple[Scores, Share]:
+        """Return how likely each source's best target is right, and the share of sources it is right for.
 
-    def presence_given(self, odds: Scores) -> tuple[Scores, float]:
-        """Turn log odds of all sources into probabilities under the judged pair's own share of matches."""
-        start = np.log(self.prior / (1 - self.prior))
-        share = self.prior
-        for _ in range(200):
-            moved = odds + np.log(share / (1 - share)) - start
-            probability = 1 / (1 + np.exp(-moved))
-            new = float(np.clip(probability.mean(), 1e-4, 1 - 1e-4))
-            if abs(new - share) < 1e-9:
-                break
-            share = new
-        return np.asarray(probability), share
+        Nobody has said which of them have a match at all. The share's order of magnitude is unknown beforehand: every
+        one between SHARES' ends is as likely. What all leads say of it together is averaged over.
+        """
+        intercept, weight = self.lead_odds
+        ratio = 1 / (self.lookalikes + np.exp(-(intercept + weight * leads.scaled)))
+        evidence = np.array([np.log1p(share * (ratio - 1)).sum() for share in SHARES])
+        believed = np.exp(evidence - evidence.max())
+        believed /= believed.sum()
+        probability = np.zeros(len(ratio))
+        for share, belief in zip(SHARES, believed, strict=True):
+            probability += belief * share * ratio / (1 + share * (ratio - 1))
+        return probability, Share.of(believed)
+
+
+LOOKALIKES = 0.008
+"""What is expected of `lookalikes` before practice: by a factor of about LOOKALIKES_SPREAD more or less."""
+LOOKALIKES_SPREAD = np.exp(0.5)
+SHARES = np.geomspace(1e-5, 1 - 1e-5, 400)
+"""Shares of sources whose best target may be right, each as likely as the next beforehand."""
+SPACINGS = 4
+"""How many runners-up tell how far apart the best strangers of a pair usually are."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of sources, and the range it lies in with 95 %."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, believed: NDArray[np.float64]) -> Share:
+        """Sum up how far each of SHARES is believed."""
+        low, high = SHARES[np.minimum(np.searchsorted(believed.cumsum(), (0.025, 0.975)), len(SHARES) - 1)]
+        return cls(float(believed @ SHARES), float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Leads:
+    """How far each source's best target stands before the second, and how far apart the runners-up stand."""
+
+    lead: NDArray[np.float64]
+    spacing: NDArray[np.float64]
+    stands_for: NDArray[np.float64] | None = None
+    """As in TrainingPair: people with a match write more, and all of theirs stands further apart."""
+
+    @classmethod
+    def of(cls, utilities: Scores, stands_for: NDArray[np.float64] | None = None) -> Leads:
+        """Look at the best targets of each source; a lead is 0 where there is only one."""
+        u = np.asarray(utilities, np.float64)
+        kept = min(SPACINGS + 1, u.shape[1])
+        best = -np.sort(-np.partition(u, u.shape[1] - kept, axis=1)[:, -kept:], axis=1)
+        gaps = best[:, :-1] - best[:, 1:]
+        if kept < 3:
+            return cls(gaps.sum(axis=1), np.ones(len(u)), stands_for)
+        # The k-th gap between the best of many strangers is 1/k of the first on average.
+        return cls(gaps[:, 0], (gaps[:, 1:] * np.arange(2, kept)).mean(axis=1), stands_for)
+
+    @property
+    def scaled(self) -> NDArray[np.float64]:
+        """Return leads in units half-way between those of practice and how far apart this pair's best strangers stand.
+
+        All the way makes too sure where the judged community is many times those practised on.
+        """
+        usual = float(np.average(self.spacing, weights=self.stands_for)) if len(self.spacing) else 1.0
+        return self.lead / np.sqrt(usual) if usual > 0 else self.lead
 
 
 DEFAULT_VIEWS = ("words", "vocabulary", "phrases", "style", "hours", "weeks")
@@ -294,13 +400,17 @@ def fit(
     matched = [_Matched.of(pair) for pair in pairs]
     weights = _fit_weights(matched, len(views), ridge)
     utilities = [pair.scores @ weights.astype(pair.scores.dtype) for pair in pairs]
-    has = np.concatenate([pair.truth >= 0 for pair in pairs])
-    lead = np.concatenate([_lead(u) for u in utilities])
+    intercept, weight, lookalikes = _fit_leads(
+        np.concatenate(
+            [Leads.of(u, pair.stands_for).scaled for u, pair in zip(utilities, pairs, strict=True)]
+        ),
+        np.concatenate([u.argmax(axis=1) == pair.truth for u, pair in zip(utilities, pairs, strict=True)]),
+    )
     return LinkModel(
         views=views,
         weights=tuple(float(w) for w in weights),
-        presence=_fit_presence(lead, has),
-        prior=float(np.clip(has.mean(), 1e-4, 1 - 1e-4)),
+        lead_odds=(intercept, weight),
+        lookalikes=lookalikes,
     )
 
 
@@ -335,17 +445,18 @@ def _fit_weights(pairs: Sequence[_Matched], views: int, ridge: float) -> NDArray
     return np.asarray(result.x)
 
 
-def _lead(utilities: Scores) -> NDArray[np.float64]:
-    """Return how far the best target of each source stands before the second; 0 where there is only one."""
-    u = np.asarray(utilities, np.float64)
-    if u.shape[1] == 1:
-        return np.zeros(u.shape[0])
-    two = np.partition(u, u.shape[1] - 2, axis=1)[:, -2:]
-    return np.asarray(two[:, 1] - two[:, 0])
+def _fit_leads(lead: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Return intercept, weight and limit of the likelihood ratio that the best target with such a lead is right."""
+    share = float(np.clip(right.mean(), 1e-4, 1 - 1e-4))
+    before = np.log(share / (1 - share))
 
+    def loss(found: NDArray[np.float64]) -> float:
+        intercept, weight, log_limit = found
+        odds = before - np.logaddexp(log_limit, -(intercept + weight * lead))
+        surprise = np.logaddexp(0, np.where(right, -odds, odds)).sum()
+        unusual = ((log_limit - np.log(LOOKALIKES)) / np.log(LOOKALIKES_SPREAD)) ** 2
+        return float(surprise + 0.5 * unusual + 0.005 * weight**2)
 
-def _fit_presence(lead: NDArray[np.float64], has: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return intercept and weight of the log odds that a source with such a lead has a match."""
-    fitted = fit_logistic(lead[:, None], has, ridge=0.01)
-    weight = float(fitted.weights[1] / fitted.spread[0])
-    return float(fitted.weights[0] - weight * fitted.mean[0]), weight
+    start = np.array([-2.0, 1.0, np.log(LOOKALIKES)])
+    intercept, weight, log_limit = minimize(loss, start, method="L-BFGS-B").x
+    return float(intercept), float(weight), float(np.exp(log_limit))

@@ -21,6 +21,7 @@ from incrowd.measures.protocol import (
     AdvisorOptions,
     Finding,
     Findings,
+    GivesAway,
     Goal,
     Measure,
     NotAssessed,
@@ -28,15 +29,19 @@ from incrowd.measures.protocol import (
     PreparedCrowd,
     Proposal,
     Ready,
+    Role,
     ThemeName,
     WordShare,
     largest_communities,
 )
+from incrowd.measures.sampling import SampledRank, sampled_rows
 from incrowd.result import Assessment, Evidence, Standing, Threat, say_count
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
+    from incrowd.measures.attackers import Lineup
+    from incrowd.measures.linkability.determined import DeterminedAttack
     from incrowd.measures.linkability.determined_person import DeterminedPerson
     from incrowd.measures.linkability.rates import LinkRates
 
@@ -56,6 +61,10 @@ class Linkability(Measure):
     def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
         """Look at pairs of communities as people are asked about."""
         return ReadyLinkability(self, crowd, options)
+
+    def role(self, assessment: Assessment) -> Role:
+        """Let the determined adversary decide, who was calibrated; matching sets by words are the paper's."""
+        return Role.DECIDES if assessment.unit == "probability" else Role.PAPER
 
     def crowd_behind(self, assessment: Assessment) -> float | None:
         """Return the candidates, not those who are in both communities."""
@@ -160,10 +169,15 @@ class PeopleInBoth:
     """How far their two profiles are apart."""
     sets: NDArray[np.int64]
     """Their matching sets."""
+    people: int
+    """How many there are in all; more than rows where these are a sample."""
 
-    def only(self, some: NDArray[np.bool_]) -> PeopleInBoth:
-        """Return some of them."""
-        return PeopleInBoth(self.names[some], self.rows[some], self.distances[some], self.sets[some])
+    def without(self, row: int | None) -> PeopleInBoth:
+        """Return all but one of them."""
+        some = self.rows != row
+        return PeopleInBoth(
+            self.names[some], self.rows[some], self.distances[some], self.sets[some], self.people - 1
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +190,8 @@ class ReadyLinkability(Ready):
     _known: dict[Hashable, Assessment] = field(default_factory=dict, repr=False)
     _rivals: dict[Hashable, PeopleInBoth] = field(default_factory=dict, repr=False)
     _determined: dict[Hashable, DeterminedPerson] = field(default_factory=dict, repr=False)
+    _attacks: dict[Hashable, DeterminedAttack] = field(default_factory=dict, repr=False)
+    _lineups: dict[str, Lineup] = field(default_factory=dict, repr=False)
 
     # By words
 
@@ -245,18 +261,22 @@ class ReadyLinkability(Ready):
     def _assess(self, person: Person, pair: LinkabilityOptions, explain: bool) -> Assessment:
         eligible = self._eligible(person, pair.target)
         apart, near = self._matching(person, pair.source, person, pair.target)
-        size = 1 + int((near & eligible).sum())
-        rivals = self._rivals_of(person.before, pair) if explain else None
-        return pair_assessment(
+        size = 1 + self.crowd.count(pair.target, near & eligible)
+        # Who is in both communities, a card does not say.
+        rivals = self._rivals_of(person.before, pair) if explain and not self.crowd.is_made_up else None
+        rank = None if rivals is None else self._rank(person, pair, rivals, size)
+        assessed = pair_assessment(
             pair,
             size,
-            targets=int(eligible.sum()) + 1,
-            rank=None if rivals is None else self._rank(person, pair, rivals, size),
-            pairs=None if rivals is None else len(rivals.rows) + 1,
+            targets=self.crowd.count(pair.target, eligible) + 1,
+            rank=None if rank is None else rank.rank,
+            pairs=None if rivals is None else rivals.people + 1,
+            facts=None if rank is None else rank.to_dict(),
             distance=apart,
             data_hash=self.crowd.data_hash,
             evidence=_shared_words(person, pair.source, person, pair.target) if explain else (),
         )
+        return self.crowd.told(assessed, pair.target)
 
     def _eligible(self, person: Person, target: str) -> NDArray[np.bool_]:
         """Mark everybody else the adversary would search there."""
@@ -271,16 +291,18 @@ class ReadyLinkability(Ready):
         apart = distance(a.profile(source), b.profile(target))
         return apart, a.squares(source, target).within(apart)
 
-    def _rank(self, person: Person, pair: LinkabilityOptions, rivals: PeopleInBoth, size: int) -> int:
+    def _rank(self, person: Person, pair: LinkabilityOptions, rivals: PeopleInBoth, size: int) -> SampledRank:
         """Count who has a smaller matching set; the person may be in theirs."""
         in_sets = person.squares(pair.target, pair.source).within_each(rivals.rows, rivals.distances)
-        return 1 + int((rivals.sets + in_sets < size).sum())
+        smaller = int((rivals.sets + in_sets < size).sum())
+        return SampledRank.of(smaller, len(rivals.rows), rivals.people)
 
     def _rivals_of(self, person: Person, pair: LinkabilityOptions) -> PeopleInBoth:
         key = person.user, pair.source, pair.target
         if key not in self._rivals:
-            everybody = matching_sets(self.crowd, pair)
-            others = everybody.only(everybody.rows != person.row(pair.source))
+            others = matching_sets(self.crowd, pair, sample=not self.crowd.exact).without(
+                person.row(pair.source)
+            )
             near = person.squares(pair.target, pair.source).within_each(others.rows, others.distances)
             self._rivals[key] = replace(others, sets=others.sets - near)
         return self._rivals[key]
@@ -293,29 +315,30 @@ class ReadyLinkability(Ready):
                 continue
             eligible = self._eligible(person, name)
             apart, near = self._matching(other, name, person, name)
-            found.append(
-                pair_assessment(
-                    self._chosen(f"{name} (other name)", name),
-                    1 + int((near & eligible).sum()),
-                    targets=int(eligible.sum()) + 1,
-                    rank=None,
-                    pairs=1,
-                    distance=apart,
-                    data_hash=self.crowd.data_hash,
-                    evidence=_shared_words(other, name, person, name) if explain else (),
-                )
+            assessed = pair_assessment(
+                self._chosen(f"{name} (other name)", name),
+                1 + self.crowd.count(name, near & eligible),
+                targets=self.crowd.count(name, eligible) + 1,
+                rank=None,
+                pairs=1,
+                distance=apart,
+                data_hash=self.crowd.data_hash,
+                evidence=_shared_words(other, name, person, name) if explain else (),
             )
+            found.append(self.crowd.told(assessed, name))
         return found
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try fewer posts in either community, and fewer of the words both share."""
         from incrowd.measures.search import alternating, fewer_posts, fewer_words, post_order
 
-        about = finding.assessment.assumptions.parameters
-        wanted = about["source"], about["target"]
-        pair = next((one for one in self._pairs(person)[0] if (one.source, one.target) == wanted), None)
-        if pair is None or finding.assessment.unit != "people":
+        pair = self._pair_of(person, finding)
+        if pair is None:
             return
+        if finding.assessment.unit != "people":
+            yield from self._determined_of(person, pair).propose(person, finding, goal)
+            return
+        wanted = pair.source, pair.target
         counts = {name: person.counts(name) for name in wanted}
         p, q = (one / one.sum() for one in counts.values())
         shares = shared_terms(p, q)
@@ -336,10 +359,56 @@ class ReadyLinkability(Ready):
         yield from fewer_posts(person, alternating(*orders), lack, both, goal.loss)
         yield from fewer_words(person, shares, lack, both)
 
+    def assess_again(self, person: Person, finding: Finding) -> Assessment | None:
+        """Look at the finding's pair of communities alone."""
+        pair = self._pair_of(person, finding)
+        if pair is None or (finding.assessment.unit != "people" and self._too_few_left(person, pair)):
+            return None
+        if finding.assessment.unit != "people":
+            return self._determined_of(person, pair).assess(person, explain=False)
+        enough = all(self._enough(person, name) for name in (pair.source, pair.target))
+        return self._ask(person, pair, explain=False) if enough else None
+
+    def gives_away(self, person: Person, finding: Finding) -> Sequence[GivesAway]:
+        """Say which kinds of habits the two profiles have in common."""
+        from incrowd.measures.telling import by_kind
+
+        pair = self._pair_of(person, finding)
+        if pair is None or finding.assessment.unit == "people":
+            return ()
+        return by_kind(self._determined_of(person, pair).habits(person))
+
+    def _too_few_left(self, person: Person, pair: LinkabilityOptions) -> list[str]:
+        """Return where the person has too few posts to be linked; a change may leave fewer than it takes now."""
+        from incrowd.measures.linkability.determined_person import LEAST_LEFT
+
+        least = LEAST_LEFT if person.changes else self.options.min_posts
+        return [name for name in (pair.source, pair.target) if person.communities.get(name, 0) < least]
+
+    def _pair_of(self, person: Person, finding: Finding) -> LinkabilityOptions | None:
+        about = finding.assessment.assumptions.parameters
+        wanted = about["source"], about["target"]
+        return next((one for one in self._pairs(person)[0] if (one.source, one.target) == wanted), None)
+
+    def recheck(self, person: Person, finding: Finding) -> float:
+        """Let somebody who compares runs of characters look for the other profile."""
+        from incrowd.measures.attackers import Lineup
+
+        pair = self._pair_of(person, finding)
+        if pair is None or finding.assessment.unit == "people":
+            return math.nan
+        if pair.target not in self._lineups:
+            there = self.crowd.crowd().posts(community=pair.target)
+            self._lineups[pair.target] = Lineup.of(
+                there, person.user, self.options.seed, self.options.min_posts
+            )
+        texts = [person.posts.filter(person.rows_in(name))["text"] for name in (pair.source, pair.target)]
+        return self._lineups[pair.target].risk(known=texts[1], asked=texts[0])
+
     # The strongest adversary we know
 
     def assess_thorough(self, person: Person, *, explain: bool = True) -> Findings:
-        """Let the determined adversary try the pair that is riskiest by words."""
+        """Let the determined adversary try the pair that gives them most to go by."""
         if not self.options.asked(DETERMINED):
             return Findings()
         pairs, _ = self._pairs(person)
@@ -350,20 +419,26 @@ class ReadyLinkability(Ready):
             return Findings(
                 (), (self.measure.not_assessed(why, "incrowd assess --thorough", which=DETERMINED),)
             )
-        riskiest = min(pairs, key=lambda pair: self._ask(person.before, pair, explain=False).value)
+        chosen = self._most_to_go_by(person.before, pairs)
         tried: list[NotAssessed] = []
         if len(pairs) > 1:
-            tried.append(_other_pairs(self.measure, len(pairs), riskiest))
+            tried.append(_other_pairs(self.measure, len(pairs), chosen))
         few = [
             self.measure.too_few_posts(name, self.options.min_posts, DETERMINED)
-            for name in (riskiest.source, riskiest.target)
-            if person.communities.get(name, 0) < self.options.min_posts
+            for name in self._too_few_left(person, chosen)
         ]
         if few:
             return Findings((), (*tried, *few))
-        return Findings(
-            (self._determined_of(person, riskiest).assess(person, explain=explain),), tuple(tried)
-        )
+        return Findings((self._determined_of(person, chosen).assess(person, explain=explain),), tuple(tried))
+
+    def _most_to_go_by(self, person: Person, pairs: Sequence[LinkabilityOptions]) -> LinkabilityOptions:
+        """Return the pair in which the smaller profile has the most posts; of both ways, among the fewer people."""
+
+        def to_go_by(pair: LinkabilityOptions) -> tuple[int, int]:
+            posts = min(person.communities[name] for name in (pair.source, pair.target))
+            return posts, -self.crowd.members(pair.target)
+
+        return max(pairs, key=to_go_by)
 
     def _determined_of(self, person: Person, pair: LinkabilityOptions) -> DeterminedPerson:
         from incrowd.measures.linkability.determined_person import DeterminedPerson
@@ -371,7 +446,7 @@ class ReadyLinkability(Ready):
         key = person.user, pair.source, pair.target
         if key not in self._determined:
             chosen = replace(pair, adversary=DETERMINED, seed=self.options.seed)  # type: ignore[arg-type]
-            self._determined[key] = DeterminedPerson(self.crowd, person.before, chosen)
+            self._determined[key] = DeterminedPerson(self.crowd, person.before, chosen, self._attacks)
         return self._determined[key]
 
     # One community: drafts
@@ -440,12 +515,12 @@ class ReadyLinkability(Ready):
                 yield name
 
 
-def _other_pairs(measure: Linkability, pairs: int, riskiest: LinkabilityOptions) -> NotAssessed:
+def _other_pairs(measure: Linkability, pairs: int, chosen: LinkabilityOptions) -> NotAssessed:
     """Say which pair the determined adversary tried; the others were tried by words, so nothing is open."""
-    tried = f"from {riskiest.source} to {riskiest.target}"
+    tried = f"from {chosen.source} to {chosen.target}"
     return replace(
         measure.not_assessed(
-            f"of {pairs} ways to link your profiles only the riskiest, {tried}, was tried",
+            f"of {pairs} ways to link your profiles only the one with the most posts, {tried}, was tried",
             "incrowd linkability DIR --source S --target T --user U --adversary determined",
             which=DETERMINED,
         ),
@@ -464,23 +539,34 @@ def _shared_words(a: Person, source: str, b: Person, target: str) -> tuple[Evide
     return tuple(Evidence(what=f"the word “{words[k]}”", contribution=float(shares[k])) for k in order)
 
 
-def matching_sets(crowd: PreparedCrowd, pair: LinkabilityOptions) -> PeopleInBoth:
-    """Return the matching set of everybody who is in both communities, measured once for the same data."""
+def matching_sets(crowd: PreparedCrowd, pair: LinkabilityOptions, *, sample: bool = False) -> PeopleInBoth:
+    """Return the matching set of everybody who is in both communities, measured once for the same data.
+
+    `sample`: of a fixed random sample of them, where all pairs of people are too many.
+    """
     here, there = crowd.words(pair.source), crowd.words(pair.target)
     x, y = (index.posts[index.rows] >= pair.min_posts for index in (here, there))
     names, a, b = np.intersect1d(here.names[x], there.names[y], return_indices=True)
+    people = len(names)
+    some = sampled_rows(people, int(y.sum())) if sample else None
+    if some is not None:
+        names, a, b = names[some], a[some], b[some]
 
     def measure() -> dict[str, NDArray[Any]]:
-        from incrowd.distances import Compute, within_both
+        from incrowd.distances import Compute, ranks
 
-        keys = np.union1d(here.keys, there.keys)
-        pairs = np.column_stack([a, b]).astype(np.int64).reshape(-1, 2)
-        sources, targets = here.shares(here.rows[x], keys), there.shares(there.rows[y], keys)
-        sets = within_both(sources, targets, pairs, compute=Compute(memory=pair.memory))
-        return {"matching": sets.matching, "distances": sets.distances}
+        keys, compute = np.union1d(here.keys, there.keys), Compute(memory=pair.memory // 2)
+        pairs = np.column_stack([np.arange(len(a)), b]).astype(np.int64).reshape(-1, 2)
+        sources, targets = here.shares(here.rows[x][a], keys), there.shares(there.rows[y], keys)
+        # Whoever is nearer than the true one, or as near, or the true one: nobody else is needed.
+        found = ranks(sources, targets, pairs, compute=compute)
+        return {"matching": found.worst, "distances": found.distances}
 
-    known = crowd.answer({"what": "matching sets of people in both", **pair.parameters()}, measure)
-    return PeopleInBoth(names, here.rows[x][a], known["distances"].astype(np.float64), known["matching"])
+    question = {"what": "matching sets of people in both", **pair.parameters()}
+    question |= {} if some is None else {"sampled": len(some)}
+    known = crowd.answer(question, measure)
+    distances = known["distances"].astype(np.float64)
+    return PeopleInBoth(names, here.rows[x][a], distances, known["matching"], people)
 
 
 def _most_people_in_both(crowd: PreparedCrowd, least: int) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -20,18 +21,21 @@ from incrowd.measures.microdata.adversaries import others_against
 from incrowd.measures.microdata.anonymity_set import Marks, few_others, few_rarest_first
 from incrowd.measures.microdata.definition import Floats, known_sizes
 from incrowd.measures.microdata.evaluation import score_table
+from incrowd.measures.microdata.known_items import KnownItems, known_items
 from incrowd.measures.microdata.overlaps import Progress, work
 from incrowd.measures.microdata.set_sizes import Effort, Estimate, SetSizeFinder, SetSizes
 from incrowd.measures.microdata.spec import (
     ADVERSARIES,
+    FEW_ITEMS,
     Adversary,
+    FewItems,
     Knowledge,
     ProfileFilter,
     ScoreSpec,
     adversary,
 )
 from incrowd.measures.microdata.table import ItemTable, item_table, require_people
-from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
 
 MEASURE = "microdata"
 RANK_WORK = 2e10
@@ -56,9 +60,13 @@ def assess_person(
     """
     table = item_table(crowd, profiles)
     row = table.row_of(crowd.user(user))
-    asked = _asked(adversaries, table)
+    names = [*FEW_ITEMS, *ADVERSARIES] if adversaries is None else list(adversaries)
+    few = [FEW_ITEMS[name] for name in names if name in FEW_ITEMS]
+    others = [adversary(name) for name in names if name not in FEW_ITEMS]
+    if adversaries is None:
+        others = [one for one in others if table.has(one.matching)]
     everybody = crowd_of_everybody(table, cache=crowd.cache, memory=memory, progress=progress)
-    return assess_row(table, row, asked, everybody=everybody, effort=effort)
+    return assess_row(table, row, others, few=few, everybody=everybody, effort=effort)
 
 
 def assess_row(
@@ -66,23 +74,26 @@ def assess_row(
     row: int,
     adversaries: Sequence[Adversary],
     *,
+    few: Sequence[FewItems] = (),
     everybody: Floats | None = None,
     effort: Effort | None = None,
 ) -> tuple[Assessment, ...]:
-    """Assess one row. `everybody`: all people's others under the paper's adversary, for the rank."""
+    """Assess one row: those who know a few items first, then the sizes of sets, the paper's score, how often found.
+
+    `everybody`: all people's others under the paper's adversary, for the rank.
+    """
     require_people(table)
     expected = [expected_assessment(table, row, one, everybody) for one in adversaries]
     who, effort = ADVERSARIES["paper"], effort or Effort()
     sizes = SetSizeFinder(table.matrix, who.knowledge, effort).find(
         table.profile(row), member=row, number=row
     )
-    return (*expected, _scored(table, row), found_assessment(table, who, sizes, effort))
-
-
-def _asked(names: Iterable[str] | None, table: ItemTable) -> list[Adversary]:
-    if names is not None:
-        return [adversary(name) for name in names]
-    return [one for one in ADVERSARIES.values() if table.has(one.matching)]
+    return (
+        *few_items_assessments(table, row, few, effort),
+        *expected,
+        _scored(table, row),
+        found_assessment(table, who, sizes, effort),
+    )
 
 
 def expected_assessment(
@@ -210,6 +221,55 @@ def found_assessment(table: ItemTable, who: Adversary, sizes: SetSizes, effort: 
         crowd_size=people,
         threats=(Threat.SINGLING_OUT,),
         evidence=(),
+    )
+
+
+def few_items_assessments(
+    table: ItemTable, row: int, few: Sequence[FewItems], effort: Effort
+) -> list[Assessment]:
+    """Return what each of those who know a few items makes of them; dates have to be there for those who know when."""
+    if not few:
+        return []
+    known = known_items(table, row, effort)
+    names = table.items.gather(table.profile(row).tolist())
+    return [few_items_assessment(table, known, one, names, effort) for one in few if known.tells(one.way)]
+
+
+def few_items_assessment(
+    table: ItemTable, known: KnownItems, who: FewItems, names: pl.Series, effort: Effort
+) -> Assessment:
+    """Return how often somebody who knows a handful of items picks the person out, and how few items it takes.
+
+    `names` are those of the items that may become known.
+    """
+    people = table.matrix.shape[0]
+    found = known.probability[who.way][who.count]
+    parts = known.parts[who.way][who.count]
+    adds = np.argsort(-parts, kind="stable")[: int((parts > 0).sum())]
+    exact = found.low == found.high
+    return Assessment(
+        measure=MEASURE,
+        subject=f"you among {people:,} people's items",
+        value=found.value,
+        unit="probability",
+        direction=Direction.LOWER_IS_SAFER,
+        meaning=explain.few_items_meaning(found.value, people, who, known),
+        standing=Standing.PROVED if exact else Standing.HEURISTIC,
+        assumptions=Assumptions(
+            adversary=who.words,
+            parameters={"name": who.name, "way": who.way, "items_known": who.count} | known.to_dict(),
+            seed=None if exact else effort.seed,
+            data_hash=table.data_hash,
+        ),
+        interval=None if exact else _interval(found),
+        baseline=1.0 / people,
+        crowd_size=people,
+        threats=(Threat.SINGLING_OUT,),
+        evidence=tuple(
+            Evidence(what=name, contribution=part)
+            for name, part in zip(names.gather(adds.tolist()), parts[adds].tolist(), strict=True)
+        ),
+        explained=found.value if len(adds) else None,
     )
 
 

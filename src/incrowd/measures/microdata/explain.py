@@ -8,7 +8,9 @@ import numpy as np
 
 from incrowd.measures.microdata.definition import Floats, Ints
 from incrowd.measures.microdata.expected_crowd import reading
-from incrowd.result import Evidence
+from incrowd.measures.microdata.known_items import KnownItems
+from incrowd.measures.microdata.spec import FewItems
+from incrowd.result import Evidence, say_count
 
 SCORE_UNIT = "score from 0 (riskiest) to 1 (safest)"
 
@@ -57,6 +59,27 @@ def found_meaning(found: float, alone: float, adversary: str) -> str:
         f"{_capital(adversary)} would pick you out with one guess {_percent(found)} of the time; "
         f"{_percent(alone)} of the time nobody else fits at all."
     )
+
+
+def few_items_meaning(found: float, people: int, who: FewItems, known: KnownItems) -> str:
+    """Say how often a handful of items picks somebody out, and how few it takes."""
+    return (
+        f"{_capital(who.words)} picks you out of {people:,} people with a probability of about {_percent(found)}. "
+        f"To be right half of the time {_takes(known)}."
+    )
+
+
+def _takes(known: KnownItems) -> str:
+    named = {
+        "random": "takes {} picked at random",
+        "rarest": "{} if they are your rarest",
+        "dated": "{} with their dates",
+    }
+    told = []
+    for way, found in known.takes.items():
+        count = "more items than you have" if math.isinf(found[0]) else say_count(int(found[0]), "item")
+        told.append(named[way].format(count))
+    return ", ".join(told)
 
 
 def estimate_meaning(others: float, adversary: str) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, spread
-from incrowd.measures.microdata.spec import ADVERSARIES, Knowledge
-from incrowd.measures.protocol import AdvisorOptions, Measure, PreparedCrowd, Ready, ThemeName
+from incrowd.measures.microdata.spec import ADVERSARIES, DECIDES, FEW_ITEMS, Knowledge
+from incrowd.measures.protocol import AdvisorOptions, Measure, PreparedCrowd, Ready, Role, ThemeName
 from incrowd.result import Assessment, Standing, Threat
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ class Microdata(Measure):
     question = "How many others fit what somebody knows of your likes, ratings or purchases?"
     theme = ThemeName.SINGLED_OUT
     reads = "items"
-    adversaries = {one.name: one.words for one in ADVERSARIES.values()}  # noqa: RUF012  # a fact of the class
+    adversaries = {  # noqa: RUF012  # a fact of the class
+        **{one.name: one.words for one in FEW_ITEMS.values()},
+        **{one.name: one.words for one in ADVERSARIES.values()},
+    }
 
     def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
         """Read everybody's items as people are asked about."""
@@ -31,6 +34,18 @@ class Microdata(Measure):
         from incrowd.measures.microdata.ready import ReadyMicrodata
 
         return ReadyMicrodata(self, crowd, options)
+
+    def role(self, assessment: Assessment) -> Role:
+        """Let somebody who knows three items decide; the sizes of sets are the paper's."""
+        name = assessment.assumptions.parameters.get("name")
+        if name not in FEW_ITEMS:
+            return Role.PAPER
+        return Role.DECIDES if name == DECIDES else Role.STRONGER
+
+    def is_exact_after_changes(self, assessment: Assessment) -> bool:
+        """Say no of a few known items: what was learnt elsewhere stays known when items are taken back."""
+        known_elsewhere = assessment.assumptions.parameters.get("name") in FEW_ITEMS
+        return assessment.exact and not known_elsewhere
 
     def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
         """Count who fits on average what somebody knows of everybody's items."""

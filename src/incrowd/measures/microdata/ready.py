@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -14,12 +15,14 @@ from scipy import sparse
 from incrowd.measures.microdata.assess import (
     crowd_of_everybody,
     expected_assessment,
+    few_items_assessment,
     found_assessment,
     others_of,
 )
 from incrowd.measures.microdata.explain import crowd_meaning
+from incrowd.measures.microdata.known_items import KnownItems, choices, known_items
 from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder, SetSizes
-from incrowd.measures.microdata.spec import ADVERSARIES, Adversary
+from incrowd.measures.microdata.spec import ADVERSARIES, FEW_ITEMS, Adversary, FewItems
 from incrowd.measures.microdata.table import ItemTable, item_table
 from incrowd.measures.protocol import (
     ADD_PEOPLE,
@@ -38,7 +41,10 @@ from incrowd.measures.protocol import (
 )
 from incrowd.measures.search import NAMED, fewest
 from incrowd.result import Assessment
+from incrowd.statistics import first_place
 
+RECHECKED = 300
+"""So many choices of known items are drawn for the attacker who is asked once more."""
 GUESSER = ADVERSARIES["paper"]
 """Who picks one of those who fit."""
 
@@ -82,6 +88,7 @@ class ReadyMicrodata(Ready):
                 table.only_items(table.profile(row)),
                 row,
                 able,
+                tuple(one for one in FEW_ITEMS.values() if self.options.asked(one.name)),
                 self._everybody,
                 tuple(_no_marks(self.measure, one) for one in asked if one not in able),
                 Effort(seed=self.options.seed),
@@ -91,6 +98,31 @@ class ReadyMicrodata(Ready):
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try leaving out the rarest items."""
         return self._of(person).propose(person, finding, goal)
+
+    def recheck(self, person: Person, finding: Finding) -> float:
+        """Let somebody who compares what they know with whole lists, by TF-IDF cosine, look for the person."""
+        who = FEW_ITEMS.get(finding.assessment.assumptions.parameters.get("name", ""))
+        if who is None:
+            return math.nan
+        table = self._table
+        row, weights = table.row_of(person.user), np.log((1 + len(table.users)) / (1 + table.popularity)) + 1
+        before = table.profile(row)
+        stays = table.items.gather(before.tolist()).is_in(list(person.items)).to_numpy()
+        squares = (table.matrix.astype(np.float64) @ weights**2) + 1e-12
+        squares[row] = (weights[before[stays]] ** 2).sum() + 1e-12
+        held = table.matrix[:, before].tolil()
+        held[row] = stays
+        if who.way == "rarest":
+            known = np.argsort(table.popularity[before], kind="stable")[None, : who.count]
+        else:
+            effort = Effort(rounds=RECHECKED, seed=self.options.seed)
+            known, _ = choices(len(before), min(who.count, len(before)), effort=effort, row=row)
+        asked = np.zeros((len(before), len(known)))
+        np.put_along_axis(asked, known.T, weights[before[known.T]] ** 2, axis=0)
+        alike = np.asarray(held.tocsr() @ asked) / np.sqrt(squares)[:, None]
+        own = alike[row].copy()
+        alike[row] = -1.0
+        return float(first_place((alike > own).sum(axis=0), (alike == own).sum(axis=0)).mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +135,7 @@ class ItemsOfOne:
     """Everybody, but only the items that the person has: nothing else matters here."""
     row: int
     adversaries: tuple[Adversary, ...]
+    few: tuple[FewItems, ...]
     everybody: NDArray[np.float64] | None
     unheld: tuple[NotAssessed, ...]
     effort: Effort
@@ -116,7 +149,30 @@ class ItemsOfOne:
         found = [self._fitting(table, who, explain) for who in self.adversaries]
         if GUESSER in self.adversaries:
             found.append(found_assessment(table, GUESSER, self._sizes(table), self.effort))
-        return Findings(tuple(found), self.unheld)
+        known = self._known(table) if self.few else None
+        few = [
+            self._by_a_few(table, known, who)
+            for who in self.few
+            if known is not None and known.tells(who.way)
+        ]
+        few = few if explain else [replace(one, evidence=(), explained=None) for one in few]
+        return Findings((*few, *found), self.unheld)
+
+    def _by_a_few(self, table: ItemTable, known: KnownItems, who: FewItems) -> Assessment:
+        names = self.table.items.gather(self.table.profile(self.row).tolist())
+        return few_items_assessment(table, known, who, names, self.effort)
+
+    def _known(self, table: ItemTable) -> KnownItems:
+        """Return how often a few items pick the person out, and how few it takes: kept, because it takes long."""
+        items, before = table.profile(self.row), self.table.profile(self.row)
+        find = lambda: known_items(table, self.row, self.effort, before).arrays()  # noqa: E731
+        question = {
+            "what": "known items, shortest list first",
+            "user": self.table.users[self.row],
+            "items": table.items.gather(items.tolist()).to_list(),
+            "effort": asdict(self.effort),
+        }
+        return KnownItems.from_arrays(len(before), self.crowd.answer(question, find))
 
     def _fitting(self, table: ItemTable, who: Adversary, explain: bool) -> Assessment:
         if explain:
@@ -170,7 +226,11 @@ class ItemsOfOne:
         starts[self.row + 1 :] -= int((~stays).sum())
         parts = (table.matrix.data[keep], table.matrix.indices[keep], starts)
         matrix = sparse.csr_matrix(parts, shape=table.matrix.shape)
-        return replace(table, matrix=matrix, ratings=table.ratings[keep], days=table.days[keep])
+        lengths = table.list_lengths.copy()
+        lengths[self.row] -= int((~stays).sum())
+        return replace(
+            table, matrix=matrix, ratings=table.ratings[keep], days=table.days[keep], lengths=lengths
+        )
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try leaving out the rarest items."""
@@ -188,6 +248,9 @@ class ItemsOfOne:
     def _again(self, items: frozenset[str], now: Assessment) -> Assessment:
         """Ask one of the questions again, about some of the items."""
         table = self._with(items)
+        name = now.assumptions.parameters.get("name")
+        if name in FEW_ITEMS:
+            return self._by_a_few(table, self._known(table), FEW_ITEMS[name])
         if now.unit != "people":
             return found_assessment(table, GUESSER, self._sizes(table), self.effort)
         who = next(one for one in self.adversaries if one.words == now.assumptions.adversary)

@@ -91,6 +91,13 @@ class SetSizes:
         return Estimate(value=value, low=max(0.0, value - reach), high=min(1.0, value + reach))
 
 
+def estimate_of(values: Floats, *, exact: bool) -> Estimate:
+    """Return the mean of numbers in [0, 1] that are all there are, or a random sample of them."""
+    value = float(values.mean())
+    reach = 0.0 if exact else bernstein_reach(float(values.var(ddof=1)), len(values))
+    return Estimate(value=value, low=max(0.0, value - reach), high=min(1.0, value + reach))
+
+
 def bernstein_reach(variance: float, rounds: int, doubt: float = DOUBT) -> float:
     """Half width of an interval for a mean of numbers in [0, 1], wrong at most `doubt` of the time."""
     if rounds < 2:

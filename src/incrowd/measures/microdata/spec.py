@@ -143,10 +143,42 @@ ADVERSARIES: dict[str, Adversary] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class FewItems:
+    """Somebody who knows a handful of items and names one of the people who fit: the adversaries of the verdict."""
+
+    name: str
+    words: str
+    way: str
+    """How the items came to be known: random, rarest or dated."""
+    count: int
+
+
+FEW_ITEMS = {
+    one.name: one
+    for one in (
+        FewItems(name="three-items", words="someone who knows three of your items", way="random", count=3),
+        FewItems(name="ten-items", words="someone who knows ten of your items", way="random", count=10),
+        FewItems(
+            name="three-rarest", words="someone who knows your three rarest items", way="rarest", count=3
+        ),
+        FewItems(
+            name="three-dated",
+            words="someone who knows three of your items and when, give or take 14 days",
+            way="dated",
+            count=3,
+        ),
+    )
+}
+DECIDES = "three-items"
+"""The plausible adversary of a verdict."""
+
+
 def adversary(name: str) -> Adversary:
     """Return the named adversary."""
     if name not in ADVERSARIES:
-        raise InputError(f"adversary: expected one of {', '.join(ADVERSARIES)}, got '{name}'")
+        there = ", ".join([*FEW_ITEMS, *ADVERSARIES])
+        raise InputError(f"adversary: expected one of {there}; got '{name}'")
     return ADVERSARIES[name]
 
 

@@ -27,6 +27,8 @@ class ItemTable:
     """Aligned with the matrix's entries; NaN where there is none."""
     days: NDArray[np.float32]
     data_hash: str | None = None
+    lengths: NDArray[np.int64] | None = None
+    """How many items each person has in all, where the table holds only some of them."""
 
     def __repr__(self) -> str:
         people, items = self.matrix.shape
@@ -34,8 +36,13 @@ class ItemTable:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many items each person has."""
+        """How many of the items here each person has."""
         return np.asarray(np.diff(self.matrix.indptr), dtype=np.int64)
+
+    @property
+    def list_lengths(self) -> NDArray[np.int64]:
+        """How many items each person has in all."""
+        return self.sizes if self.lengths is None else self.lengths
 
     @property
     def popularity(self) -> NDArray[np.int64]:
@@ -66,7 +73,8 @@ class ItemTable:
         parts = (self.matrix.data[kept], number[self.matrix.indices[kept]], starts)
         matrix = sparse.csr_matrix(parts, shape=(self.matrix.shape[0], int(keep.sum())))
         items = self.items.gather(np.flatnonzero(keep).tolist())
-        return ItemTable(matrix, self.users, items, self.ratings[kept], self.days[kept], self.data_hash)
+        marks = self.ratings[kept], self.days[kept]
+        return ItemTable(matrix, self.users, items, *marks, self.data_hash, self.list_lengths)
 
     def marks(self, matching: Matching) -> tuple[NDArray[np.float32] | None, tuple[float, ...]]:
         """Return what has to agree besides the item, and how closely; None if nothing has to."""

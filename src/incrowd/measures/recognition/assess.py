@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.prepared import PreparedCrowd
-from incrowd.measures.recognition.definition import posts_it_takes
+from incrowd.measures.recognition.definition import halves, posts_it_takes
 from incrowd.measures.recognition.history import (
     FEWEST,
     Histories,
@@ -23,6 +23,7 @@ from incrowd.measures.recognition.history import (
     OwnHistory,
     Rivals,
     as_days,
+    features,
     learn,
 )
 from incrowd.measures.recognition.spec import ADVERSARIES, DEFAULT_KNOWN, KNOWN, RecognitionOptions
@@ -207,9 +208,7 @@ def community_recognition(
 ) -> CommunityRecognition:
     """Try out how soon the members of a community are recognised; `keep` (a user's id) is in every sample."""
     histories, _, users, members = community_histories(crowd, options, keep=keep)
-    lessons = learn(
-        histories, draws=options.draws, most=options.judged, seed=options.seed, memory=options.memory // 4
-    )
+    lessons = learn(histories, options.how, most=options.judged)
     return CommunityRecognition(options, members, histories, tuple(users), lessons, crowd.data_hash)
 
 
@@ -222,26 +221,35 @@ def member_recognition(result: CommunityRecognition, user: str) -> MemberRecogni
         )
     place = result.users.index(user)
     h, rows = result.histories, result.histories.of[place]
-    own = OwnHistory(h.posts.only(rows), h.words[rows], h.days[rows])
-    rivals = Rivals(h.without(place), draws=o.draws, seed=o.seed, memory=o.memory // 4)
-    return predicted(own, rivals, {n: one.model for n, one in result.lessons.items()}, o, result.members)
+    own = OwnHistory(h.posts.only(rows), h.words[rows], h.days[rows], halves(len(rows))[0])
+    rivals = Rivals(h.without(place), o.how)
+    return predicted(own, own, rivals, {n: one.model for n, one in result.lessons.items()}, o, result.members)
 
 
 def predicted(
-    own: OwnHistory, rivals: Rivals, models: Mapping[int, Logistic], options: RecognitionOptions, members: int
+    own: OwnHistory,
+    elsewhere: OwnHistory,
+    rivals: Rivals,
+    models: Mapping[int, Logistic],
+    options: RecognitionOptions,
+    members: int,
 ) -> MemberRecognition:
-    """Say how soon somebody with a history is recognised among rivals, by what the past taught."""
+    """Say how soon somebody with a history is recognised among rivals, by what the past taught.
+
+    `elsewhere` is the history as it was before any change: see :meth:`Rivals.features`.
+    """
     posts = own.posts.count
-    if reason := _too_little(options, posts, bool(models)):
+    if reason := too_little(options, posts, bool(models)):
         return MemberRecognition(options.community, members, posts, {}, {}, reason)
-    features = rivals.features(own)
+    features = rivals.features(own, elsewhere)
     probability = {n: float(one.predict(features)[0]) for n, one in models.items()}
     ends = {n: one.interval(features) for n, one in models.items()}
     intervals = {n: (float(low[0]), float(high[0])) for n, (low, high) in ends.items()}
     return MemberRecognition(options.community, members, posts, probability, intervals)
 
 
-def _too_little(options: RecognitionOptions, posts: int, taught: bool) -> str:
+def too_little(options: RecognitionOptions, posts: int, taught: bool) -> str:
+    """Say why nothing can be told about somebody with so many posts; empty if something can."""
     name, least = options.community, options.min_posts
     if posts < least:
         return f"too_little_text: {say_count(posts, 'post')} of yours in {name}; it takes {least}"
@@ -251,10 +259,18 @@ def _too_little(options: RecognitionOptions, posts: int, taught: bool) -> str:
 
 
 def recognition_assessment(
-    found: MemberRecognition, options: RecognitionOptions, data_hash: str
+    found: MemberRecognition, options: RecognitionOptions, data_hash: str, n: int | None = None
 ) -> Assessment:
-    """Put into words how likely the plausible adversary finds somebody, and what it takes; undefined with a reason."""
-    n = DEFAULT_KNOWN if DEFAULT_KNOWN in found.probability else min(found.probability, default=DEFAULT_KNOWN)
+    """Put into words how likely somebody who has read n posts finds the person, and what it takes.
+
+    Without n: the plausible adversary. Undefined with a reason.
+    """
+    if n is None:
+        n = (
+            DEFAULT_KNOWN
+            if DEFAULT_KNOWN in found.probability
+            else min(found.probability, default=DEFAULT_KNOWN)
+        )
     told = found.to_dict()
     return Assessment(
         measure="recognition",
@@ -292,9 +308,9 @@ def _meaning(found: MemberRecognition, n: int) -> str:
 
 def _candidates(crowd: Crowd, options: RecognitionOptions, keep: str | None) -> tuple[list[str], int]:
     """Return whom to compare with, sorted, and how many people the community has."""
-    everybody = (
-        crowd.posts(community=options.community).select("user").unique().collect()["user"].sort().to_list()
-    )
+    with crowd.connect(max(options.memory // 4, 2**28)) as database:
+        wanted = 'SELECT DISTINCT "user" FROM posts WHERE community = ? ORDER BY ALL'
+        everybody = database.sql(wanted, params=[options.community]).pl()["user"].to_list()
     if len(everybody) < 2:
         raise InputError(
             f"community '{options.community}' has one person who wrote there; recognising takes at least two"
@@ -308,16 +324,22 @@ def _candidates(crowd: Crowd, options: RecognitionOptions, keep: str | None) -> 
     return sorted(some), len(everybody)
 
 
+def _posts(crowd: Crowd, community: str) -> pl.LazyFrame:
+    """Return a community's posts; refuse one that is not there, and say which ones are."""
+    try:
+        return crowd.posts(community=community)
+    except NotInCrowd:
+        there = crowd.communities()["community"].to_list()
+        some = ", ".join(there[:8]) + (", …" if len(there) > 8 else "")
+        raise NotInCrowd(f"community '{community}' is not in this crowd; it has: {some}") from None
+
+
 def community_histories(
     crowd: Crowd, options: RecognitionOptions, *, keep: str | None = None
 ) -> tuple[Histories, pl.Series, list[str], int]:
     """Read everybody's posts in a community, or a sample's: histories, texts, whose they are, and how many people."""
-    there = crowd.communities()["community"].to_list()
-    if options.community not in there:
-        some = ", ".join(there[:8]) + (", …" if len(there) > 8 else "")
-        raise NotInCrowd(f"community '{options.community}' is not in this crowd; it has: {some}")
+    posts = _posts(crowd, options.community).select("user", "time", "text")
     users, members = _candidates(crowd, options, keep)
-    posts = crowd.posts(community=options.community).select("user", "time", "text")
     if len(users) < members:
         posts = posts.filter(pl.col("user").is_in(users))
     # Undated posts come last, in the order of their text: there is no better order to be had.
@@ -335,18 +357,17 @@ def community_histories(
     return histories, read["text"], users, members
 
 
-def own_history(texts: pl.Series, times: pl.Series) -> OwnHistory:
-    """Count the habits of one person's posts, earliest first."""
+def own_history(texts: pl.Series, times: pl.Series, cut: int) -> OwnHistory:
+    """Count the habits of one person's posts, earliest first; `cut` of them belong to the earlier half."""
     posts = post_habits(texts)
-    return OwnHistory(posts, words_of(posts), days_of(times))
+    return OwnHistory(posts, words_of(posts), days_of(times), cut)
 
 
 def taught(crowd: PreparedCrowd, histories: Histories, options: RecognitionOptions) -> dict[int, Logistic]:
     """Return what a community's past teaches about each number of posts, found out once."""
 
     def find() -> dict[str, NDArray[Any]]:
-        o = options
-        lessons = learn(histories, draws=o.draws, most=o.judged, seed=o.seed, memory=o.memory // 4)
+        lessons = learn(histories, options.how, most=options.judged)
         return {f"{n} {name}": part for n, one in lessons.items() for name, part in vars(one.model).items()}
 
     kept = crowd.answer({"what": "recognition taught", **options.parameters()}, find)
@@ -356,6 +377,20 @@ def taught(crowd: PreparedCrowd, histories: Histories, options: RecognitionOptio
         for n in KNOWN
         if f"{n} {names[0]}" in kept
     }
+
+
+def recognised_today(
+    histories: Histories,
+    people: NDArray[np.int64],
+    models: Mapping[int, Logistic],
+    options: RecognitionOptions,
+) -> dict[int, NDArray[np.float64]]:
+    """Return, for each number of posts read, how likely each of some people (by place) is recognised as things stand.
+
+    The same as asking about one after the other, but nobody is added or taken out: one comparison serves all.
+    """
+    found = features(histories, ("earlier", "later"), histories.of, people, options.how)
+    return {n: np.asarray(model.predict(found)) for n, model in models.items()}
 
 
 def words_of(posts: PostHabits) -> NDArray[np.float64]:

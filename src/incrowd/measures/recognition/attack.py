@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from incrowd.measures.recognition.definition import expected_rank, first_place, unseen_above
-from incrowd.profiles.habits import PostHabits
+from incrowd.profiles.habits import HabitLists, PostHabits, grouping
+from incrowd.statistics import expected_rank, first_place, unseen_above
 
 WEIGHTS = {"words": 1.3, "vocabulary": 0.65, "phrases": 1.05, "style": 1.2}
 """The determined adversary's, rounded (NOTES.md of linkability)."""
@@ -36,18 +36,37 @@ class _View:
     name: str
     weight: float
     rarity: Singles
-    candidates: sp.csr_matrix
-
-    def rarity_with(self, profile: sp.csr_matrix, people: int) -> Singles:
-        """Return the rarity of habits when one more has this profile; what only they do is as rare as can be."""
-        rarity = self.rarity.copy()
-        alone = profile.indices[rarity[profile.indices] == 0]
-        rarity[alone] = _rarity(1, people)
-        return rarity
+    candidates: HabitLists
 
     def cosines(self, groups: sp.csr_matrix, posts: PostHabits) -> Singles:
         asked = _unit_rows(groups @ posts.rows[self.name], self.rarity)
-        return np.asarray((asked @ self.candidates).toarray(), np.float32)
+        return self.candidates.products(asked)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Some people's posts under one view, against which one more candidate can be held quickly."""
+
+    damped: sp.csc_matrix
+    """How much each group of posts has of each habit, before rarity."""
+    squares: Singles
+    """The squared lengths of the groups, by the habits that candidates have."""
+
+    @classmethod
+    def of(cls, counts: sp.csr_matrix, rarity: Singles) -> _Asked:
+        damped = _damped(counts)
+        data = damped.data * rarity[damped.indices]
+        return cls(damped.tocsc(), _row_sums(damped, data**2))
+
+    def attracted(self, profile: sp.csr_matrix, rarity: Singles, alone: NDArray[Any]) -> Singles:
+        """Return the cosine of each group with a candidate's profile (one row of length 1).
+
+        `rarity` is that of the profile's habits, and `alone` marks those that no other candidate has.
+        """
+        shared = self.damped[:, profile.indices]
+        extra = np.asarray(shared[:, alone].power(2) @ np.square(rarity[alone])).ravel()
+        length = np.sqrt(np.maximum(self.squares + extra, 1e-12))
+        return np.asarray(np.asarray(shared @ (rarity * profile.data)).ravel() / length, np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +75,8 @@ class Hubs:
 
     pull: tuple[Singles, ...]
     scale: tuple[float, ...]
+    asked: tuple[_Asked, ...]
+    """The posts that showed it."""
 
 
 @dataclass(frozen=True)
@@ -74,59 +95,81 @@ class Attack:
     def __init__(
         self, posts: PostHabits, profiles: Sequence[Rows], *, outside: int = 0, memory: int = 2**28
     ) -> None:
-        self.posts, self.people, self.outside = posts, len(profiles), outside
+        self.people, self.outside = len(profiles), outside
         groups = grouping(profiles, posts.count)
         self._views = [_view(name, weight, groups @ posts.rows[name]) for name, weight in WEIGHTS.items()]
         self._block = int(max(16, memory // (16 * max(self.people, 1))))
 
-    def hubs(self, groups: Sequence[Rows]) -> Hubs:
+    @property
+    def rarity(self) -> dict[str, Singles]:
+        """How rare each habit is, by family; what nobody else does is as rare as can be."""
+        alone = np.float32(_rarity(1, self.people))
+        return {view.name: np.where(view.rarity > 0, view.rarity, alone) for view in self._views}
+
+    def hubs(self, posts: PostHabits, groups: Sequence[Rows]) -> Hubs:
         """Learn from some people's posts how much each candidate attracts."""
-        chosen = grouping(groups, self.posts.count)
+        chosen = grouping(groups, posts.count)
         k = min(NEIGHBOURS, len(groups))
-        pull, scale = [], []
+        pull, scale, asked = [], [], []
         for view in self._views:
-            cosines = view.cosines(chosen, self.posts)
+            counts = chosen @ posts.rows[view.name]
+            cosines = view.candidates.products(_unit_rows(counts, view.rarity))
             strongest = np.partition(cosines, len(groups) - k, axis=0)[-k:].mean(axis=0)
             pull.append(strongest)
             scale.append(float((2 * cosines - strongest).std()) or 1.0)
-        return Hubs(tuple(pull), tuple(scale))
+            asked.append(_Asked.of(counts, view.rarity))
+        return Hubs(tuple(pull), tuple(scale), tuple(asked))
 
     def outcomes_of_one_more(
-        self, posts: PostHabits, known: Rows, groups: Sequence[Rows], hubs: Hubs, sample: Sequence[Rows]
-    ) -> Outcome:
-        """Name an author for groups of posts by somebody who is not among the profiles, but is added as one.
+        self, known: PostHabits, posts: PostHabits, groups: Sequence[Sequence[Rows]], hubs: Sequence[Hubs]
+    ) -> list[Outcome]:
+        """Name authors for posts by somebody who is not among the profiles, but is added as one.
 
-        `known` are the posts that make their profile; `sample` are the posts that showed the hubs.
+        `known` are the posts that make their profile; of the others, there are groups of several sizes, with the hubs
+        for each size.
         """
-        asked, mine = grouping(groups, posts.count), grouping([known], posts.count)
-        scores = np.zeros((len(groups), self.people + 1), np.float32)
-        for view, pull, scale in zip(self._views, hubs.pull, hubs.scale, strict=True):
-            rows, weight = posts.rows[view.name], view.weight / scale
-            profile = mine @ rows
-            rarity = view.rarity_with(profile, self.people)
-            own, said = _unit_rows(profile, rarity).T, _unit_rows(asked @ rows, rarity)
-            attracted = (
-                _unit_rows(grouping(sample, self.posts.count) @ self.posts.rows[view.name], rarity) @ own
-            )
-            own_pull = np.sort(attracted.toarray().ravel())[-min(NEIGHBOURS, len(sample)) :].mean()
-            scores[:, :-1] += weight * (2 * (said @ view.candidates).toarray() - pull)
-            scores[:, -1] += weight * (2 * (said @ own).toarray().ravel() - own_pull)
-        return Outcome(*self._judged(scores, np.full(len(groups), self.people)))
+        asked = grouping([group for same in groups for group in same], posts.count)
+        size = np.repeat(np.arange(len(groups)), [len(same) for same in groups])
+        mine = grouping([np.arange(known.count)], known.count)
+        alone_rarity = np.float32(_rarity(1, self.people))
+        scores = np.zeros((len(size), self.people + 1), np.float32)
+        for place, view in enumerate(self._views):
+            # What only they do is as rare as can be.
+            profile = sp.csr_matrix(mine @ known.rows[view.name])
+            alone = view.rarity[profile.indices] == 0
+            rarity = np.where(alone, alone_rarity, view.rarity[profile.indices])
+            profile = _scaled_to_one(_damped(profile), rarity)
+            said = _damped(asked @ posts.rows[view.name])
+            only_theirs = np.isin(said.indices, profile.indices[alone])
+            said = _scaled_to_one(said, np.where(only_theirs, alone_rarity, view.rarity[said.indices]))
+            pull = np.empty((len(hubs), self.people + 1), np.float32)
+            scale = np.empty(len(hubs), np.float32)
+            for n, one in enumerate(hubs):
+                attracted = one.asked[place].attracted(profile, rarity, alone)
+                pull[n, :-1] = one.pull[place]
+                pull[n, -1] = np.sort(attracted)[-min(NEIGHBOURS, len(attracted)) :].mean()
+                scale[n] = view.weight / one.scale[place]
+            cosines = np.column_stack([view.candidates.products(said), (said @ profile.T).toarray().ravel()])
+            scores += scale[size, None] * (2 * cosines - pull[size])
+        first, rank = self._judged(scores, np.full(len(size), self.people))
+        return [Outcome(first[size == n], rank[size == n]) for n in range(len(groups))]
 
-    def outcomes(self, groups: Sequence[Rows], authors: Rows, hubs: Hubs) -> Outcome:
+    def outcomes(self, posts: PostHabits, groups: Sequence[Rows], authors: Rows, hubs: Hubs) -> Outcome:
         """Name an author for each group of posts; `authors` are the true ones, as places among the profiles."""
         first, rank = np.zeros(len(groups)), np.zeros(len(groups))
-        for part, scores in self._scores(groups, hubs):
+        for part, scores in self._scores(posts, groups, hubs):
             first[part], rank[part] = self._judged(scores, authors[part])
         return Outcome(first, rank)
 
-    def _scores(self, groups: Sequence[Rows], hubs: Hubs) -> Iterator[tuple[slice, Singles]]:
+    def _scores(
+        self, posts: PostHabits, groups: Sequence[Rows], hubs: Hubs
+    ) -> Iterator[tuple[slice, Singles]]:
         for start in range(0, len(groups), self._block):
             part = slice(start, min(start + self._block, len(groups)))
-            chosen = grouping(groups[part], self.posts.count)
+            chosen = grouping(groups[part], posts.count)
             total = np.zeros((part.stop - part.start, self.people), np.float32)
             for view, pull, scale in zip(self._views, hubs.pull, hubs.scale, strict=True):
-                total += (view.weight / scale) * (2 * view.cosines(chosen, self.posts) - pull)
+                total += (view.weight / scale) * (2 * view.cosines(chosen, posts) - pull)
             yield part, total
 
     def _judged(self, scores: Singles, authors: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -145,22 +188,11 @@ class Attack:
         return first_place(above, ties, unseen), expected_rank(above, ties, unseen)
 
 
-def grouping(groups: Sequence[Rows], posts: int) -> sp.csr_matrix:
-    """Return the matrix that sums the rows of each group of posts."""
-    sizes = [len(group) for group in groups]
-    places = (
-        np.concatenate([np.asarray(group, np.int64) for group in groups]) if groups else np.zeros(0, np.int64)
-    )
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    ones = np.ones(len(places), np.float32)
-    return sp.csr_matrix((ones, places, starts), shape=(len(sizes), posts))
-
-
 def _view(name: str, weight: float, profiles: sp.csr_matrix) -> _View:
     holders = np.bincount(profiles.indices, minlength=profiles.shape[1])
     # What no candidate does tells nobody apart.
     rarity = np.where(holders > 0, _rarity(holders, profiles.shape[0]), 0.0).astype(np.float32)
-    return _View(name, weight, rarity, _unit_rows(profiles, rarity).T.tocsr())
+    return _View(name, weight, rarity, HabitLists.of(_unit_rows(profiles, rarity).T.tocsr()))
 
 
 def _rarity(holders: Any, people: int) -> Any:
@@ -169,11 +201,25 @@ def _rarity(holders: Any, people: int) -> Any:
 
 def _unit_rows(counts: sp.csr_matrix, rarity: Singles) -> sp.csr_matrix:
     """Damp repetition, weigh by rarity, scale rows to length 1."""
+    rows = _damped(counts)
+    return _scaled_to_one(rows, rarity[rows.indices])
+
+
+def _damped(counts: sp.csr_matrix) -> sp.csr_matrix:
     rows = sp.csr_matrix(counts, dtype=np.float32)
-    data = (1 + np.log(rows.data)) * rarity[rows.indices]
-    sizes = np.diff(rows.indptr)
-    squares = np.bincount(np.repeat(np.arange(len(sizes)), sizes), weights=data**2, minlength=len(sizes))
+    return sp.csr_matrix((1 + np.log(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _scaled_to_one(rows: sp.csr_matrix, rarity: Singles) -> sp.csr_matrix:
+    """Weigh each entry by its rarity, and scale rows to length 1."""
+    data = rows.data * rarity
+    squares = _row_sums(rows, data**2)
     length = np.sqrt(np.where(squares > 0, squares, 1.0))
-    return sp.csr_matrix(
-        ((data / np.repeat(length, sizes)).astype(np.float32), rows.indices, rows.indptr), shape=rows.shape
-    )
+    unit = data / np.repeat(length, np.diff(rows.indptr))
+    return sp.csr_matrix((unit.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _row_sums(rows: sp.csr_matrix, values: NDArray[Any]) -> Singles:
+    sizes = np.diff(rows.indptr)
+    places = np.repeat(np.arange(len(sizes)), sizes)
+    return np.bincount(places, weights=values, minlength=len(sizes)).astype(np.float32)

@@ -1,8 +1,7 @@
-"""What counts as recognised, as pure functions on arrays.
+"""How few posts it takes, as pure functions.
 
 An adversary has read n posts of somebody elsewhere, compares them with everybody in a community and names whoever
-resembles them most. Of `others` rivals, `above` resemble the posts more than the true author does, and `ties` just
-as much. A tie is broken by chance.
+resembles them most (:func:`incrowd.statistics.first_place`).
 """
 
 from __future__ import annotations
@@ -13,42 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-
-
-def first_place(above: Any, ties: Any, unseen: Any = 0.0) -> Floats:
-    """Return the probability that the true author is named.
-
-    `unseen` is the expected number of people outside the sample of candidates who resemble the posts more; they are
-    Poisson, so that none of them does with probability ``exp(-unseen)``.
-
-    >>> first_place([0, 0, 2], [0, 1, 0]).tolist()
-    [1.0, 0.5, 0.0]
-    """
-    above, ties = np.asarray(above), np.asarray(ties)
-    return np.where(above == 0, np.exp(-np.asarray(unseen, float)) / (1 + ties), 0.0)
-
-
-def expected_rank(above: Any, ties: Any, unseen: Any = 0.0) -> Floats:
-    """Return the author's expected rank among all candidates, 1 = first."""
-    return np.asarray(1 + np.asarray(above) + np.asarray(ties) / 2 + np.asarray(unseen), np.float64)
-
-
-def unseen_above(own: Floats, best: Floats, sampled: int, outside: int) -> Floats:
-    """Expect how many of `outside` people who were not compared would resemble the posts more than the author.
-
-    `best` holds, for each row, the highest scores of `sampled` rivals, ascending. Above the lowest of them scores are
-    taken to fall off exponentially, as the tails of most distributions do; below it the sample itself tells.
-    """
-    if outside <= 0:
-        return np.zeros(len(own))
-    count = best.shape[1]
-    floor = best[:, 0]
-    excess = np.maximum((best - floor[:, None]).mean(axis=1), 1e-12)
-    tail = count / sampled * np.exp(-np.maximum(own - floor, 0.0) / excess)
-    share = np.where(own > floor, tail, count / sampled)
-    return np.asarray(outside * share, np.float64)
 
 
 def halves(posts: int) -> tuple[int, int]:

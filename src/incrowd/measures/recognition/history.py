@@ -8,7 +8,7 @@ fitted on. A prediction for today uses the whole history: its two halves rehears
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from incrowd.measures.recognition.attack import Attack, Hubs, Rows
 from incrowd.measures.recognition.definition import halves, pick
-from incrowd.measures.recognition.spec import KNOWN
+from incrowd.measures.recognition.spec import KNOWN, How
 from incrowd.profiles.habits import PostHabits
 from incrowd.statistics import Logistic, auc, calibration_error, fit_logistic
 
@@ -90,10 +90,8 @@ class Contest:
     profiles: tuple[Rows, ...]
     asked: tuple[Rows, ...]
     """The posts that n are drawn from, of each person."""
-    draws: int
-    seed: int
-    memory: int
-    _known_hubs: dict[int, tuple[Hubs, list[Rows]]] = field(default_factory=dict, repr=False)
+    how: How
+    _known_hubs: dict[int, Hubs] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _place(self) -> Rows:
@@ -105,7 +103,7 @@ class Contest:
     def _attack(self) -> Attack:
         with_profile = [rows for rows in self.profiles if len(rows)]
         h = self.histories
-        return Attack(h.posts, with_profile, outside=h.outside, memory=self.memory)
+        return Attack(h.posts, with_profile, outside=h.outside, memory=self.how.memory)
 
     def can_be_tried(self, n: int) -> Rows:
         """Return who has n posts to ask about and a profile to be found by."""
@@ -114,69 +112,78 @@ class Contest:
 
     def tried(self, n: int, people: Rows) -> Tried:
         """Draw n posts of each of some people, several times, and ask whose they are."""
+        draws, seed = self.how.draws, self.how.seed
         groups = [
             drawn
             for i in people
-            for drawn in pick(self.asked[i], n, self.draws, np.random.default_rng([self.seed, n, int(i)]))
+            for drawn in pick(self.asked[i], n, draws, np.random.default_rng([seed, n, int(i)]))
         ]
-        authors = np.repeat(self._place[people], self.draws)
-        found = self._attack.outcomes(groups, authors, self._hubs(n)[0])
-        shape = len(people), self.draws
+        authors = np.repeat(self._place[people], draws)
+        found = self._attack.outcomes(self.histories.posts, groups, authors, self._hubs(n))
+        shape = len(people), draws
         return Tried(
             people, found.first.reshape(shape).mean(axis=1), np.log(found.rank).reshape(shape).mean(axis=1)
         )
 
-    def log_rank_of_one_more(self, n: int, posts: PostHabits, known: Rows, asked: Rows) -> float:
-        """Try somebody who is not among these people; NaN if too few posts are there."""
-        if len(asked) < n or not len(known) or not len(self.can_be_tried(n)):
-            return float("nan")
-        hubs, sample = self._hubs(n)
-        groups = pick(asked, n, self.draws, np.random.default_rng([self.seed, n]))
-        found = self._attack.outcomes_of_one_more(posts, known, groups, hubs, sample)
-        return float(np.log(found.rank).mean())
+    def among_others(self) -> AmongOthers:
+        """Make ready for somebody who is not among these people; their posts are not needed any more."""
+        hubs = {n: self._hubs(n) for n in KNOWN if len(self.can_be_tried(n))}
+        return AmongOthers(self._attack, hubs, self.how)
 
-    def _hubs(self, n: int) -> tuple[Hubs, list[Rows]]:
-        """Return how much each candidate attracts n posts at a time, and whose posts showed it."""
+    def _hubs(self, n: int) -> Hubs:
+        """Return how much each candidate attracts n posts at a time."""
         if n not in self._known_hubs:
-            rng = np.random.default_rng([self.seed, n])
+            rng = np.random.default_rng([self.how.seed, n])
             able = self.can_be_tried(n)
             some = rng.choice(able, min(HUB_SAMPLE, len(able)), replace=False)
-            sample = [pick(self.asked[i], n, 1, rng)[0] for i in some]
-            self._known_hubs[n] = self._attack.hubs(sample), sample
+            groups = [pick(self.asked[i], n, 1, rng)[0] for i in some]
+            self._known_hubs[n] = self._attack.hubs(self.histories.posts, groups)
         return self._known_hubs[n]
 
 
-def contest(histories: Histories, profiles: str, asked: str, draws: int, seed: int, memory: int) -> Contest:
+@dataclass(frozen=True, eq=False)
+class AmongOthers:
+    """Everybody else's profiles, and who of them attracts posts, ready for one more person."""
+
+    attack: Attack
+    hubs: Mapping[int, Hubs]
+    how: How
+
+    def log_ranks(self, known: PostHabits, asked: PostHabits) -> dict[int, float]:
+        """Try the person with each number of posts that they have; `known` makes their profile."""
+        tried = [n for n in self.hubs if asked.count >= n and known.count]
+        if not tried:
+            return {}
+        posts = np.arange(asked.count)
+        groups = [pick(posts, n, self.how.draws, np.random.default_rng([self.how.seed, n])) for n in tried]
+        found = self.attack.outcomes_of_one_more(known, asked, groups, [self.hubs[n] for n in tried])
+        return {n: float(np.log(one.rank).mean()) for n, one in zip(tried, found, strict=True)}
+
+
+def contest(histories: Histories, profiles: str, asked: str, how: How) -> Contest:
     """Let one part of everybody's history be asked about, and another be what is known of them."""
-    return Contest(histories, histories.part(profiles), histories.part(asked), draws, seed, memory)
+    return Contest(histories, histories.part(profiles), histories.part(asked), how)
 
 
-class Rehearsal:
-    """Features of people: how they fared when one part of their history was held against another."""
+def features(
+    histories: Histories, known: tuple[str, str], of: Sequence[Rows], people: Rows, how: How
+) -> Floats:
+    """Return how people fared when two parts of their history, `known`, were held against each other.
 
-    def __init__(self, there: Contest, back: Contest, known: Sequence[Rows]) -> None:
-        self.there, self.back, self.known = there, back, known
-
-    def features(self, people: Rows) -> Floats:
-        """Return a row a person: the mean log rank with 1, 3, … posts (NaN: too few), and plain facts."""
-        columns = [self._log_rank(n, people) for n in KNOWN]
-        h = self.there.histories
-        facts = [history_facts(h.words[self.known[i]], h.days[self.known[i]]) for i in people]
-        return np.column_stack([*columns, np.array(facts).reshape(len(people), FACTS)])
-
-    def _log_rank(self, n: int, people: Rows) -> Floats:
-        both = [self._one_way(contest, n, people) for contest in (self.there, self.back)]
-        count = np.isfinite(both).sum(axis=0)
-        total = np.nansum(both, axis=0)
-        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-    @staticmethod
-    def _one_way(contest: Contest, n: int, people: Rows) -> Floats:
-        values = np.full(len(people), np.nan)
-        able = np.isin(people, contest.can_be_tried(n))
-        if able.any():
-            values[able] = contest.tried(n, people[able]).log_rank
-        return values
+    A row a person: the mean log rank with 1, 3, … posts over both directions (NaN: too few posts), and plain facts of
+    the posts that are known `of` everybody. One direction after the other: each holds everybody's profiles.
+    """
+    total, count = np.zeros((2, len(people), len(KNOWN)))
+    for turn, parts in enumerate((known, known[::-1]), start=1):
+        way = contest(histories, *parts, replace(how, seed=how.seed + turn))
+        for place, n in enumerate(KNOWN):
+            able = np.isin(people, way.can_be_tried(n))
+            if able.any():
+                total[able, place] += way.tried(n, people[able]).log_rank
+                count[able, place] += 1
+    ranks = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    facts = [history_facts(histories.words[of[i]], histories.days[of[i]]) for i in people]
+    return np.column_stack([ranks, np.array(facts).reshape(len(people), FACTS)])
 
 
 @dataclass(frozen=True)
@@ -206,25 +213,36 @@ class Lesson:
     judged: Judged
 
 
-def learn(
-    histories: Histories, *, draws: int, most: int, seed: int, memory: int, known: Iterable[int] = KNOWN
-) -> dict[int, Lesson]:
+def learn(histories: Histories, how: How, *, most: int, known: Iterable[int] = KNOWN) -> dict[int, Lesson]:
     """Try people out on the later half of their history, and learn to predict it from the earlier half."""
-    trial = contest(histories, "earlier", "later", draws, seed, memory)
-    rehearsal = Rehearsal(
-        contest(histories, "first", "second", draws, seed + 1, memory),
-        contest(histories, "second", "first", draws, seed + 2, memory),
-        histories.part("earlier"),
-    )
-    lessons = {}
-    for n in known:
-        able = trial.can_be_tried(n)
-        able = able[[len(trial.profiles[i]) >= n for i in able]] if len(able) else able
-        rng = np.random.default_rng([seed, n, 0])
-        people = np.sort(rng.choice(able, min(most, len(able)), replace=False))
-        if len(people) >= FEWEST:
-            lessons[n] = _lesson(trial.tried(n, people), rehearsal.features(people), seed)
-    return lessons
+    happened = _tried_out(histories, how, most, known)
+    if not happened:
+        return {}
+    everybody = np.unique(np.concatenate([one.people for one in happened.values()]))
+    found = features(histories, ("first", "second"), histories.part("earlier"), everybody, how)
+    return {
+        n: _lesson(one, found[np.searchsorted(everybody, one.people)], how.seed)
+        for n, one in happened.items()
+    }
+
+
+def _tried_out(histories: Histories, how: How, most: int, known: Iterable[int]) -> dict[int, Tried]:
+    trial = contest(histories, "earlier", "later", how)
+    # The same people are tried with every number of posts, as far as they have so many: each is rehearsed once.
+    turn = np.random.default_rng([how.seed, 0]).permutation(len(histories.of))
+    chosen = {n: _first(_able(trial, n), turn, most) for n in known}
+    return {n: trial.tried(n, people) for n, people in chosen.items() if len(people) >= FEWEST}
+
+
+def _able(trial: Contest, n: int) -> Rows:
+    """Return who has n posts in both halves."""
+    able = trial.can_be_tried(n)
+    return able[[len(trial.profiles[i]) >= n for i in able]] if len(able) else able
+
+
+def _first(people: Rows, turn: Rows, most: int) -> Rows:
+    """Return those whose turn comes first, in order."""
+    return np.sort(people[np.argsort(turn[people])[:most]])
 
 
 def _lesson(tried: Tried, features: Floats, seed: int) -> Lesson:
@@ -244,11 +262,18 @@ class OwnHistory:
     posts: PostHabits
     words: Floats
     days: Floats
+    cut: int
+    """So many posts belong to the earlier half; after a change still those that did before."""
 
     @property
-    def rows(self) -> Rows:
-        """The places of all posts."""
-        return np.arange(self.posts.count)
+    def earlier(self) -> PostHabits:
+        """The posts of the earlier half."""
+        return self.posts.only(slice(None, self.cut))
+
+    @property
+    def later(self) -> PostHabits:
+        """The posts of the later half."""
+        return self.posts.only(slice(self.cut, None))
 
 
 class Rivals:
@@ -257,26 +282,27 @@ class Rivals:
     What comes next is rehearsed with the whole history: its later half against its earlier one, and back.
     """
 
-    def __init__(self, others: Histories, *, draws: int, seed: int, memory: int) -> None:
-        self.draws, self.seed = draws, seed
+    def __init__(self, others: Histories, how: How) -> None:
+        parts = ("earlier", "later"), ("later", "earlier")
         self._ways = [
-            contest(others, "earlier", "later", draws, seed + 1, memory),
-            contest(others, "later", "earlier", draws, seed + 2, memory),
+            contest(others, *part, replace(how, seed=how.seed + turn)).among_others()
+            for turn, part in enumerate(parts, start=1)
         ]
 
-    def features(self, own: OwnHistory) -> Floats:
-        """Return the person's features, one row, as :class:`Rehearsal` makes them for others."""
-        cut = halves(own.posts.count)[0]
-        earlier, later = own.rows[:cut], own.rows[cut:]
-        parts = [(earlier, later), (later, earlier)]
-        ranks = [
-            [
-                way.log_rank_of_one_more(n, own.posts, *part)
-                for way, part in zip(self._ways, parts, strict=True)
-            ]
-            for n in KNOWN
-        ]
-        known = [[rank for rank in both if not np.isnan(rank)] for both in ranks]
+    @property
+    def rarity(self) -> dict[str, NDArray[np.float32]]:
+        """How rare each habit is among the others, by family."""
+        return self._ways[0].attack.rarity
+
+    def features(self, own: OwnHistory, elsewhere: OwnHistory) -> Floats:
+        """Return the person's features, one row, as :func:`features` makes them for others.
+
+        `own` is what the community holds of them, perhaps after changes; `elsewhere` is how they wrote before: what
+        somebody has read in another place does not change with it.
+        """
+        parts = [(own.earlier, elsewhere.later), (own.later, elsewhere.earlier)]
+        ranks = [way.log_ranks(*part) for way, part in zip(self._ways, parts, strict=True)]
+        known = [[one[n] for one in ranks if n in one] for n in KNOWN]
         facts = history_facts(own.words, own.days)
         return np.array([[*(float(np.mean(both)) if both else np.nan for both in known), *facts]])
 

@@ -16,6 +16,17 @@ ADVERSARIES = {
 }
 DEFAULT_KNOWN = 3
 """The plausible adversary of a verdict: has read three posts."""
+EVERYBODY = 10**12
+"""As a number of candidates: no sample, however large the community."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How posts are drawn, and how much memory comparing them may take."""
+
+    draws: int
+    seed: int
+    memory: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +50,11 @@ class RecognitionOptions:
         for name, least in (("draws", 1), ("judged", 20), ("candidates", 100), ("min_posts", 2)):
             if getattr(self, name) < least:
                 raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+    @property
+    def how(self) -> How:
+        """How posts are drawn and compared."""
+        return How(self.draws, self.seed, self.memory // 4)
 
     def parameters(self) -> dict[str, Any]:
         """Return what decides the result, for the record."""

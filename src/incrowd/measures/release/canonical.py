@@ -38,7 +38,7 @@ Aliases = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proposal:
+class SpellingPair:
     """Two spellings that look alike: does the first stand for the second?"""
 
     value: str
@@ -141,7 +141,7 @@ def uncounted_names(spellings: Iterable[str], aliases: Aliases) -> dict[str, str
     return {spelling: written.get(name, name) for spelling, name in plain.items()}
 
 
-def propose(holders: Holders, *, likeness: float = 90.0, memory: int = 2**27) -> list[Proposal]:
+def propose(holders: Holders, *, likeness: float = 90.0, memory: int = 2**27) -> list[SpellingPair]:
     """Suggest which rarer spellings may stand for which commoner ones, most alike first.
 
     Spellings that a number, a sign or a word of negation tells apart are never suggested: a sequel is another film.
@@ -149,7 +149,7 @@ def propose(holders: Holders, *, likeness: float = 90.0, memory: int = 2**27) ->
     sizes = {folded(value): (len(users), value) for value, users in canonicalise(holders).items()}
     names = sorted(sizes, key=lambda name: (-sizes[name][0], name))
     found = [
-        Proposal(
+        SpellingPair(
             value=sizes[names[row]][1],
             canonical=sizes[names[column]][1],
             likeness=round(score, 1),
@@ -199,7 +199,7 @@ def read_aliases(path: Path) -> dict[str, str]:
     return table
 
 
-def write_review(path: Path, proposals: Iterable[Proposal]) -> int:
+def write_review(path: Path, proposals: Iterable[SpellingPair]) -> int:
     """Write proposals for a person to decide: put "yes" into the last column. Return how many."""
     rows = [(_safe(p.value), _safe(p.canonical), f"{p.likeness:.1f}", str(p.holders), "") for p in proposals]
     with path.open("w", encoding="utf-8", newline="") as file:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from incrowd.measures.release.budget import Deadline
 from incrowd.measures.release.definition import multiply_and_absorb
-from incrowd.measures.release.patterns import PatternCounts, Plan, plan
+from incrowd.measures.release.patterns import PatternCounts, Sweep, plan
 
 SECONDS_PER_STEP = 4e-9
 """Of the solvers whose cost is known beforehand; a rough figure, the clock decides."""
@@ -58,11 +58,11 @@ class Count:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Component:
     """A connected part of a response, with what the solvers need to know of it."""
 
     patterns: PatternCounts
-    _plan: list[Plan | None] = field(default_factory=list)
+    _plan: list[Sweep | None] = field(default_factory=list)
     """The order of the sweep, once it has been looked for."""
 
     @cached_property
@@ -94,7 +94,7 @@ class Part:
         """What making integers of the counts modulo primes is expected to take."""
         return (len(self.masks) + 50) * self.lanes * (80e-9 + 2e-9 * self.lanes)
 
-    def planned(self, deadline: Deadline) -> Plan | None:
+    def planned(self, deadline: Deadline) -> Sweep | None:
         """Return an order for the sweep and the diagram; None if too many values would be open, or no time."""
         if not self._plan:
             starts, half = 6 if len(self.masks) <= 100 else 2, deadline.left / 2
@@ -107,12 +107,12 @@ class Part:
         k = self.values
         return 3.0**k * (k * k / 6 + 12) * self.lanes * SECONDS_PER_STEP if k <= 20 else math.inf
 
-    def sweep_seconds(self, plan: Plan) -> float:
+    def sweep_seconds(self, plan: Sweep) -> float:
         """What the frontier sweep is expected to take."""
         return self.lanes * (4 * plan.cost * SECONDS_PER_STEP + len(plan.steps) * CALL_SECONDS)
 
 
-def count_groups(part: Part, deadline: Deadline, memory: int, *, persist: bool = True) -> Count | None:
+def count_groups(part: Component, deadline: Deadline, memory: int, *, persist: bool = True) -> Count | None:
     """Count exactly with whatever solver fits the time and memory; None if none does.
 
     Without `persist` only solvers that are known to be quick or to fit are tried.
@@ -124,7 +124,7 @@ def count_groups(part: Part, deadline: Deadline, memory: int, *, persist: bool =
     return None
 
 
-def _worth_trying(part: Part, deadline: Deadline, persist: bool) -> Iterator[str]:
+def _worth_trying(part: Component, deadline: Deadline, persist: bool) -> Iterator[str]:
     yield "products"
     if part.sum_seconds > min(QUICK_SECONDS, deadline.left):
         yield "short enumeration"
@@ -138,7 +138,7 @@ def _worth_trying(part: Part, deadline: Deadline, persist: bool) -> Iterator[str
         yield "diagram"
 
 
-def count_with(solver: str, part: Part, deadline: Deadline, memory: int) -> Count | None:
+def count_with(solver: str, part: Component, deadline: Deadline, memory: int) -> Count | None:
     """Count with one named solver; None if it did not get through."""
     with deadline.not_counting():
         compile_solver(solver)
@@ -148,11 +148,11 @@ def count_with(solver: str, part: Part, deadline: Deadline, memory: int) -> Coun
 @cache
 def compile_solver(solver: str) -> None:
     """Run a solver on a tiny case, so that its code is compiled (or read from the cache) beforehand."""
-    two_values = Part(PatternCounts.from_counts({0b01: 2, 0b10: 2, 0b11: 1}))
+    two_values = Component(PatternCounts.from_counts({0b01: 2, 0b10: 2, 0b11: 1}))
     SOLVERS[solver](two_values, Deadline(math.inf), 2**30)
 
 
-def _products(part: Part, deadline: Deadline, memory: int) -> Count | None:
+def _products(part: Component, deadline: Deadline, memory: int) -> Count | None:
     if len(part.masks) > PRODUCT_PATTERNS:
         return None
     clauses = [sum(1 << row for row in np.flatnonzero(column).tolist()) for column in part.patterns.table.T]
@@ -170,7 +170,7 @@ def _products(part: Part, deadline: Deadline, memory: int) -> Count | None:
     return Count(groups=sum(sizes), each=tuple(each), solver="products")
 
 
-def _sum(part: Part, deadline: Deadline, memory: int) -> Count | None:
+def _sum(part: Component, deadline: Deadline, memory: int) -> Count | None:
     from incrowd.measures.release.inclusion import count_by_sum
 
     if part.values > 20 or 2.0**part.values * SUM_BYTES > memory:
@@ -180,7 +180,7 @@ def _sum(part: Part, deadline: Deadline, memory: int) -> Count | None:
         return _from_residues(part, "sum", count, deadline)
 
 
-def _sweep(part: Part, deadline: Deadline, memory: int) -> Count | None:
+def _sweep(part: Component, deadline: Deadline, memory: int) -> Count | None:
     from incrowd.measures.release.frontier import CELL_BYTES, count_by_sweep
 
     plan = part.planned(deadline)
@@ -191,7 +191,7 @@ def _sweep(part: Part, deadline: Deadline, memory: int) -> Count | None:
         return _from_residues(part, "sweep", count, deadline)
 
 
-def _enumeration(part: Part, deadline: Deadline, memory: int, steps: int = 2**62) -> Count | None:
+def _enumeration(part: Component, deadline: Deadline, memory: int, steps: int = 2**62) -> Count | None:
     from incrowd.measures.release.enumerate import count_by_enumeration
 
     patterns = part.patterns
@@ -201,11 +201,11 @@ def _enumeration(part: Part, deadline: Deadline, memory: int, steps: int = 2**62
         return _from_residues(part, "enumeration", count, deadline)
 
 
-def _short_enumeration(part: Part, deadline: Deadline, memory: int) -> Count | None:
+def _short_enumeration(part: Component, deadline: Deadline, memory: int) -> Count | None:
     return _enumeration(part, deadline, memory, steps=SHORT_STEPS)
 
 
-def _diagram(part: Part, deadline: Deadline, memory: int) -> Count | None:
+def _diagram(part: Component, deadline: Deadline, memory: int) -> Count | None:
     from incrowd.measures.release.zdd import BYTES_PER_NODE, count_by_diagram
 
     # Variables in the order of a sweep: a diagram is narrow where few values are open.
@@ -226,7 +226,7 @@ def _diagram(part: Part, deadline: Deadline, memory: int) -> Count | None:
     return None
 
 
-SOLVERS: dict[str, Callable[[Part, Deadline, int], Count | None]] = {
+SOLVERS: dict[str, Callable[[Component, Deadline, int], Count | None]] = {
     "products": _products,
     "sum": _sum,
     "sweep": _sweep,
@@ -237,7 +237,7 @@ SOLVERS: dict[str, Callable[[Part, Deadline, int], Count | None]] = {
 
 
 def _from_residues(
-    part: Part, solver: str, count: Callable[[NDArray[np.uint64]], Residues | None], deadline: Deadline
+    part: Component, solver: str, count: Callable[[NDArray[np.uint64]], Residues | None], deadline: Deadline
 ) -> Count | None:
     from incrowd.measures.release.modular import combine, lanes, primes_for
 

@@ -18,7 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from incrowd.measures.release.modular import Lanes, montgomery, reduce_word
-from incrowd.measures.release.patterns import Plan, bits
+from incrowd.measures.release.patterns import Sweep, bits
 
 UNHIT, MARKED, HIT = 0, 1, 2
 LANES = 4
@@ -29,7 +29,7 @@ Table = NDArray[np.uint32]
 
 
 def count_by_sweep(
-    plan: Plan, masks: list[int], weights: NDArray[np.int64], primes: Lanes, stop: NDArray[np.int64]
+    plan: Sweep, masks: list[int], weights: NDArray[np.int64], primes: Lanes, stop: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
     """Count modulo each prime: all minimal groups, and those that hold one given user of each pattern."""
     totals = np.zeros((len(primes), 1), dtype=np.uint64)
@@ -54,7 +54,7 @@ def count_by_sweep(
 class _Sweep:
     """One batch of primes on its way through the plan."""
 
-    plan: Plan
+    plan: Sweep
     masks: list[int]
     factors: Lanes
     """-w(P) in Montgomery form, by pattern and lane."""
@@ -70,7 +70,7 @@ class _Sweep:
     @classmethod
     def start(
         cls,
-        plan: Plan,
+        plan: Sweep,
         masks: list[int],
         weights: NDArray[np.int64],
         primes: Lanes,

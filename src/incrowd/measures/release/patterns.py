@@ -344,7 +344,7 @@ def connected(patterns: PatternCounts) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class SweepStep:
     """Use one pattern: first open the values it brings in, then close those that no later pattern holds."""
 
     opens: tuple[int, ...]
@@ -353,10 +353,10 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Sweep:
     """One sweep over all patterns."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[SweepStep, ...]
     width: int
     """The most values open at a time."""
     cost: float
@@ -371,7 +371,7 @@ def plan(
     widest: float = math.inf,
     starts: int = 6,
     late: Callable[[], bool] = lambda: False,
-) -> Plan | None:
+) -> Sweep | None:
     """Return the cheapest of a few greedy sweeps over patterns given as bit masks.
 
     None if all of them keep more than `widest` values open at a time, which is found out early, or if it got
@@ -414,7 +414,7 @@ def _closing_order(
         value = min(bits(opened or left), key=lambda v: (((opened | neighbours[v]) & left).bit_count(), v))
 
 
-def _lay_out(masks: list[int], order: list[int]) -> Plan:
+def _lay_out(masks: list[int], order: list[int]) -> Sweep:
     """Sort the patterns by the value they help to close, and count what the sweep costs."""
     sequence = _sequence(masks, order)
     last = {value: place for place, pattern in enumerate(sequence) for value in bits(masks[pattern])}
@@ -429,8 +429,8 @@ def _lay_out(masks: list[int], order: list[int]) -> Plan:
         cost += 3.0 ** len(opened)
         saved += 3.0 ** len(opened) if closes else 0
         opened.difference_update(closes)
-        steps.append(Step(opens=tuple(opens), pattern=pattern, closes=tuple(closes)))
-    return Plan(steps=tuple(steps), width=width, cost=cost, cells=saved + 2 * 3.0**width)
+        steps.append(SweepStep(opens=tuple(opens), pattern=pattern, closes=tuple(closes)))
+    return Sweep(steps=tuple(steps), width=width, cost=cost, cells=saved + 2 * 3.0**width)
 
 
 def _sequence(masks: list[int], order: list[int]) -> list[int]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from incrowd.errors import BudgetExceeded
 from incrowd.measures.release import bounds
 from incrowd.measures.release.budget import Budget, Deadline
-from incrowd.measures.release.count import SOLVERS, Count, Part, compile_solver, count_groups
+from incrowd.measures.release.count import SOLVERS, Component, Count, compile_solver, count_groups
 from incrowd.measures.release.measurement import Method, PartMeasurement, QMeasurement
 from incrowd.measures.release.patterns import (
     HolderIndex,
@@ -118,7 +118,7 @@ class _Piece:
     """One connected part on its way: bounds first, then perhaps the exact count."""
 
     places: NDArray[np.int64]
-    part: Part
+    part: Component
     at_least: Fraction
     at_most: Fraction
     count: Count | None = None
@@ -127,11 +127,11 @@ class _Piece:
     def whole(cls, patterns: PatternCounts, places: NDArray[np.int64]) -> _Piece:
         """Everything as one part, with the bounds that take no time."""
         low, high = max(1, bounds.p_min(patterns)), bounds.least_common(patterns)
-        return cls(places=places, part=Part(patterns), at_least=Fraction(low), at_most=Fraction(high))
+        return cls(places=places, part=Component(patterns), at_least=Fraction(low), at_most=Fraction(high))
 
     @classmethod
     def bounded(cls, places: NDArray[np.int64], patterns: PatternCounts, deadline: Deadline) -> _Piece:
-        part = Part(patterns)
+        part = Component(patterns)
         if len(places) == 1:  # any one holder accounts for a single value
             users = patterns.users
             count = Count(groups=users, each=(1,), solver="single value")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from incrowd.errors import BudgetExceeded, InputError
 from incrowd.measures.release import bounds
 from incrowd.measures.release.budget import Budget, Deadline, SuppressOptions
-from incrowd.measures.release.count import Part, count_with
+from incrowd.measures.release.count import Component, count_with
 from incrowd.measures.release.measurement import Certificate, Method, PartCertificate
 from incrowd.measures.release.patterns import HolderIndex, Holders, PatternCounts, absorb, connected, parts
 
@@ -298,7 +298,7 @@ class Search:
         """Decide by the expected cost, not by the clock, so that the outcome is always the same."""
         if len(patterns.values) > COUNTED_VALUES:
             return False
-        cost = Part(patterns).sum_seconds * (len(patterns.values) + 1)
+        cost = Component(patterns).sum_seconds * (len(patterns.values) + 1)
         if cost > self.allowance[0]:
             return False
         self.allowance[0] -= cost
@@ -325,7 +325,7 @@ class Search:
     def _q(self, patterns: PatternCounts) -> Fraction:
         """Count q, or fail closed."""
         found = []
-        for part in map(Part, parts(absorb(patterns))):
+        for part in map(Component, parts(absorb(patterns))):
             memory = self.options.budget.memory
             count = count_with("products", part, self.deadline, memory)
             count = count or count_with("sum", part, self.deadline, memory)

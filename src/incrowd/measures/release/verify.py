@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from incrowd.measures.release.budget import Budget, Deadline
-from incrowd.measures.release.count import Part, count_with
+from incrowd.measures.release.count import Component, count_with
 from incrowd.measures.release.measurement import Certificate, PartCertificate
 from incrowd.measures.release.patterns import Holders, PatternCounts, absorb, parts
 
@@ -132,7 +132,7 @@ def _recount(kept: list[Hashable], listed: Lists, deadline: Deadline, memory: in
         counts[sum(bit.get(value, 0) for value in values)] += users
     found = []
     for part in parts(absorb(PatternCounts.from_counts(counts, kept))):
-        count = count_with(OTHER_SOLVER, Part(part), deadline, memory)
+        count = count_with(OTHER_SOLVER, Component(part), deadline, memory)
         if count is None:
             return None
         found.append(Fraction(count.groups, max(count.each)))

@@ -1,0 +1,79 @@
+"""Predicted and happened: what the validity study is asked, and what it finds for some people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import InputError
+from incrowd.measures.exposure.evaluation import auc_interval
+from incrowd.measures.recognition.spec import KNOWN
+from incrowd.statistics import auc, auc_of_rates
+
+Floats = NDArray[np.float64]
+
+QUESTIONS = ("posts", "links", "items")
+BINS = 5
+FEWEST = 40
+"""Fewer people judged say nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidityOptions:
+    """Which communities, and how much work."""
+
+    communities: tuple[str, ...] = ()
+    """Empty: the three largest."""
+    known: tuple[int, ...] = (3, 10)
+    people: int = 300
+    """Attacked for each number of posts, at most."""
+    rivals: int = 600
+    """Among whom they are looked for, at most, themselves included."""
+    draws: int = 4
+    questions: tuple[str, ...] = ("posts", "links", "items")
+    pairs: int = 2
+    """Of communities, for links: those with the most people in both."""
+    items_known: tuple[int, ...] = (3, 10)
+    seed: int = 0
+    memory: int = 2**30
+
+    def __post_init__(self) -> None:
+        if not self.known or set(self.known) - set(KNOWN):
+            raise InputError(f"known must be some of {', '.join(map(str, KNOWN))}; got {self.known}")
+        if self.people < FEWEST or self.rivals < FEWEST or self.draws < 1:
+            raise InputError(f"people and rivals must be at least {FEWEST}, draws at least 1")
+        if not self.questions or set(self.questions) - set(QUESTIONS):
+            raise InputError(f"questions must be some of {', '.join(QUESTIONS)}; got {self.questions}")
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What was predicted for some people, and how often each attacker found them."""
+
+    about: str
+    """A community, a pair of communities, or everybody's items."""
+    known: str
+    """What the attackers know: "3 posts"."""
+    predicted: Floats
+    found: dict[str, Floats]
+    question: str = "posts"
+
+    def auc(self, attacker: str) -> tuple[float, float, float]:
+        """How well the prediction tells those found at least half of the time from the rest, with a 95 % interval."""
+        often = self.found[attacker] >= 0.5
+        value = auc(often, self.predicted)
+        return value, *auc_interval(value, int(often.sum()), int((~often).sum()))
+
+    def auc_of_attempts(self, attacker: str) -> float:
+        """Of an attempt that succeeded and one that failed: how often the first had the higher prediction."""
+        return auc_of_rates(self.found[attacker], self.predicted)
+
+    def curve(self, attacker: str) -> tuple[Floats, Floats]:
+        """Return predicted and found, in bins of equally many people."""
+        parts = np.array_split(np.argsort(self.predicted, kind="stable"), BINS)
+        return tuple(  # type: ignore[return-value]
+            np.array([values[part].mean() for part in parts])
+            for values in (self.predicted, self.found[attacker])
+        )

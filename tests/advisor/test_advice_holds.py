@@ -1,0 +1,141 @@
+"""Advice that holds: what gives somebody away, who is asked once more, and what is not promised."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from benchmarks.advice import Judges, measured
+from tests.advisor.making import own
+
+from incrowd.advisor.answer import Action, PersonReport, not_better
+from incrowd.crowd import Crowd
+from incrowd.measures.attackers import ATTACKERS, RECHECK, Lineup
+from incrowd.measures.protocol import Changes, Level
+from incrowd.measures.search import first_to_reach, start_over, steps
+from incrowd.measures.telling import Kind, Telling, by_kind, habit_names, rarity_of, same_hours, same_weeks
+from incrowd.profiles.habits import TEXT_FAMILIES, post_habits
+
+OTHERS = [f"we met at noon and talked about tea number {k}" for k in range(30)]
+EARLIER = ["Honestly speaking, the train to Vilnius was late", "honestly speaking i like soup !!"]
+LATER = ["well honestly speaking, my friend in Vilnius left", "nothing of note today"]
+
+
+def telling() -> Telling:
+    counted = [post_habits(pl.Series(texts)) for texts in (EARLIER, LATER, OTHERS)]
+    rarity = {
+        name: rarity_of([counted[2].rows[name]], counted[2].rows[name].shape[1]) for name in TEXT_FAMILIES
+    }
+    # What nobody else does is as rare as can be.
+    rarity = {name: np.where(rare > 0, rare, np.log(31 / 2) + 1) for name, rare in rarity.items()}
+    return Telling.of(counted[0], counted[1], rarity)
+
+
+def test_what_gives_somebody_away_is_what_both_halves_share_and_others_do_not() -> None:
+    weights = dict.fromkeys(TEXT_FAMILIES, 1.0)
+    habits = telling().named([*EARLIER, *LATER], weights)
+    kinds = {one.name: one.kind for one in habits}
+    assert kinds["“vilnius”"] is Kind.NAMES
+    assert kinds["“honestly speaking”"] is Kind.PHRASES
+    assert kinds["“honestly”"] is Kind.WORDS
+    assert "“soup”" not in kinds
+    assert math.isclose(sum(one.share for one in habits), 1.0)
+    assert [one.share for one in habits] == sorted((one.share for one in habits), reverse=True)
+    told = by_kind(habits)
+    assert 0.9 < sum(one.share for one in told) <= 1.0 + 1e-9
+    assert all(one.examples and one.advice for one in told)
+
+
+def test_the_posts_that_show_it_have_the_shares() -> None:
+    weights = dict.fromkeys(TEXT_FAMILIES, 1.0)
+    shares = telling().posts(weights)
+    assert math.isclose(shares.sum(), len(TEXT_FAMILIES))
+    assert shares[0] > shares[1] > 0
+
+
+def test_habits_are_called_what_the_texts_call_them() -> None:
+    texts = ["Yes!! No", "no\n\nyes"]
+    for family in TEXT_FAMILIES:
+        rows = post_habits(pl.Series(texts), (family,)).rows[family]
+        assert set(habit_names(texts, family, set(rows.indices.tolist()))) == set(rows.indices.tolist())
+
+
+def test_times_in_common() -> None:
+    week = 7 * 24 * 3600
+    mine, theirs = pl.Series([0, 1, week, None]), pl.Series([5, 9 * week])
+    assert same_weeks(mine, theirs).tolist() == [0.5, 0.5, 0.0, 0.0]
+    assert same_hours(pl.Series([3600, 7200]), pl.Series([3700])).tolist() == [1.0, 0.0]
+
+
+def test_the_other_attacker_ranks_and_scales_up() -> None:
+    others = pl.Series(OTHERS)
+    lineup = Lineup(others, [np.array([k]) for k in range(len(OTHERS))], people=300)
+    mine = pl.Series(["zebras graze quietly"])
+    assert lineup.risk(known=mine, asked=pl.Series(["quietly zebras graze"])) == 1.0
+    # Somebody else's very words: all thirty are as like it, one in ten of them is here.
+    assert lineup.risk(known=mine, asked=pl.Series([OTHERS[0]])) == pytest.approx(1 / 301)
+
+
+def test_no_level_is_better_than_the_other_attacker_allows() -> None:
+    told = [Level.AT_RISK, Level.WATCH, Level.WELL_HIDDEN]
+    for before, after, recheck in product(told, told, (math.nan, 0.05, 0.3, 0.9)):
+        found = not_better(after, recheck, before)
+        assert found.severity >= after.severity
+        assert found.severity <= max(after.severity, before.severity)
+    assert not_better(Level.WELL_HIDDEN, 0.3, Level.AT_RISK) is Level.WATCH
+    assert not_better(Level.WELL_HIDDEN, 0.9, Level.AT_RISK) is Level.AT_RISK
+    assert not_better(Level.WELL_HIDDEN, math.nan, Level.AT_RISK) is Level.WELL_HIDDEN
+
+
+def test_every_action_moves_its_finding_to_another_level(alex: PersonReport) -> None:
+    assert alex.actions
+    for one in alex.actions:
+        assert one.promised.severity < one.effect.level_before.severity
+        assert one.effect.decides
+
+
+def test_links_are_asked_of_an_attacker_that_the_search_does_not_contain(alex: PersonReport) -> None:
+    links = [one for one in alex.actions if one.effect.measure == "linkability"]
+    assert links
+    assert all(0 <= one.recheck <= 1 for one in links)
+
+
+def test_the_plan_holds_nothing_that_makes_another_question_worse_without_saying_so(
+    alex: PersonReport,
+) -> None:
+    assert alex.plan is not None
+    assert bool(alex.plan.warning) == bool(alex.plan.harms)
+    parts: list[Action] = [one for one in alex.actions if not one.from_now_on]
+    allowed = Changes()
+    for one in parts:
+        allowed |= one.changes
+    assert alex.plan.changes.delete_posts <= allowed.delete_posts
+    assert alex.plan.changes.edit_words <= allowed.edit_words
+
+
+def test_steps_and_choices() -> None:
+    assert steps(0) == []
+    assert steps(1) == [1]
+    assert steps(100)[-1] == 100
+    assert first_to_reach([], 1.0) is None
+
+
+def test_a_new_name_keeps_the_latest_posts(tiny_crowd: Crowd) -> None:
+    alex = own(tiny_crowd, "alex")
+    community = next(iter(alex.communities))
+    numbers = alex.numbers[alex.rows_in(community)]
+    for one in start_over(alex, community):
+        assert one.from_now_on
+        left = set(numbers.tolist()) - one.changes.delete_posts
+        assert left == set(numbers[-len(left) :].tolist())
+
+
+def test_the_benchmark_of_promises_runs_and_its_judges_were_never_asked(tiny_crowd: Crowd) -> None:
+    report = measured(tiny_crowd, people=3)
+    assert report["people"] == 3
+    assert 0 <= report["broken"] <= report["promises"]
+    judged = Judges(tiny_crowd).ranks(own(tiny_crowd, "alex"), "cycling", "gardening")
+    assert set(judged) == set(ATTACKERS) - {RECHECK}

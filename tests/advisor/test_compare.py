@@ -1,0 +1,77 @@
+"""What changed since last time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.cli.running import incrowd as run
+
+from incrowd.advisor.answer import PersonReport
+from incrowd.advisor.compare import Earlier, since
+from incrowd.crowd import Crowd
+from incrowd.errors import InputError
+from incrowd.measures.protocol import Level
+from incrowd.report.person import person_report_page
+
+
+def test_nothing_moves_between_two_equal_reports(alex: PersonReport) -> None:
+    then = since(Earlier.of(alex), alex)
+    assert {one.moved for one in then.themes} == {"same"}
+    assert "nothing moved" in then.sentence()
+    assert then.notes == ("The data are the same as last time.",)
+
+
+def test_better_and_worse_are_told_apart(alex: PersonReport) -> None:
+    plain = alex.to_dict()
+    plain["label"]["linkable"] |= {"level": "well hidden", "risk": 0.01}
+    plain["label"]["told"] |= {"level": "at risk", "risk": 0.9}
+    plain["fine_print"] = {**plain["fine_print"], "data_hash": "another", "version": "0.0"}
+    then = since(Earlier.from_dict(plain, "earlier"), alex)
+    moved = {str(one.name): one.moved for one in then.themes}
+    assert moved["linkable"] == "worse"
+    assert moved["told"] == "better"
+    assert "better in 1 question and worse in 1 question" in then.sentence()
+    assert "0.0" in " ".join(then.notes)
+    page = person_report_page(replace(alex, since=then))
+    assert then.sentence() in page
+
+
+def test_what_cannot_be_compared_is_said(alex: PersonReport, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="about 'bo'"):
+        since(replace(Earlier.of(alex), person="bo"), alex)
+    with pytest.raises(InputError, match="no such file"):
+        Earlier.read(tmp_path / "gone.json")
+    for text, why in (("{", "JSON"), ("[1]", "verdict"), ('{"person": "a"}', "verdict")):
+        (tmp_path / "odd.json").write_text(text)
+        with pytest.raises(InputError, match=why):
+            Earlier.read(tmp_path / "odd.json")
+
+
+def test_the_command_compares(
+    capsys: pytest.CaptureFixture[str], tiny_crowd: Crowd, alex: PersonReport, tmp_path: Path
+) -> None:
+    earlier = tmp_path / "earlier.json"
+    earlier.write_text(json.dumps(alex.to_dict()))
+    told = run(capsys, "assess", tiny_crowd.path, "--user", "alex", "--compare", earlier, "--json")
+    since_then = json.loads(told.out)["since"]
+    assert since_then["verdict_before"] == str(Level.AT_RISK)
+    assert len(since_then["themes"]) == len(alex.themes)
+    shown = run(capsys, "assess", tiny_crowd.path, "--user", "alex", "--compare", earlier)
+    assert "Since last time: still at risk" in shown.out
+
+
+def test_the_first_screen_answers_four_questions(alex: PersonReport) -> None:
+    questions = [question for question, _ in alex.in_short]
+    assert questions == [
+        "How findable are you?",
+        "By whom?",
+        "What gives you away?",
+        "What can you do now?",
+    ]
+    assert all(answer.endswith(".") for _, answer in alex.in_short)
+    page = person_report_page(alex)
+    places = [page.index(question) for question in questions[1:]]
+    assert places == sorted(places)
