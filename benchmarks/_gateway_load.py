@@ -30,6 +30,10 @@ class Load:
     seconds: float
     rate: float
     seed: int
+    mix: str = "hostile"
+    """Which requests: see `MIXES`."""
+    reuse: float = 1.0
+    """Share of the requests that may use a connection that is open already."""
     keep: bool = False
     """Keep every reply, to compare it later."""
     replay: Iterable[Question] | None = None
@@ -73,9 +77,10 @@ async def _run(load: Load, watch: Callable[[], int] | None, kill: tuple[int, flo
         if (wait := due - loop.time()) > 0:
             await asyncio.sleep(wait)
         kind, key, body = (
-            ("repeat", *questions[number]) if questions is not None else request(draw, load.keys)
+            ("repeat", *questions[number]) if questions is not None else MIXES[load.mix](draw, load.keys)
         )
-        task = asyncio.create_task(_ask(load, kind, key, body, due, idle, done))
+        open_already = idle if load.reuse == 1 or draw.random() < load.reuse else []
+        task = asyncio.create_task(_ask(load, kind, key, body, due, open_already, done))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
         number += 1
@@ -141,7 +146,21 @@ def usual(keys: list[str]) -> list[Question]:
     ]
 
 
-def request(draw: random.Random, keys: list[str]) -> tuple[str, str, bytes]:
+def in_thirds(draw: random.Random, keys: list[str]) -> tuple[str, str, bytes]:
+    """Repeats, new questions and questions over budget in equal parts; the last four clients have no budget."""
+    kind = draw.choice(("repeat", "fresh", "over budget"))
+    if kind == "repeat":
+        return (
+            kind,
+            draw.choice(keys[:-4]),
+            question(draw.choice(CITIES[:6]), draw.randrange(20, 70, 10), 200),
+        )
+    low = draw.randrange(16, 86)
+    body = question(draw.choice(CITIES[:30]), low, low + draw.randrange(1, 2**31))
+    return kind, draw.choice(keys[:-4] if kind == "fresh" else keys[-4:]), body
+
+
+def mostly_repeats(draw: random.Random, keys: list[str]) -> tuple[str, str, bytes]:
     """Draw a kind of request, a client and a body; the last two clients are hostile."""
     key, chance = draw.choice(keys[:-2]), draw.random()
     if chance < 0.79:
@@ -197,3 +216,6 @@ def hostile(draw: random.Random) -> bytes:
         word = draw.choice(["' OR 1=1 --", "city 1'; ATTACH 'x'", "%s%s%n", "read_csv('/etc/passwd')"])
         where = {"column": "city", "op": "=", "value": word + str(draw.randrange(50))}
     return json.dumps({"attribute": "movies", "where": where}).encode()
+
+
+MIXES = {"thirds": in_thirds, "hostile": mostly_repeats}

@@ -19,7 +19,7 @@ from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.everyone import check_everyone
 from incrowd.measures.belief.policy import Policy, Publication, Requirement, Withhold
 from incrowd.measures.belief.spec import BeliefOptions
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Evidence, Space
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, SeenAttributes
 from incrowd.synthetic import SyntheticAttributes
 
 
@@ -29,7 +29,7 @@ def made_up(people: int, missing: float = 0.1) -> AttributeTable:
     names = tuple(sorted(codes))
     table = np.stack([codes[name] for name in names], axis=1).astype(np.int32)
     table[np.random.default_rng(0).random(table.shape) < missing] = HIDDEN
-    space = Space(names, tuple(made.truth.by_name[name].values for name in names))
+    space = AttributeSpace(names, tuple(made.truth.by_name[name].values for name in names))
     return AttributeTable(space, table, np.arange(people).astype(object), "made up")
 
 
@@ -48,7 +48,7 @@ def one_person(people: int) -> dict:
     place = table.space.place("religion")
     seen = table.codes[:1].astype(np.int64).copy()
     seen[0, place] = HIDDEN
-    evidence = Evidence(table.space, seen, {}, np.array([0]))
+    evidence = SeenAttributes(table.space, seen, {}, np.array([0]))
     belief.posteriors([place], evidence)
     return {
         "rows": people,
@@ -61,7 +61,7 @@ def one_person(people: int) -> dict:
 def critical(people: int) -> dict:
     table = made_up(people, missing=0.0)
     belief = CrowdBelief.learn(table, 0.1)
-    evidence = Evidence(table.space, table.codes[:1].astype(np.int64), {}, np.array([0]))
+    evidence = SeenAttributes(table.space, table.codes[:1].astype(np.int64), {}, np.array([0]))
     policy = Policy(requirements=(Requirement(values={"religion": "*"}, sigma=0.0),))
     found = []
     begin = time.process_time()

@@ -202,7 +202,7 @@ def main() -> dict[str, Any]:
     parser.add_argument("--accounts", type=int, default=200)
     parser.add_argument("--posts", type=int, default=20_000)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--people", type=int, nargs="*", default=[20, 200])
+    parser.add_argument("--people", type=int, nargs="*", default=[20, 100, 400])
     options = parser.parse_args()
     report: dict[str, Any] = {f"speed_{people}_people": speed(people) for people in options.people}
     report["killed"] = killed(options.accounts, options.posts, options.kills)

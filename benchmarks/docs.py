@@ -3,10 +3,12 @@
     python -m benchmarks docs                  run what is quick and whose data is there; show differences
     python -m benchmarks.docs --all            also what takes long
     python -m benchmarks.docs --list           only the list: page, number, command
+    python -m benchmarks.docs --missing        sections with numbers that look measured and are on neither list
 
-The list is benchmarks/measured.toml. A passage is a piece of text on a page, as it stands there. Where its numbers
-do not depend on the machine, each has the place in the command's JSON that holds it now. Data is looked for in
-INCROWD_DATA, or in ../shared/data.
+The list is benchmarks/measured.toml. A passage is a piece of text on a page, as it stands there, and speaks for the
+section it is in. Where its numbers do not depend on the machine, each has its place in the command's JSON.
+Sections whose numbers no command prints (worked examples, settings, bounds) are listed as `given`, with the reason.
+Data is looked for in INCROWD_DATA, or in ../shared/data.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -37,7 +40,8 @@ class Passage:
     says: str
     """The text as it stands there."""
     command: str
-    """{NAME} is the crowd that `python -m benchmarks reproduction` or `microdata_scores` makes of that data."""
+    """{NAME} is a crowd in build/bench/crowds: `python -m benchmarks reproduction` and `microdata_scores` make them;
+    not `blog`, the bloggers of the Blog Authorship Corpus with their attributes."""
     needs: str = ""
     """A folder of the data, a module, or words for what else it takes; empty: nothing."""
     long: bool = False
@@ -54,13 +58,61 @@ class Passage:
 
     @property
     def possible(self) -> bool:
-        """Whether this machine has what it needs."""
-        return not self.needs or (DATA / self.needs).exists()
+        """Whether this machine has the data and the crowds made of it."""
+        crowds = re.findall(r"\{(\w+)\}", self.command)
+        return (not self.needs or (DATA / self.needs).exists()) and all(
+            (CROWDS / name).exists() for name in crowds
+        )
 
 
 def passages() -> list[Passage]:
     """Read the list."""
     return [Passage(**one) for one in tomllib.loads(LIST.read_text("utf-8"))["passage"]]
+
+
+LOOKS_MEASURED = re.compile(
+    r"(?<![\w./-])(?:\d*\.\d+|\d+\s?%|\d[\d,.]*\s?(?:s|ms|seconds|minutes|hours|[KMG]i?B|x|times)\b)"
+)
+"""Shares, percentages, sizes, times; whole numbers count people or posts as often as not."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page under one heading."""
+
+    page: str
+    heading: str
+    text: str
+    """In one line, without program code."""
+
+    @property
+    def looks_measured(self) -> bool:
+        """Whether numbers like those of a measurement stand in it."""
+        return LOOKS_MEASURED.search(re.sub(r"`[^`]*`", "", self.text)) is not None
+
+
+def sections() -> Iterator[Section]:
+    """Yield the sections of all pages and notes but the generated reference of commands."""
+    pages = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/**/NOTES.md")]
+    for path in sorted(pages):
+        page = path.relative_to(ROOT).as_posix()
+        if page != "docs/reference/commands.md":
+            bare = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+            for part in re.split(r"^(?=#+ )", bare, flags=re.MULTILINE):
+                yield Section(page, part.partition("\n")[0].strip("# "), " ".join(part.split()))
+
+
+def unlisted() -> list[Section]:
+    """Return the sections with numbers that look measured, of which nothing says where they come from."""
+    listed = passages()
+    given = {(one["page"], one["section"]) for one in tomllib.loads(LIST.read_text("utf-8"))["given"]}
+    return [
+        section
+        for section in sections()
+        if section.looks_measured
+        and (section.page, section.heading) not in given
+        and not any(one.page == section.page and " ".join(one.says.split()) in section.text for one in listed)
+    ]
 
 
 def found(report: Any, place: str) -> Any:
@@ -113,7 +165,10 @@ def main() -> dict[str, Any]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true", help="Also what takes long.")
     parser.add_argument("--list", action="store_true", help="Only say which command prints what.")
+    parser.add_argument("--missing", action="store_true", help="Only say what is on neither list.")
     args = parser.parse_args()
+    if args.missing:
+        return {"missing": [f"{section.page}: {section.heading}" for section in unlisted()]}
     reports: dict[str, Any] = {}
     tally = {"passages": 0, "gone": 0, "compared": 0, "different": 0, "not run": 0}
     for one in passages():

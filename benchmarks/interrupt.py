@@ -1,8 +1,13 @@
-"""Ctrl-C at two hundred random moments of an import: how each ended. ``python -m benchmarks.interrupt [TRIES]``."""
+"""Ctrl-C at two hundred random moments of an import: how each ended. ``python -m benchmarks.interrupt [TRIES]``.
+
+Moments lie between where Python begins with incrowd and where an undisturbed import ends; before that nobody of ours
+is there to answer.
+"""
 
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +17,25 @@ from collections import Counter
 from pathlib import Path
 
 from incrowd.crowd import Crowd
+
+BEGIN = "import sys; print(flush=True); from incrowd.cli import main; main()"
+"""Says that Python is there, then does what ``python -m incrowd`` does."""
+
+
+def _started(source: Path, crowd: Path) -> subprocess.Popen[str]:
+    """Start an import and wait until Python is there."""
+    command = [sys.executable, "-c", BEGIN, "ingest", str(source), "--crowd", str(crowd)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def _seconds(source: Path, crowd: Path) -> float:
+    process = _started(source, crowd)
+    start = time.perf_counter()
+    process.communicate()
+    return time.perf_counter() - start
 
 
 def main(tries: int) -> None:
@@ -25,10 +49,10 @@ def main(tries: int) -> None:
         first = Path(name) / "first.csv"
         first.write_text("user,community,time,text\nann,tea,7,hi\n", encoding="utf-8")
         Crowd.create(crowd).ingest(first)
+        whole = _seconds(source, Path(name) / "undisturbed")
         for _ in range(tries):
-            command = [sys.executable, "-m", "incrowd", "ingest", str(source), "--crowd", str(crowd)]
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            time.sleep(chance.uniform(0.3, 2.5))  # before that it is Python that starts, not incrowd
+            process = _started(source, crowd)
+            time.sleep(chance.uniform(0, whole))
             process.send_signal(signal.SIGINT)
             _, said = process.communicate()
             if process.returncode not in (0, 130):
@@ -37,8 +61,6 @@ def main(tries: int) -> None:
             ends[f"exit {process.returncode}, {said.count(chr(10))} lines, {posts:,} posts"] += 1
             if posts > 1:
                 Crowd(crowd).verify()
-                import shutil
-
                 shutil.rmtree(crowd)
                 Crowd.create(crowd).ingest(first)
     for end, count in ends.most_common():

@@ -2,6 +2,7 @@
 
     python -m benchmarks linkability
     python -m benchmarks.linkability --pair AskAcademia GradSchool     only this pair, for the table of NOTES.md
+    python -m benchmarks.linkability --calibration                     how sure and how right `determined` is
 
 Reads ../shared/data/reddit_college; prints rates only. Without that folder a synthetic crowd takes its place.
 """
@@ -13,6 +14,7 @@ import json
 import os
 import tempfile
 import time
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,16 @@ import polars as pl
 from incrowd.crowd import Crowd
 from incrowd.measures.linkability.assess import link_rates
 from incrowd.measures.linkability.definition import hits_at
-from incrowd.measures.linkability.link_model import Resemblance
+from incrowd.measures.linkability.determined import (
+    DeterminedAttack,
+    _identities,
+    _practice_communities,
+    _practise,
+    _read,
+    attack_on,
+    reliability,
+)
+from incrowd.measures.linkability.link_model import Leads, Resemblance, _cosines
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.linkability.two_communities import true_pairs
 from incrowd.profiles.habits import habits
@@ -74,8 +85,8 @@ def words_alone(crowd: Crowd, source: str, target: str) -> dict[str, dict[str, f
     sources, targets = (everybody.only(community == name) for name in (source, target))
     pairs, _ = true_pairs(everybody.identities, *places)
     view = Resemblance(sources, targets, ("words",))._views[0]
-    plain = view.sources.only(slice(None)).cosines(view.targets)
-    corrected = view.scores(np.arange(len(sources)))
+    everyone = np.arange(len(sources))
+    plain, corrected = _cosines(view.sources, view.targets, everyone), view.scores(everyone)
     return {
         name: {f"{k}": found(scores, pairs, k) for k in (1, 10)}
         for name, scores in (("word TF-IDF, sublinear, cosine", plain), ("the same with CSLS", corrected))
@@ -89,10 +100,89 @@ def found(scores: Any, pairs: Any, k: int) -> float:
     return float(hits_at(nearer, k, tied).mean())
 
 
+AWAY = (0.0, 0.5, 0.8, 0.95, 0.99)
+"""Shares of the true targets that are taken away, so that fewer and fewer have a match."""
+
+
+def calibration(crowd: Crowd) -> dict[str, Any]:
+    """Judge every directed pair of communities by a model that never saw it, with fewer and fewer matches."""
+    identities = _identities(crowd, 10)
+    names = sorted(set(identities["community"]))
+    habits_of = {name: _read(crowd, name, 10) for name in names}
+    users = {name: found.identities["user"].to_numpy() for name, found in habits_of.items()}
+    models: dict[Any, Any] = {}
+    judged: dict[float, list[dict[str, Any]]] = {away: [] for away in AWAY}
+    for source, target in permutations(names, 2):
+        shared = np.intersect1d(users[source], users[target])
+        if len(shared) < 10:
+            continue
+        practice = tuple(_practice_communities(identities, {source, target}))
+        if practice not in models:
+            models[practice] = _practise(crowd, LinkabilityOptions(source=source, target=target), habits_of)
+        order = np.random.default_rng(1).permutation(shared)
+        for away in AWAY:
+            left = ~np.isin(users[target], order[: round(away * len(order))])
+            attack = attack_on(habits_of[source], habits_of[target].only(left), *models[practice])
+            judged[away].append(certainties(attack))
+    return {f"{away:.0%} taken away": _summed(found) for away, found in judged.items()}
+
+
+def certainties(attack: DeterminedAttack) -> dict[str, Any]:
+    """Return how sure the adversary is of each source, with and without knowing that it has a match, and how right."""
+    found = attack.judged()
+    sure = np.minimum(attack.model.found(Leads(found["lead"], found["spacing"]))[0], found["confidence"])
+    has = np.isin(np.arange(len(sure)), attack.pairs[:, 0])
+    return {"sure": sure, "closed": found["confidence"][has], "right": found["right"], "has": has}
+
+
+def _summed(pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return errors over all pairs together, and how many pairs are further off than chance explains."""
+    sure, right = (np.concatenate([pair[name] for pair in pairs]) for name in ("sure", "right"))
+    closed = np.concatenate([pair["closed"] for pair in pairs])
+    found = np.concatenate([pair["right"][pair["has"]] for pair in pairs])
+    errors = [_error(pair["sure"], pair["right"]) for pair in pairs]
+    beyond = [error > max(0.05, _by_chance(pair["sure"])) for error, pair in zip(errors, pairs, strict=True)]
+    likely = sure >= 0.1
+    return {
+        "open": {
+            "cases": len(sure),
+            "error": _error(sure, right),
+            "expected": sure.sum(),
+            "right": int(right.sum()),
+        },
+        "called 10 % or more": {
+            "cases": int(likely.sum()),
+            "expected": sure[likely].sum(),
+            "right": int(right[likely].sum()),
+        },
+        "closed": {"cases": len(closed), "error": _error(closed, found)},
+        "pairs": len(pairs),
+        "pairs above .05": sum(error > 0.05 for error in errors),
+        "pairs above .05 and beyond chance": sum(beyond),
+        "worst pair": max(errors),
+    }
+
+
+def _error(sure: Any, right: Any) -> float:
+    return float(reliability(sure, right, np.arange(len(sure)))["error"])
+
+
+def _by_chance(sure: Any, draws: int = 200) -> float:
+    """Return the error that somebody perfectly calibrated stays below 19 times of 20."""
+    generator = np.random.default_rng(0)
+    return float(np.quantile([_error(sure, generator.random(len(sure)) < sure) for _ in range(draws)], 0.95))
+
+
 def main() -> dict[str, Any]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pair", nargs=2, metavar=("SOURCE", "TARGET"))
-    only = parser.parse_args().pair
+    parser.add_argument("--calibration", action="store_true")
+    asked = parser.parse_args()
+    only = asked.pair
+    if asked.calibration:
+        with tempfile.TemporaryDirectory() as folder:
+            made, name = crowd(Path(folder) / "crowd")
+            return {"data": name, **calibration(made)}
     ways: dict[str, dict[str, Any]] = {
         "unigram JS": {},
         "indicator JS": {"model": "indicator"},

@@ -28,7 +28,7 @@ from incrowd.measures.release import (
     warm_up,
 )
 from incrowd.measures.release.budget import Deadline
-from incrowd.measures.release.count import Part, count_with
+from incrowd.measures.release.count import Component, count_with
 from incrowd.measures.release.definition import multiply_and_absorb
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -109,7 +109,7 @@ def against_packaged_diagram() -> dict[str, float]:
     """Our diagram against the same recursion on oxidd, users as single variables there as well."""
     who, what = zipf_pairs(60, 8, 3, seed=1, exponent=0.5)
     patterns = PatternCounts.from_holders({int(v): who[what == v].tolist() for v in range(8)})
-    part = Part(patterns)
+    part = Component(patterns)
     ours = best(lambda: count_with("diagram", part, Deadline(60), 2**30))
     found = count_with("diagram", part, Deadline(60), 2**30)
     start = time.perf_counter()
@@ -165,7 +165,7 @@ def reach(seconds: float = 1.0) -> dict[str, object]:
     for k in range(8, 17):
         table = draw.random((100_000, k)) < 0.3
         patterns = PatternCounts.from_holders({i: np.flatnonzero(table[:, i]) for i in range(k)})
-        if best(lambda p=patterns: count_with("sum", Part(p), Deadline(60), 2**30), 1) > seconds:
+        if best(lambda p=patterns: count_with("sum", Component(p), Deadline(60), 2**30), 1) > seconds:
             break
         dense = k
     for k in range(20, 401, 20):
@@ -174,7 +174,7 @@ def reach(seconds: float = 1.0) -> dict[str, object]:
             counts[1 << i | 1 << i + 1] = 3
             counts[(1 << i | 1 << min(i + 3, k - 1))] = 2
         patterns = PatternCounts.from_counts(counts)
-        if best(lambda p=patterns: count_with("sweep", Part(p), Deadline(60), 2**30), 1) > seconds:
+        if best(lambda p=patterns: count_with("sweep", Component(p), Deadline(60), 2**30), 1) > seconds:
             break
         sparse = k
     return {"seconds": seconds, "dense_values": dense, "sparse_values": sparse}

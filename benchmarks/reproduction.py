@@ -201,6 +201,11 @@ ours. The papers' own data is not public, so no number can be the same; what can
 same for a crowd of yours with the paper's settings, where it is large enough. Quantities of ours stand in the studies
 under names of their own, never in these tables. Paper 004 had judges; here a proxy stands in for them (who wrote in a
 forum on depression, found from what they wrote elsewhere), which is no diagnosis and no judge.
+
+Papers 000 and 003 took people with 100 comments in each community, in communities of 100 such people, without the three
+largest. No public data here has enough of those: of the college forums' 7,954 people 7 have 100 posts in two forums,
+and three pairs of forums share two or three of them. So their tables below use ten posts; `--paper` on this data says
+that it is too small.
 """
     return "\n".join([head, *(sections[run.heading] for run in RUNS if run.heading in sections)])
 

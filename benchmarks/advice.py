@@ -1,0 +1,155 @@
+"""Does advice about links hold? Promises on a random sample, judged by attackers that incrowd never asks.
+
+    python benchmarks/advice.py CROWD [--people 40] [--seed 0] [--out FILE]
+
+People are drawn at random from those with ten or more posts in each of two communities. Of those whose profiles the
+determined adversary would link more often than not, advice is looked for as `incrowd assess` does. A promise is an
+action after which the link should be *well hidden*: at most one chance in ten. Each is carried out on a copy, and
+attackers whom neither the measure, nor the search, nor the re-check contains (compression, Burrows' delta; plain TF-IDF
+beside them, without the corrections that the determined adversary makes) look for the second profile among everybody
+with ten posts there: a promise is broken if one of them has it among its first four. Character runs are not among the
+judges, because the advice asked them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from incrowd.advisor.advice import look_for_advice, measure_advice
+from incrowd.advisor.answer import Action
+from incrowd.advisor.assessor import Assessor
+from incrowd.crowd import Crowd
+from incrowd.measures.attackers import ATTACKERS, RECHECK
+from incrowd.measures.protocol import (
+    AdvisorOptions,
+    Changes,
+    Level,
+    Person,
+    PreparedCrowd,
+    Targets,
+    measure_named,
+)
+
+FIRST = 4
+CHUNK = 200
+"""Profiles that an attacker holds at a time: compression keeps a quarter of a megabyte for each."""
+OPTIONS = AdvisorOptions(adversaries=("unigram", "determined"))
+
+
+def sampled(crowd: Crowd, people: int, seed: int) -> list[str]:
+    """Draw people with enough posts in two communities."""
+    enough = crowd.posts().group_by("user", "community").len().filter(pl.col("len") >= OPTIONS.min_posts)
+    several = enough.group_by("user").len().filter(pl.col("len") >= 2).sort("user").collect()["user"]
+    drawn = np.random.default_rng(seed).permutation(len(several))[:people]
+    return several.gather(drawn.tolist()).to_list()
+
+
+class Judges:
+    """Attackers on everybody in a community; the latest few communities are kept."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+
+    def ranks(self, person: Person, source: str, target: str) -> dict[str, int]:
+        """Return where each judge puts the person's profile in the target community."""
+        there = self.crowd.posts(community=target).select("user", "text").collect()
+        there = there.filter((pl.len().over("user") >= OPTIONS.min_posts) & (pl.col("user") != person.user))
+        mine, asked = (person.posts.filter(person.rows_in(name))["text"] for name in (target, source))
+        profiles = [mine, *there.sort("user").group_by("user", maintain_order=True).agg("text")["text"]]
+        return {name: self._rank(name, profiles, asked) for name in ATTACKERS if name != RECHECK}
+
+    @staticmethod
+    def _rank(name: str, profiles: list[pl.Series], asked: pl.Series) -> int:
+        # Those who learn from everybody need everybody at once; compression looks at one profile at a time.
+        chunk = CHUNK if name == "compression" else len(profiles)
+        scores = []
+        for start in range(0, len(profiles), chunk):
+            some = profiles[start : start + chunk]
+            ends = np.cumsum([len(one) for one in some])
+            groups = np.split(np.arange(ends[-1]), ends[:-1])
+            texts = pl.concat([*some, asked])
+            attacker = ATTACKERS[name](texts, groups)
+            scores.append(attacker.resemblance([np.arange(ends[-1], ends[-1] + len(asked))])[0])
+        alike = np.concatenate(scores)
+        return 1 + int((alike[1:] >= alike[0]).sum())
+
+
+def advised(crowd: PreparedCrowd, measure: Any, ready: Any, user: str) -> dict[str, Any] | None:
+    """Look for advice about one person's riskiest link; None if it is not at risk."""
+    assessor = Assessor(Person(user, crowd), ((measure, ready),), ())
+    findings, _ = assessor.assess(assessor.person, explain=False)
+    risky = [one for one in findings if one.decides and one.level is Level.AT_RISK]
+    if not risky:
+        return None
+    actions = measure_advice(assessor, findings, look_for_advice(assessor, findings, Targets()))
+    about = risky[0].assessment.assumptions.parameters
+    return {"actions": actions, "pair": (about["source"], about["target"]), "person": assessor.person}
+
+
+def promised(actions: tuple[Action, ...]) -> list[Changes]:
+    """Return the changes that should hide a link well."""
+    return [one.changes for one in actions if one.promised is Level.WELL_HIDDEN]
+
+
+def measured(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
+    """Sample people, advise those at risk, and judge what was promised."""
+    started = time.time()
+    prepared, measure, judges = PreparedCrowd.of(crowd), measure_named("linkability"), Judges(crowd)
+    ready = measure.prepare(prepared, OPTIONS)
+    counts: Counter[str] = Counter()
+    broken: Counter[str] = Counter()
+    for user in sampled(crowd, people, seed):
+        counts["people"] += 1
+        found = advised(prepared, measure, ready, user)
+        if found is None:
+            continue
+        actions: tuple[Action, ...] = found["actions"]
+        counts["at risk"] += 1
+        counts["without advice"] += not actions
+        counts["only from now on"] += bool(actions) and all(one.from_now_on for one in actions)
+        for changes in promised(actions):
+            ranks = judges.ranks(found["person"].after(changes), *found["pair"])
+            counts["promises"] += 1
+            counts["broken"] += min(ranks.values()) <= FIRST
+            broken.update(name for name, rank in ranks.items() if rank <= FIRST)
+        print(json.dumps({**counts, "by": dict(broken), "seconds": round(time.time() - started)}), flush=True)
+    return {
+        **{
+            name.replace(" ", "_"): counts[name]
+            for name in ("people", "at risk", "without advice", "promises")
+        },
+        "only_from_now_on": counts["only from now on"],
+        "broken": counts["broken"],
+        "broken_by": dict(broken),
+        "seconds": time.time() - started,
+    }
+
+
+def main() -> dict[str, Any] | None:
+    """Run it on a crowd given by its folder."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("crowd", type=Path, nargs="?")
+    parser.add_argument("--people", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    if given.crowd is None:
+        print("   skipped: give the folder of a crowd, python benchmarks/advice.py CROWD")
+        return None
+    report = measured(Crowd(given.crowd), given.people, given.seed)
+    if given.out:
+        given.out.write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report))
+    return None
+
+
+if __name__ == "__main__":
+    main()
