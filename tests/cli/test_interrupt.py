@@ -26,9 +26,29 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_jsonl(tmp_path_factory.mktemp("source") / "a.jsonl", rows)
 
 
+BEGIN = "print(flush=True); from incrowd.cli import main; main()"
+"""Says that Python is there, then does what ``python -m incrowd`` does: before that nobody of ours could answer."""
+SLOW_TO_LEAVE = """
+import os, sys, time
+class Late:
+    def __del__(self, write=os.write, sleep=time.sleep):
+        write(1, b"leaving\\n")
+        sleep(0.3)
+sys.modules["late"] = Late()
+"""
+"""Makes Python say that it takes the modules apart, and take its time, as on a busy machine."""
+
+
+def started(begin: str, *words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", begin, *words]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
 def interrupted(source: Path, crowd: Path, after: float) -> tuple[int, str]:
-    command = [sys.executable, "-m", "incrowd", "ingest", str(source), "--crowd", str(crowd)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = started(BEGIN, "ingest", str(source), "--crowd", str(crowd))
     time.sleep(after)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -43,7 +63,7 @@ def test_ctrl_c_ends_an_import_with_one_line(source: Path, tmp_path: Path) -> No
         if existing:
             first = Crowd.create(crowd)
             first.ingest(write_jsonl(tmp_path / "first.jsonl", [post("ann", "hi")]))
-        code, said = interrupted(source, crowd, chance.uniform(0.35, 1.6))
+        code, said = interrupted(source, crowd, chance.uniform(0, 1.6))
         assert code in (0, 130), said
         if code == 130:
             assert said.count("\n") == 1, said
@@ -52,3 +72,12 @@ def test_ctrl_c_ends_an_import_with_one_line(source: Path, tmp_path: Path) -> No
                 assert Crowd(crowd).info().posts == 1
             else:
                 assert not crowd.exists() or Crowd(crowd).info().posts == 0
+
+
+def test_ctrl_c_while_leaving_does_not_change_how_it_ended() -> None:
+    with started(SLOW_TO_LEAVE + BEGIN, "--version") as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != "leaving\n":
+            pass
+        process.send_signal(signal.SIGINT)
+    assert process.returncode == 0
