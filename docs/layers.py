@@ -51,12 +51,16 @@ def modules() -> Mapping[str, ast.Module]:
     return found
 
 
-def imported(tree: ast.AST, *, at_run_time: bool = False) -> Iterator[str]:
+def imported(tree: ast.AST, *, at_run_time: bool = False, at_once: bool = False) -> Iterator[str]:
     """Yield what a module imports, inside functions, too; names of other modules come as `package.name`.
 
     At run time: without what stands under `if TYPE_CHECKING`, which only the type checker follows.
+    At once: without that, and without what stands in functions.
     """
+    at_run_time = at_run_time or at_once
     for node in ast.iter_child_nodes(tree):
+        if at_once and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -66,9 +70,9 @@ def imported(tree: ast.AST, *, at_run_time: bool = False) -> Iterator[str]:
                 yield whole if whole in modules() else str(node.module)
         elif at_run_time and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             for other in node.orelse:
-                yield from imported(other, at_run_time=True)
+                yield from imported(other, at_run_time=True, at_once=at_once)
         else:
-            yield from imported(node, at_run_time=at_run_time)
+            yield from imported(node, at_run_time=at_run_time, at_once=at_once)
 
 
 def layer(module: str) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
+import tomllib
 from pathlib import Path
 
-READ = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "layers.py"), run_name="layers")
+ROOT = Path(__file__).parent.parent
+READ = runpy.run_path(str(ROOT / "docs" / "layers.py"), run_name="layers")
 LAYERS = list(READ["LAYERS"])
 MODULES = READ["modules"]()
+GPU_MODULES = {
+    "incrowd.measures.microdata.overlaps_gpu"
+}  # loaded once a kernel on the graphics card is asked for
 BARE_ARRAY_LAYERS = {"numpy", "scipy", "numba", "llvmlite", "cupy", "cupyx"}  # llvmlite comes with Numba
 
 
@@ -58,6 +64,21 @@ def test_the_numeric_core_runs_on_a_bare_gpu_host() -> None:
             top = target.split(".")[0]
             allowed = top in BARE_ARRAY_LAYERS or top in sys.stdlib_module_names or top == "incrowd"
             assert allowed, f"{module} imports {target}: only NumPy, SciPy, Numba and CuPy are there"
+
+
+def test_a_plain_install_finds_whatever_is_imported_at_the_top_of_a_file() -> None:
+    """Only what comes with an extra is left out: it is loaded after a word about the extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    names = [re.split(r"[<>=\[]", one)[0] for one in project["dependencies"]]
+    plain = {"incrowd", "llvmlite", *sys.stdlib_module_names, *(name.split(".")[0] for name in names)}
+    of_extras = {"incrowd.web", "incrowd.gateway", "incrowd.collect"}
+    for module, tree in MODULES.items():
+        if ".".join(module.split(".")[:2]) in of_extras or module in GPU_MODULES:
+            continue
+        for target in READ["imported"](tree, at_once=True):
+            assert target.split(".")[0] in plain, (
+                f"{module} imports {target}, which a plain install does not have"
+            )
 
 
 def test_nothing_but_its_command_imports_the_collector() -> None:
