@@ -29,6 +29,8 @@ def telegram(*, whole: bool) -> bytes:
          "from_id": "user7", "text": "Green, please."},
         {"id": 3, "type": "message", "date": "2021-01-01T12:01:00", "date_unixtime": "1609502460", "from": "Bob",
          "from_id": "user8", "text": "Never."},
+        {"id": 5, "type": "message", "date": "2021-01-01T12:02:00", "date_unixtime": "1609502520", "from": "Ann",
+         "from_id": "user7", "forwarded_from": "Bob", "text": "Never."},
         {"id": 4, "type": "message", "date": "2021-01-01T12:02:00", "date_unixtime": "1609502520", "from": "Ann",
          "from_id": "user7", "text": ["See ", {"type": "link", "text": "tea.example"}, "!"]},
     ]  # fmt: skip
@@ -36,7 +38,13 @@ def telegram(*, whole: bool) -> bytes:
     if not whole:
         return js(chat)
     me = {"user_id": 7, "first_name": "Ann", "username": "@ann"}
-    return js({"about": "x", "personal_information": me, "chats": {"about": "y", "list": [chat]}})
+    contacts = {
+        "about": "z",
+        "list": [{"user_id": n, "first_name": "Bob", "phone_number": "1"} for n in range(2000)],
+    }
+    person = {"name": "Bob", "type": "personal_chat", "id": 8, "messages": [{**messages[1], "id": 9}]}
+    return js({"about": "x", "personal_information": me, "contacts": contacts,
+               "chats": {"about": "y", "list": [chat]}, "left_chats": {"about": "y", "list": [person]}})  # fmt: skip
 
 
 def cbor(value: object) -> bytes:
@@ -61,7 +69,7 @@ def cbor(value: object) -> bytes:
     return head(5, len(value)) + b"".join(cbor(key) + cbor(one) for key, one in value.items())
 
 
-def car() -> bytes:
+def car(first: object = None) -> bytes:
     cid = b"\x01\x71\x12\x20" + bytes(range(32))
 
     def block(data: bytes) -> bytes:
@@ -72,7 +80,9 @@ def car() -> bytes:
     like = {"$type": "app.bsky.feed.like", "createdAt": "2021-01-01T12:00:00.000Z"}
     commit = {"did": "did:plc:abcdefghijklmnopqrstuvwx", "version": 3}
     header = cbor({"roots": [b"\x00" + cid], "version": 1})
-    return block(header) + b"".join(block(cid + cbor(one)) for one in (commit, like, post))
+    return block(header) + b"".join(
+        block(cid + cbor(one)) for one in (*([first] if first else []), commit, like, post)
+    )
 
 
 def workbook(zipped: Make) -> bytes:
@@ -126,6 +136,14 @@ STEAM_XML = """<?xml version="1.0"?><gamesList><steamID64>7</steamID64><steamID>
 </games></gamesList>"""
 TUMBLR_PAGE = """<!DOCTYPE HTML><html><head><title>x</title></head><body><h1>Tea</h1><p>Green, please.</p>
 <div id="footer"><span id="timestamp"> January 1st, 2021 12:00pm </span></div></body></html>"""
+WATCHED_PAGE = """<html><head><title>My Activity History</title><style>.mdl-typography{x:y}</style></head><body>
+<div class="outer-cell mdl-cell"><div class="header-cell"><p class="mdl-typography--title">YouTube<br></p></div><div
+class="content-cell mdl-cell">Watched <a href="https://www.youtube.com/watch?v=1">Kettles &amp; cups</a><br><a
+href="https://www.youtube.com/channel/C">Cups</a><br>Jan 1, 2021, 12:00:00\u202fPM UTC<br></div></div>
+<div class="outer-cell mdl-cell"><div class="content-cell mdl-cell">Watched a video that has been removed<br>
+Jan 1, 2021, 12:00:00 PM UTC<br></div></div></body></html>""".replace("<a\n", "<a ").replace(
+    "<div\n", "<div "
+)
 NOON = 1609502400
 SAID = "Green, please."
 
@@ -270,6 +288,12 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
             "uts,utc_time,artist,artist_mbid,album,album_mbid,track,track_mbid",
             f'{NOON},"01 Jan 2021, 12:00",Cups,,A,,Kettle,'), item("Cups: Kettle")),
         Example("lastfm", "ann.csv", csv('Cups,A,"Kettle, boiling",01 Jan 2021 12:00'), item("Cups: Kettle, boiling")),
+        Example("lastfm", "lastfmstats-ann.csv", csv(
+            "Artist;Album;AlbumId;Track;Date#ann", f'"Cups";"A";"";"Kettle";"{NOON}123"', bom=True),
+            item("Cups: Kettle", user="ann")),
+        Example("lastfm", "lastfmstats-ann.json", js({"username": "ann", "scrobbles": [
+            {"track": "Kettle", "artist": "Cups", "album": "A", "albumId": "", "date": NOON * 1000}]}),
+            item("Cups: Kettle", user="ann")),
         Example("steam", "games.json", js({"response": {"game_count": 1, "games": [
             {"appid": 1, "name": "Chess", "playtime_forever": 90}]}}), item("Chess", 1.5, None)),
         Example("steam", "games.xml", STEAM_XML.encode(), item("Chess", 1200.5, None)),
@@ -300,9 +324,10 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
         Example("discord", "messages.csv", csv("ID,Timestamp,Contents,Attachments",
             '5,2021-01-01 12:00:00.123000+00:00,"Green, please.",'), post("me", "channel", "5")),
         Example("telegram", "result.json", telegram(whole=False), [
-            *post("Ann", "tea", "99/2", 2), *post("Ann", "tea", "99/4", 4, NOON + 120, "See tea.example!")], ann),
+            *post("Ann", "tea", "99/2", 2), *post("Ann", "tea", "99/4", 5, NOON + 120, "See tea.example!")], ann),
         Example("telegram", "telegram.zip", zipped({"DataExport/result.json": telegram(whole=True)}), [
-            *post("ann", "tea", "99/2", 2), *post("ann", "tea", "99/4", 4, NOON + 120, "See tea.example!")]),
+            *post("ann", "tea", "99/2", 2), *post("ann", "tea", "99/4", 5, NOON + 120, "See tea.example!"),
+            *post("ann", "private chats", "8/9", 6)]),
         Example("whatsapp", "_chat.txt", (
             "[31.12.20, 12:00:00] tea: \u200eMessages are end-to-end encrypted.\n"
             "[01.01.21, 12:00:00] Ann: Green,\nplease.\n"
@@ -325,6 +350,17 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
             "your_instagram_activity/comments/post_comments_1.json": js([remark]),
             "personal_information/personal_information/personal_information.json": js(instagram_me)}), [
             *post("ann", "instagram.com"), *post("ann", "instagram.com", row=2)]),
+        Example("instagram", "instagram_de.zip", zipped({
+            "your_instagram_activity/comments/reels_comments.json": js({"comments_reels_comments": [
+                {"string_map_data": {"Kommentar": {"value": SAID}, "Medieninhaber": {"value": "bob"},
+                                     "Zeit": {"timestamp": NOON}}}]})}),
+            post("me", "instagram.com")),
+        Example("facebook", "groups.zip", zipped({
+            "your_facebook_activity/groups/group_posts_and_comments.json": js({"group_posts_v2": [
+                {"timestamp": NOON, "data": [{"post": SAID}], "title": "Ann posted in tea."}]}),
+            "your_facebook_activity/groups/your_comments_in_groups.json": js({"group_comments_v2": [
+                {"timestamp": NOON, "data": [{"comment": comment}], "title": "x"}]})}), [
+            *post("me", "tea"), *post("me", "facebook.com", row=2)]),
         Example("threads", "threads_and_replies.json", js({"text_post_app_text_posts": [caption]}),
                 post("me", "threads.net")),
         Example("linkedin", "linkedin.zip", zipped({
@@ -338,6 +374,10 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
             "Takeout/YouTube and YouTube Music/history/watch-history.json": js(watched),
             "Takeout/Maps (your places)/Reviews.json": js({"type": "FeatureCollection", "features": [review]})}), [
             *post("me", "youtube.com", "c1"), *post("me", "maps.google.com", row=2)]),
+        Example("google-takeout", "watch-history.html", WATCHED_PAGE.encode(), item("Cups: Kettles & cups")),
+        Example("google-takeout", "page.zip", zipped({
+            "Takeout/YouTube und YouTube Music/Verlauf/Wiedergabeverlauf.html": WATCHED_PAGE.encode()}),
+            item("Cups: Kettles & cups")),
         Example("google-takeout", "watch-history.json", js(watched), item("Cups: Kettles")),
         Example("hacker-news", "search.json", js(hits), post("ann", "news.ycombinator.com", "5")),
         Example("hacker-news", "items.json", js(news), post("ann", "news.ycombinator.com", "5")),

@@ -14,8 +14,9 @@ import pytest
 from incrowd.crowd.readers import ReadOptions, detect
 from incrowd.errors import SchemaError, UnreadableSource
 
-from .files import MAIL, STACK_EXCHANGE, jsonl, parquet
+from .files import MAIL, STACK_EXCHANGE, jsonl, parquet, zipped
 from .reading import outcome, read, rejects, rows
+from .services import car
 
 
 def write(folder: Path, data: bytes, name: str = "file") -> Path:
@@ -382,3 +383,83 @@ def test_the_example_in_the_documentation_is_a_reader(tmp_path: Path) -> None:
     assert batch.rows.to_dicts()[0] | {"row": 1} == {
         "row": 1, "id": None, "user": "ann", "community": "tea", "time": 1609502400, "text": "Green, please."
     }  # fmt: skip
+
+
+class TestWhatsApp:
+    @pytest.mark.parametrize(
+        ("line", "order"),
+        [
+            ("[01.02.21, 13:05:09] Ann: {}", "dmy"),  # iPhone, German
+            ("\u200e[2/1/21, 1:05:09\u202fPM] Ann: {}", "mdy"),  # iPhone, American
+            ("2/1/21, 13:05 - Ann: {}", "mdy"),
+            ("01/02/2021, 1:05 pm - Ann: {}", "dmy"),  # Indian
+            ("1/2/21 1:05 p.\u00a0m. - Ann: {}", "dmy"),  # Spanish
+            ("01/02/2021 à 13:05 - Ann: {}", "dmy"),  # French
+            ("01-02-21 13:05 - Ann: {}", "dmy"),  # Dutch
+            ("1.2.2021 klo 13.05 - Ann: {}", "dmy"),  # Finnish
+            ("1. 2. 2021 13:05 - Ann: {}", "dmy"),  # Czech
+            ("2021. 02. 01. 13:05 - Ann: {}", None),  # Hungarian
+            ("2021-02-01 13:05 - Ann: {}", None),  # Swedish
+            ("2021/2/1 下午1:05 - Ann: {}", None),  # Chinese
+            ("[2021/02/01 13:05:09] Ann: {}", None),  # Japanese
+            ("2021. 2. 1. 오후 1:05 - Ann: {}", None),  # Korean
+            ("\u200f1\u200f/2\u200f/2021، 1:05 م - Ann: {}", "dmy"),  # Arabic
+            ("١‏/٢‏/٢٠٢١، ١:٠٥ م - Ann: {}", "dmy"),  # Arabic, with its own digits
+        ],
+    )
+    def test_dates_of_many_countries(self, line: str, order: str | None, tmp_path: Path) -> None:
+        said = [
+            "Green, please.",
+            "\u200eBild weggelassen" if line.lstrip("\u200e")[0] == "[" else "<Medien ausgeschlossen>",
+        ]
+        chat = "\n".join(line.format(text) for text in said).encode()
+        path = write(tmp_path, zipped({"Conversa do WhatsApp com Bob.txt": chat}))
+        assert detect(path).name == "whatsapp"
+        (row,) = rows(path, ReadOptions(user="Ann", dates=order))
+        assert row["text"] == "Green, please."
+        assert int(str(row["time"])) // 60 == 1612184700 // 60  # 2021-02-01 13:05
+
+    def test_what_the_phone_adds_is_no_text(self, tmp_path: Path) -> None:
+        texts = [
+            "Du hast diese Nachricht gelöscht.",
+            "IMG-20210101-WA0001.jpg (Datei angehängt)",
+            "IMG-20210101-WA0001.jpg (Datei angehängt)\nGreen.",
+            "Never. <Diese Nachricht wurde bearbeitet.>",
+        ]
+        chat = "\n".join(f"31.01.21, 13:05 - Ann: {text}" for text in texts).encode()
+        found = rows(write(tmp_path, chat), ReadOptions(user="Ann", dates="dmy"))
+        assert [row["text"] for row in found] == ["Green.", "Never."]
+
+
+def test_a_repository_is_named_by_its_commit_not_by_who_is_mentioned(tmp_path: Path) -> None:
+    other = {
+        "$type": "app.bsky.feed.post",
+        "text": "x",
+        "facets": [{"did": f"did:plc:{'b' * 24}", "$type": "mention"}],
+    }
+    path = write(tmp_path, car(first=other))
+    assert {row["user"] for row in rows(path)} == {"did:plc:abcdefghijklmnopqrstuvwx"}
+
+
+def test_reviews_that_were_deleted_are_left(tmp_path: Path) -> None:
+    review = (
+        b"Date,Name,Year,Letterboxd URI,Rating,Rewatch,Review\n2021-01-01,Tea,2020,https://boxd.it/1,4,,{}\n"
+    )
+    files = {
+        "reviews.csv": review.replace(b"{}", b"Green."),
+        "deleted/reviews.csv": review.replace(b"{}", b"Never."),
+    }
+    found = rows(write(tmp_path, zipped(files)), ReadOptions(kind="posts"))
+    assert [row["text"] for row in found] == ["Green."]
+
+
+def test_what_was_searched_on_instagram_is_no_comment(tmp_path: Path) -> None:
+    searched = [{"string_map_data": {"Search": {"value": "tea"}, "Time": {"timestamp": 1}}}]
+    with pytest.raises(UnreadableSource, match="begins like JSON"):
+        detect(write(tmp_path, json.dumps(searched).encode()))
+
+
+@pytest.mark.parametrize("unit", ["000", "000000", "000000000"])
+def test_epochs_in_finer_units_are_read(unit: str, tmp_path: Path) -> None:
+    path = write(tmp_path, f"user,time,text\nann,1609502400{unit},x\nann,1609502400,y\n".encode())
+    assert [row["time"] for row in rows(path)] == [1609502400] * 2

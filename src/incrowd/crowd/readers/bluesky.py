@@ -14,6 +14,10 @@ from incrowd.crowd.schema import Reason
 from incrowd.errors import UnreadableSource
 
 _COLUMNS = {"time": "createdAt", "text": "text"}
+_ACCOUNT = re.compile(
+    rb"cdid(?:x.|[\x60-\x77])(did:(?:plc:[a-z2-7]{24}|web:[a-z0-9.-]{3,80}))(?!e\$type)", re.DOTALL
+)
+"""The account of a commit; other accounts stand under other keys, and in mentions, where the type comes next."""
 MOST_DEPTH = 64
 
 
@@ -128,8 +132,8 @@ def _post(record: dict[str, Any], owner: str) -> Row | object:
 def _owner(files: Files) -> str | None:
     """The repository names its account only by its identifier."""
     with files.open("") as file:
-        found = re.search(rb"did:(?:plc:[a-z2-7]{24}|web:[a-z0-9.-]{3,80})", file.bytes.read(2**20))
-    return found[0].decode() if found else None
+        found = _ACCOUNT.search(file.bytes.read(2**20))
+    return found[1].decode() if found else None
 
 
 BLUESKY = Export(

@@ -28,7 +28,9 @@ from incrowd.errors import SchemaError, Undecided, UnreadableSource
 HEAD_BYTES = 2**16
 OWNER = "me"
 """Under this name an export is kept that does not say whose it is."""
-FAULTS = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
+FAULTS = (
+    KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError, StopIteration,
+)  # fmt: skip
 
 
 class Seen:

@@ -40,6 +40,10 @@ def _is_comments(head: bytes) -> bool:
     )
 
 
+def _is_group_posts(head: bytes) -> bool:
+    return bool(top_keys(head) & {"group_posts_v2", "group_posts"}) and b'"timestamp"' in head
+
+
 def _post(record: dict[str, Any], owner: str) -> Row | object:
     texts = [part["post"] for part in record.get("data", []) if isinstance(part.get("post"), str)]
     return Row(text=repaired("\n\n".join(texts)), time=record["timestamp"]) if texts else SKIP
@@ -75,7 +79,13 @@ FACEBOOK = Export(
             knows=_is_comments,
             records=lambda file: file.json("*"),
             row=_comment,
-            files=r"comments[^/]*/[^/]*comments[^/]*\.json$",
+            files=r"(comments[^/]*|groups)/[^/]*comments[^/]*\.json$",
+        ),
+        Part(
+            knows=_is_group_posts,
+            records=lambda file: file.json("*"),
+            row=_post,
+            files=r"groups/[^/]*posts[^/]*\.json$",
         ),
     ),
     owner=_owner,

@@ -24,7 +24,14 @@ def _is_posts(head: bytes) -> bool:
 
 
 def _is_comments(head: bytes) -> bool:
-    return b'"string_map_data"' in head and b'"Comment"' in head
+    """Comments have three fields; searches and what was looked at have two, a login has more."""
+    first = first_object(head)
+    inner = next((value[0] for value in first.values() if isinstance(value, list) and value), None)
+    record = first if "string_map_data" in first else inner
+    said = record.get("string_map_data") if isinstance(record, dict) else None
+    if not isinstance(said, dict):
+        return False
+    return "Comment" in said or ["value" in field for field in said.values()] == [True, True, False]
 
 
 def _post(record: dict[str, Any], owner: str) -> Row | object:
@@ -49,9 +56,12 @@ def _comments(file: File) -> Iterator[object]:
         yield CUT
 
 
-def _comment(record: dict[str, Any], owner: str) -> Row:
-    said = record["string_map_data"]
-    return Row(text=repaired(said["Comment"]["value"]), time=said["Time"]["timestamp"])
+def _comment(record: dict[str, Any], owner: str) -> Row | object:
+    """Fields are named in the account's language, always in one order: the comment, whose picture, when."""
+    said = list(record["string_map_data"].values())
+    times = [field["timestamp"] for field in said if field.get("timestamp")]
+    text = said[0].get("value")
+    return Row(text=repaired(text), time=times[0]) if text and times else SKIP
 
 
 def instagram_owner(files: Files) -> str | None:

@@ -50,7 +50,7 @@ LETTERBOXD = Export(
             knows=_is_reviews,
             records=File.table,
             row=_review,
-            files=r"(^|/)reviews\.csv$",
+            files=r"^(?!.*(deleted|orphaned)/)(.*/)?reviews\.csv$",
             columns={"text": "Review", "time": "Date"},
         ),
     ),

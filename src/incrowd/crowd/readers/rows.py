@@ -46,6 +46,7 @@ RARER_FORMATS = (
     "%a %b %d %H:%M:%S %Y",
     "%Y-%m-%dT%H:%M%#z",
 )
+YEAR_10000 = 253_402_300_800
 RARER_DATES = ("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%Y%m%d", "%a, %d %b %Y")
 
 
@@ -230,21 +231,29 @@ class DateEvidence(str):
 def parse_times(text: pl.Series, dates: str | None = None) -> tuple[pl.Series, pl.Series]:
     """Read times as UTC seconds; also say which are no time at all. Blank means unknown.
 
-    Takes epoch seconds, whole or not, ISO dates with or without an offset (without one it is UTC), dates with the
-    month's English name, and dates such as 3/4/2020 or 3.4.20 with `dates` (`dmy` or `mdy`) to tell day from month.
+    Takes epochs (seconds, whole or not, or finer units), ISO dates with or without an offset (without one it is UTC),
+    dates with the month's English name, and dates such as 3/4/2020 or 3.4.20 with `dates` (`dmy` or `mdy`) to tell day
+    from month.
     """
     seconds = text.cast(pl.Int64, strict=False)
     unread = text.is_not_null() & seconds.is_null()
     if not unread.any():
-        return seconds, unread
+        return _in_seconds(seconds), unread
     rest = text.filter(unread).str.strip_chars().str.strip_suffix(" UTC")
     parsed = pl.DataFrame({"t": rest}).select(pl.coalesce(_time_readings()).alias("t")).to_series()
     if parsed.null_count():
         left = parsed.is_null() & (rest != "")
         parsed = parsed.scatter(left.arg_true(), _rarer_times(rest.filter(left), dates))
-    seconds = seconds.scatter(unread.arg_true(), parsed)
+    seconds = _in_seconds(seconds.scatter(unread.arg_true(), parsed))
     blank = text.is_not_null() & (text.str.strip_chars() == "")
     return seconds, text.is_not_null() & seconds.is_null() & ~blank
+
+
+def _in_seconds(epochs: pl.Series) -> pl.Series:
+    """Bring epochs in milli-, micro- or nanoseconds to seconds; as seconds they would lie beyond the year 9999."""
+    while (late := epochs >= YEAR_10000).any():
+        epochs = pl.select(pl.when(late).then(epochs // 1000).otherwise(epochs)).to_series()
+    return epochs
 
 
 def _time_readings() -> list[pl.Expr]:

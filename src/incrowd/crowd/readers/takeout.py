@@ -18,6 +18,7 @@ from incrowd.crowd.readers.export import (
     pick,
     top_keys,
 )
+from incrowd.crowd.readers.takeout_page import cells, is_page, video
 
 _COLUMNS = {"text": "Comment Text or review", "time": "Comment Create Timestamp or date"}
 _VIDEOS = {"item": "channel: title", "time": "time"}
@@ -105,6 +106,14 @@ TAKEOUT = Export(
             files=r"YouTube.*/[^/]*\.json$",
             kind="items",
             columns=_VIDEOS,
+        ),
+        Part(
+            knows=is_page,
+            records=cells,
+            row=video,
+            files=r"YouTube.*/[^/]*\.html$",
+            kind="items",
+            columns={"item": "channel: title", "time": "the date below"},
         ),
     ),
 )

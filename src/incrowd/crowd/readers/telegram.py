@@ -16,7 +16,7 @@ def _is_export(head: bytes) -> bool:
     keys = top_keys(head)
     return (
         {"name", "type", "id", "messages"} <= keys
-        or ({"chats", "personal_information"} <= keys)
+        or {"about", "personal_information"} <= keys  # contacts and sessions may come before the chats
         or ("chats" in keys and b'"from_id"' in head)
     )
 
@@ -27,7 +27,7 @@ def _messages(file: File) -> Iterator[object]:
     account = ""
     chat: dict[str, object] = {}
     for key in stream.members():
-        if key == "chats" and stream.peek() == "{":
+        if key in ("chats", "left_chats") and stream.peek() == "{":
             for inner in stream.members():
                 if inner == "list" and stream.peek() == "[":
                     yield from _chats(stream, account)
@@ -70,8 +70,8 @@ def _message(record: tuple[dict[str, Any], dict[str, Any], str], owner: str) -> 
         if account
         else owner in (message.get("from"), message.get("from_id"))
     )
-    if not mine:
-        return LEFT
+    if not mine or message.get("forwarded_from"):
+        return LEFT  # somebody else's words, also where the owner passed them on
     parts = message["text"] if isinstance(message["text"], list) else [message["text"]]
     text = "".join(part if isinstance(part, str) else part["text"] for part in parts)
     if not text:
@@ -80,8 +80,15 @@ def _message(record: tuple[dict[str, Any], dict[str, Any], str], owner: str) -> 
         text=text,
         time=message.get("date_unixtime") or message["date"],
         id=f"{chat.get('id', '')}/{message['id']}",
-        community=chat.get("name") or "saved messages",
+        community=_community(chat),
     )
+
+
+def _community(chat: dict[str, Any]) -> str:
+    """Return the group's name; a chat with one person is called by that person's, which is nobody's business."""
+    if chat.get("type") in ("personal_chat", "bot_chat", "private_chat"):
+        return "private chats"
+    return str(chat.get("name") or "saved messages")
 
 
 def _owner(files: Files) -> str | None:
@@ -96,7 +103,9 @@ def _owner(files: Files) -> str | None:
 
 TELEGRAM = Export(
     name="telegram",
-    about=About("Telegram export", whose="chat", columns=_COLUMNS, left="other people's messages"),
+    about=About(
+        "Telegram export", whose="chat", columns=_COLUMNS, left="other people's messages, forwarded ones"
+    ),
     parts=(Part(knows=_is_export, records=_messages, row=_message, files=r"(^|/)result\.json$"),),
     owner=_owner,
 )

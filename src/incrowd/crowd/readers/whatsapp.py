@@ -14,21 +14,35 @@ _COLUMNS = {
     "time": "the date at the start of the line",
     "text": "the rest",
 }
-_MARKS = str.maketrans("", "", "\u200e\u200f\u202a\u202c\ufeff")
-_DAY, _CLOCK = r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}\.?", r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?"
-_LINE = re.compile(
-    rf"\[?({_DAY},? +{_CLOCK}(?:[ \u202f\u00a0]?[apAP]\.? ?[mM]\.?)?)(?:\] | - )(.*)", re.DOTALL
-)
+_PHONE = "\0"
+"""Stands where the phone itself speaks ("image omitted", in any language): iPhones put a mark before that."""
+_TIDY = {ord(mark): None for mark in "\u200e\u200f\u202a\u202c\u2068\u2069\ufeff"} | {0x202F: " ", 0xA0: " "}
+_BEFORE_NOON = r"[aA]\.? ?[mM]\.?|上午|凌晨|早上|오전|午前|ص|π\.?μ\.?|ÖÖ"
+_AFTER_NOON = r"[pP]\.? ?[mM]\.?|下午|中午|晚上|오후|午後|م|μ\.?μ\.?|ÖS"
+_HALF = f"(?:{_BEFORE_NOON}|{_AFTER_NOON})"
+_DAY = r"\d{1,4}(?:\. ?|[/-]|년 ?|年)\d{1,2}(?:\. ?|[/-]|월 ?|月)\d{1,4}(?:\.|일|日)?"
+_CLOCK = rf"(?:{_HALF} ?)?\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?(?: ?{_HALF})?"
+_LINE = re.compile(rf"\[?({_DAY})[,،]? (?:(?:à|às|alle|klo|kl\.) )?({_CLOCK})(?:\] | - )(.*)", re.DOTALL)
 _SAID = re.compile(r"([^:]{1,100}): (.*)", re.DOTALL)
-_NOTHING = re.compile(
-    r"<[^<>]{3,40}>|(?:image|video|audio|sticker|gif|document|bild) (?:omitted|weggelassen)"
-    r"|(?:this message was|you) deleted(?: this message)?\.?|null",
-    re.IGNORECASE,
+_DELETED = (
+    "this message was deleted|you deleted this message|diese nachricht wurde gelöscht|du hast diese nachricht gelöscht|"
+    "se eliminó este mensaje|eliminaste este mensaje|ce message a été supprimé|vous avez supprimé ce message|"
+    "questo messaggio è stato eliminato|hai eliminato questo messaggio|mensagem apagada|você apagou esta mensagem|"
+    "dit bericht is verwijderd|(?:je|u) hebt dit bericht verwijderd"
 )
+_NOTHING = re.compile(rf"<[^<>]{{3,40}}>|(?:{_DELETED})\.?|null", re.IGNORECASE)
+_ATTACHED = re.compile(r"[A-Z]{3}-\d{8}-WA\d+\.\w{2,4} \([^()\n]+\)\n?")
+_EDITED = re.compile(
+    r"\s*<[^<>]*\b(?:edited|bearbeitet|editó|editado|editada|modifié|modificato|bewerkt)\b[^<>]*>$"
+)
+
+
+def _tidied(line: str) -> str:
+    return line.replace(": \u200e", f": {_PHONE}", 1).translate(_TIDY)
 
 
 def _is_chat(head: bytes) -> bool:
-    lines = [line.translate(_MARKS) for line in decoded(head)[0].splitlines()[:20] if line.strip()]
+    lines = [_tidied(line) for line in decoded(head)[0].splitlines()[:20] if line.strip()]
     return (
         bool(lines)
         and _LINE.match(lines[0]) is not None
@@ -41,7 +55,7 @@ def _messages(file: File) -> Iterator[object]:
     open_message: list[str] = []
     date = ""
     for raw in file.text():
-        line = raw.translate(_MARKS)
+        line = _tidied(raw)
         start = _LINE.match(line)
         if start is None:
             if open_message and sum(map(len, open_message)) < file.options.max_line_bytes:
@@ -49,7 +63,7 @@ def _messages(file: File) -> Iterator[object]:
             continue
         if open_message:
             yield date, "\n".join(open_message)
-        date, open_message = start[1], [start[2]]
+        date, open_message = _spelt(start[1], start[2]), [start[3]]
     if open_message:
         yield date, "\n".join(open_message)
 
@@ -61,19 +75,28 @@ def _message(record: tuple[str, str], owner: str) -> Row | object:
         return SKIP  # somebody joined, the code changed, ...
     if said[1].strip() != owner:
         return LEFT
-    text = said[2].strip()
-    return SKIP if not text or _NOTHING.fullmatch(text) else Row(text=text, time=_spelt(date))
+    text = _ATTACHED.sub("", _EDITED.sub("", said[2].strip()), count=1).strip()
+    return (
+        SKIP if not text or text.startswith(_PHONE) or _NOTHING.fullmatch(text) else Row(text=text, time=date)
+    )
 
 
-def _spelt(date: str) -> str:
-    """Write the time with colons; some phones write dots."""
-    day, _, clock = date.replace(",", " ").partition(" ")
-    return f"{day.rstrip('.')} {clock.strip().replace('.', ':', 2) if ':' not in clock else clock.strip()}"
+def _spelt(day: str, clock: str) -> str:
+    """Write a date with slashes (years that come first with hyphens) and a clock with colons, am and pm.
+
+    >>> _spelt("2021. 1. 31.", "오후 1:05"), _spelt("31-01-21", "13.05")
+    ('2021-01-31 01:05 pm', '31/01/21 13:05')
+    """
+    first, second, third = (f"{int(number):02}" for number in re.findall(r"\d+", day))
+    date = f"{first}-{second}-{third}" if len(first) == 4 else f"{first}/{second}/{third}"
+    time = ":".join(f"{int(number):02}" for number in re.findall(r"\d+", clock))
+    half = "am" if re.search(_BEFORE_NOON, clock) else "pm" if re.search(_AFTER_NOON, clock) else ""
+    return f"{date} {time} {half}".rstrip()
 
 
 WHATSAPP = Export(
     name="whatsapp",
     about=About("WhatsApp chat", whose="chat", columns=_COLUMNS, left="other people's messages, pictures"),
-    parts=(Part(knows=_is_chat, records=_messages, row=_message, files=r"chat[^/]*\.txt$"),),
+    parts=(Part(knows=_is_chat, records=_messages, row=_message, files=r"(chat|whatsapp)[^/]*\.txt$"),),
     community="whatsapp",
 )
