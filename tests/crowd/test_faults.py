@@ -198,6 +198,28 @@ def test_the_systems_own_refusal_to_write_more_is_survived(tmp_path: Path) -> No
     assert Crowd(tmp_path / "crowd").info().posts == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may make a small disk")
+def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", small], check=False, capture_output=True
+    ).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        source = write_jsonl(tmp_path / "a.jsonl", [post(f"u{n}", f"{n**9:x}") for n in range(60_000)])
+        crowd = Crowd.create(small / "crowd")
+        with pytest.raises(
+            OSError, match=r"No space left on device: about [\d,]+ bytes are needed, [\d,]+ are free"
+        ) as caught:
+            crowd.ingest(source)
+        assert caught.value.filename == str(crowd.path)
+        assert Crowd(crowd.path).info().posts == 0
+        assert not list((crowd.path / "staging").iterdir())
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
 def test_a_full_disk_names_the_path_and_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(io.BytesIO):
         name = str(tmp_path / "rows.parquet")
@@ -205,6 +227,6 @@ def test_a_full_disk_names_the_path_and_the_bytes(tmp_path: Path, monkeypatch: p
         def write(self, data: object) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(OSError, match=r"5 more bytes are needed, .* are free") as caught:
+    with pytest.raises(OSError, match=r"5 bytes are needed, .* are free") as caught:
         Disk().write(Full(), b"hello")
     assert caught.value.filename == str(tmp_path / "rows.parquet")

@@ -74,3 +74,12 @@ def test_a_small_import_is_counted_and_a_large_one_estimated(tmp_path: Path) -> 
     assert first.rows == 50
     assert second.rows == pytest.approx(40_000, rel=0.05)
     assert second.text_bytes == large.stat().st_size
+
+
+def test_rows_are_estimated_by_lines_not_by_the_length_of_the_first(tmp_path: Path) -> None:
+    short, long = [post("a", "word " * 10)] * 60_000, [post("a", "word " * 100)] * 20_000
+    path = write_jsonl(tmp_path / "uneven.jsonl", [*short, *long])
+    (step,) = plan_import([path], "auto", ReadOptions())
+    assert step.estimated
+    assert step.rows == pytest.approx(80_000, rel=0.02)
+    assert step.text_bytes == pytest.approx(path.stat().st_size, rel=0.01)

@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -93,15 +93,22 @@ class Disk:
     @contextmanager
     def writing(self, path: Path, mode: int = PUBLIC) -> Iterator[IO[bytes]]:
         """Open a file, and have its bytes on the disk when the block ends well."""
-        with self.open(path, mode) as file:
+        file = self.open(path, mode)
+        try:
             yield file
             self.sync(file)
+        except BaseException:
+            # Closing tries once more to write what is left; on a full disk that would hide the first error.
+            with suppress(OSError):
+                file.close()
+            raise
+        file.close()
 
 
 def disk_full(path: Path, needed: int = 0) -> OSError:
     """Return the error of a full disk, with the place and the bytes."""
     free = shutil.disk_usage(path if path.is_dir() else path.parent).free
-    more = f"{needed:,} more bytes are needed, " if needed else ""
+    more = f"about {needed:,} bytes are needed, " if needed else ""
     return OSError(
         errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: {more}{free:,} are free. Nothing was changed", str(path)
     )

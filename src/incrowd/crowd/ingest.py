@@ -9,6 +9,7 @@ Everything before the manifest's rename can be thrown away; the next import does
 
 from __future__ import annotations
 
+import errno
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from typing import Any, Protocol
 
 import duckdb
 
-from incrowd.crowd.disk import Disk
+from incrowd.crowd.disk import Disk, disk_full
 from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, Manifest, SourceRecord, load, save
 from incrowd.crowd.merge import Merger
 from incrowd.crowd.pseudonyms import Pseudonyms
@@ -40,6 +41,8 @@ BATCHES_AT_ONCE = 72
 """Parsing, checking, hashing and writing a batch hold it in several forms at once."""
 BUCKETS_AT_ONCE = 48
 """A bucket is held unsorted, sorted and being written."""
+ROOM_OVER_TEXT = 2.5
+"""Rows lie twice on the disk before the import is done, once with hashes; measured: 2.1 bytes for a byte of text."""
 LEAST_BATCH, MOST_BATCH = 1 * MIB, 32 * MIB
 
 
@@ -168,11 +171,14 @@ class Import:
         self._tidy(self.manifest.files)
         try:
             return self._with_database(sources)
-        except Exception:
+        except Exception as error:
             # Free the disk now if that is possible; if not, the next import will. A failure may come after
             # the commit, so the state is read anew.
             with suppress(OSError, CrowdError):
                 self._tidy(self.manifest.files | load(self.folder).files)
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                needed = round(ROOM_OVER_TEXT * sum(source.text_bytes for source in sources))
+                raise disk_full(self.folder, needed) from None
             raise
 
     def _with_database(self, sources: Sequence[Source]) -> tuple[Manifest, ImportReport]:

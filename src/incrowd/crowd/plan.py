@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.crowd import readers
 from incrowd.crowd.readers.base import Batch, ReadOptions
-from incrowd.crowd.readers.source import Source
+from incrowd.crowd.readers.source import extent
 from incrowd.crowd.sources import Paths, require_files
 from incrowd.errors import NotInCrowd
 
@@ -198,7 +198,6 @@ class Planner:
 
 
 SAMPLE_BYTES = 4 * 2**20
-RATIO_BYTES = 64 * 2**20
 IMPORT_OVER_READING = 3.5
 """Checking, hashing, sorting and writing take this many times as long as parsing does."""
 STORED_OVER_TEXT = 0.55
@@ -224,9 +223,9 @@ def _step(path: Path, format: str, options: ReadOptions) -> JobStep:
     start = time.perf_counter()
     rows, whole = _first(reader.read(path, sampling))
     seconds = time.perf_counter() - start
-    size = unpacked_bytes(path)
-    # A sample that is the whole file needs no estimate.
-    times = 1.0 if whole else max(1.0, size / SAMPLE_BYTES)
+    size, times = extent(path, SAMPLE_BYTES)
+    if whole:
+        times = 1.0  # a sample that is the whole file needs no estimate
     return JobStep(
         what=f"import {path.name}",
         rows=round(rows * times),
@@ -242,13 +241,3 @@ def _first(batches: Iterator[Batch]) -> tuple[int, bool]:
     if first is None:
         return 0, True
     return first.rows.height + first.rejects.height, next(batches, None) is None
-
-
-def unpacked_bytes(path: Path) -> float:
-    """Estimate a file's size after decompression from its beginning."""
-    with Source(path, ReadOptions(keep_complete=True)) as source:
-        unpacked = 0
-        # What a packed file's decompressor holds back is a small part of so much.
-        while unpacked < RATIO_BYTES and (piece := source.read(SAMPLE_BYTES)):
-            unpacked += len(piece)
-        return path.stat().st_size * unpacked / max(1, source.taken)

@@ -21,6 +21,7 @@ from incrowd.crowd import readers
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.readers.base import About, Batch, Layout, Reader, ReadOptions, layout_of
 from incrowd.crowd.readers.rows import make_batch
+from incrowd.crowd.readers.source import extent
 from incrowd.crowd.schema import KINDS, Kind
 from incrowd.errors import InputError, SchemaError, UnreadableSource
 
@@ -55,6 +56,11 @@ class Source(Protocol):
         """What its format is."""
         ...
 
+    @property
+    def text_bytes(self) -> float:
+        """About how large it is, unpacked."""
+        ...
+
     def batches(self, batch_bytes: int) -> Iterator[Batch]:
         """Yield the rows in order, about `batch_bytes` of input at a time."""
         ...
@@ -84,6 +90,11 @@ class FileSource:
     def about(self) -> About:
         """What the format is."""
         return self.reader.about
+
+    @property
+    def text_bytes(self) -> float:
+        """Told from the beginning of a packed file."""
+        return extent(self.path, READ_BYTES)[0]
 
     def with_dates(self, dates: str) -> FileSource:
         """Return the same file, with its dates read in an order."""
@@ -189,6 +200,11 @@ class FrameSource:
     name: str = "frame"
     format: str = "frame"
     about: About = field(default_factory=lambda: About("data frame"))
+
+    @property
+    def text_bytes(self) -> float:
+        """What the frame takes in memory."""
+        return self.frame.estimated_size()
 
     def with_dates(self, dates: str) -> FrameSource:
         """Return the same frame, with its dates read in an order."""

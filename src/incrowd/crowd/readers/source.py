@@ -439,3 +439,27 @@ def first_lines(path: Path, options: ReadOptions = HEAD) -> bytes:
     """Return a text file's first whole lines: the same ones whatever the size of a batch."""
     with Source(path, options) as source:
         return next(lines_of(source, replace(options, batch_bytes=HEAD_BYTES))).data
+
+
+EXTENT_BYTES = 256 * 2**20
+FEWEST_LINES = 100
+"""With fewer in a sample, its rows do not lie in lines."""
+
+
+def extent(path: Path, sample_bytes: int) -> tuple[float, float]:
+    """Estimate a file's bytes, unpacked, and how many samples' rows it holds.
+
+    Lines tell the rows better than bytes do: a file may begin with short ones.
+    """
+    lines = unpacked = 0
+    whole = ReadOptions(keep_complete=True, batch_bytes=sample_bytes)
+    with Source(path, whole) as source:
+        sample_lines = next(lines_of(source, whole)).count
+    with Source(path, whole) as source:
+        # What a packed file's decompressor holds back is a small part of so much.
+        while unpacked < EXTENT_BYTES and (piece := source.read(sample_bytes)):
+            lines += piece.count(b"\n")
+            unpacked += len(piece)
+        seen = source.taken / path.stat().st_size
+    samples = lines / sample_lines if sample_lines >= FEWEST_LINES else unpacked / sample_bytes
+    return unpacked / seen, max(1.0, samples / seen)
