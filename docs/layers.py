@@ -65,14 +65,28 @@ def imported(tree: ast.AST, *, at_run_time: bool = False, at_once: bool = False)
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                yield whole if whole in modules() else str(node.module)
+            yield from (_home(str(node.module), alias.name) for alias in node.names)
         elif at_run_time and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             for other in node.orelse:
                 yield from imported(other, at_run_time=True, at_once=at_once)
         else:
             yield from imported(node, at_run_time=at_run_time, at_once=at_once)
+
+
+def _home(module: str, name: str) -> str:
+    """Return the module that a name comes from: the name itself may be one, or load from one on first use."""
+    whole = f"{module}.{name}"
+    return whole if whole in modules() else loaded_on_first_use(module).get(name, module)
+
+
+@cache
+def loaded_on_first_use(package: str) -> Mapping[str, str]:
+    """Return the names that a package loads on first use, with their modules: it tells the type checker about them."""
+    if package not in modules():
+        return {}
+    blocks = [node for node in modules()[package].body if isinstance(node, ast.If)]
+    told = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name: str(node.module) for node in told for alias in node.names}
 
 
 def layer(module: str) -> str:
@@ -111,6 +125,28 @@ def circles() -> list[tuple[str, ...]]:
         reach[start] = seen
     found = {tuple(sorted(b for b in reach[a] if a in reach[b])) for a in graph if a in reach[a]}
     return sorted(found)
+
+
+def packages(module: str) -> set[str]:
+    """Return which packages of others are loaded together with a module of ours."""
+    found, seen, waiting = set(), set(), [module]
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        if at not in modules():
+            found.add(".".join(at.split(".")[:2]) if at.startswith("scipy.") else at.split(".")[0])
+            continue
+        parents = at.split(".")
+        waiting += (".".join(parents[:depth]) for depth in range(1, len(parents)))
+        waiting += _at_once(at)
+    return found
+
+
+@cache
+def _at_once(module: str) -> frozenset[str]:
+    return frozenset(imported(modules()[module], at_once=True))
 
 
 def picture() -> str:

@@ -12,9 +12,36 @@ ROOT = Path(__file__).parent.parent
 READ = runpy.run_path(str(ROOT / "docs" / "layers.py"), run_name="layers")
 LAYERS = list(READ["LAYERS"])
 MODULES = READ["modules"]()
+EXTRAS = {
+    "cupy",
+    "dask",
+    "distributed",
+    "fastapi",
+    "gensim",
+    "httpx",
+    "keyring",
+    "opendp",
+    "psycopg",
+    "rapidfuzz",
+}
+EXTRAS |= {"safetensors", "sqlglot", "tokenizers", "tomotopy", "uvicorn", "wordllama"}
 GPU_MODULES = {
     "incrowd.measures.microdata.overlaps_gpu"
 }  # loaded once a kernel on the graphics card is asked for
+SLOW = {
+    "narwhals",
+    "rich",
+    "numba",
+    "polars",
+    "pyarrow",
+    "duckdb",
+    "scipy",
+    "scipy.sparse",
+    "scipy.special",
+    "scipy.stats",
+    "scipy.optimize",
+}
+"""0.07 to 1.1 s of processor time each; a draft must not wait for any of them, asking again not for Numba."""
 BARE_ARRAY_LAYERS = {"numpy", "scipy", "numba", "llvmlite", "cupy", "cupyx"}  # llvmlite comes with Numba
 
 
@@ -64,6 +91,22 @@ def test_the_numeric_core_runs_on_a_bare_gpu_host() -> None:
             top = target.split(".")[0]
             allowed = top in BARE_ARRAY_LAYERS or top in sys.stdlib_module_names or top == "incrowd"
             assert allowed, f"{module} imports {target}: only NumPy, SciPy, Numba and CuPy are there"
+
+
+def test_an_import_waits_in_a_function_only_where_that_saves_time() -> None:
+    """It belongs to an extra, or it is slow to load and the module does without it until then."""
+    extras = EXTRAS | {"resource"}  # which Windows does not have
+    for module, tree in MODULES.items():
+        if (
+            module.split(".")[1:2] == ["cli"] or module == "incrowd"
+        ):  # what every command loads is next to nothing
+            continue
+        there = READ["packages"](module)
+        late = {one for one in imports(module) if one not in set(READ["imported"](tree, at_once=True))}
+        typing_only = late - set(READ["imported"](tree, at_run_time=True))
+        for target in late - typing_only - {"incrowd"}:
+            needed = READ["packages"](target)
+            assert needed & extras or (needed & SLOW) - there, f"{module} may import {target} at its top"
 
 
 def test_a_plain_install_finds_whatever_is_imported_at_the_top_of_a_file() -> None:

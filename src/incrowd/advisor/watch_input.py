@@ -13,18 +13,20 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
+from incrowd.crowd import Crowd
+from incrowd.crowd.manifest import PARTS_FOLDER, load
+from incrowd.crowd.readers.base import ReadOptions
+from incrowd.crowd.schema import check
+from incrowd.crowd.sources import open_files
+from incrowd.crowd.staging import add_hashes
 from incrowd.errors import CrowdDamaged, CrowdError, InputError, UnreadableSource
 from incrowd.measures.lines import FollowedPost
 from incrowd.measures.prepared import naming
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from incrowd.crowd import Crowd
 
 PIECE_BYTES = 16 * 2**20
 ATTEMPTS = 3
@@ -112,11 +114,6 @@ class GrowingFile:
 
     def _checked(self, piece: Path) -> Iterator[Any]:
         """Read, check, pseudonymise and hash rows as an import does."""
-        from incrowd.crowd.readers.base import ReadOptions
-        from incrowd.crowd.schema import check
-        from incrowd.crowd.sources import open_files
-        from incrowd.crowd.staging import add_hashes
-
         (source,) = open_files([piece], self._format, ReadOptions(kind="posts"))
         names = naming(self._crowd.path)
         if names is None:
@@ -153,9 +150,6 @@ class CrowdFolder:
 
         No posts: an import has put the tables together anew, and everything must be read again.
         """
-        import polars as pl
-
-        from incrowd.crowd.manifest import PARTS_FOLDER, load
 
         if load(self.crowd.path).data_hash == self.crowd.data_hash:
             return None
@@ -174,8 +168,6 @@ class CrowdFolder:
 
 def _opened(path: Path) -> Crowd:
     """Open a crowd; an import that commits in this very moment takes old parts away, so try again."""
-    from incrowd.crowd import Crowd
-
     for _ in range(ATTEMPTS):
         try:
             return Crowd(path)

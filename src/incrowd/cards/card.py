@@ -22,6 +22,7 @@ from typing import Any, Self
 
 import polars as pl
 
+from incrowd.crowd.disk import check_target
 from incrowd.errors import InputError, NotInCrowd, UnreadableSource
 from incrowd.text.options import TextOptions
 
@@ -113,8 +114,6 @@ class Card:
 
     def write(self, path: Path | str) -> Path:
         """Write it as one file; a card over 2 MB is refused."""
-        from incrowd.crowd.disk import check_target
-
         data = self.to_bytes()
         if len(data) > LARGEST_FILE:
             raise InputError(

@@ -5,8 +5,9 @@ The names below load on first use: whoever only looks at a manifest need not wai
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
     from incrowd.crowd.info import CrowdInfo
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Crowd", "CrowdInfo", "ImportReport"]
 
-_WHERE = {"Crowd": "store", "CrowdInfo": "info", "ImportReport": "ingest"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'incrowd.crowd' has no attribute {name!r}")
-    return getattr(import_module(f"incrowd.crowd.{_WHERE[name]}"), name)
+lazy_names(
+    __name__,
+    {
+        "Crowd": "incrowd.crowd.store:Crowd",
+        "CrowdInfo": "incrowd.crowd.info:CrowdInfo",
+        "ImportReport": "incrowd.crowd.ingest:ImportReport",
+    },
+)

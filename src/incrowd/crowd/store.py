@@ -19,6 +19,7 @@ import polars as pl
 from incrowd.crowd import manifest, pseudonyms
 from incrowd.crowd.disk import LOCK_NAME, PRIVATE_FOLDER, Disk, import_lock
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER
+from incrowd.crowd.readers.base import ReadOptions
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
 from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, InputError, NotInCrowd
 
@@ -136,7 +137,6 @@ class Crowd:
         `dates` (`dmy` or `mdy`) says how dates such as 3/4/2020 are meant. With `dry_run` nothing changes: the report
         says what was understood. `confirm` is shown the same before anything changes, and raises to stop.
         """
-        from incrowd.crowd.readers.base import ReadOptions
         from incrowd.crowd.sources import open_files
 
         options = ReadOptions(

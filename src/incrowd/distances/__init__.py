@@ -16,8 +16,9 @@ Needs NumPy and SciPy alone; Numba and CuPy are used where they are. The names b
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
     from incrowd.distances.all_pairs import (
@@ -63,16 +64,30 @@ __all__ = [
     "within_both",
 ]
 
-_WHERE = {
-    "choice": ("choice_probabilities", "raw_score"),
-    "kernels": ("KERNELS",),
-    "reductions": ("DistanceSummary", "LocalMatching", "NearestNeighbours", "TrueRanks"),
-    "reference": ("METRICS", "Metric", "RowKind", "register"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'incrowd.distances' has no attribute {name!r}")
-    module = next((module for module, names in _WHERE.items() if name in names), "all_pairs")
-    return getattr(import_module(f"incrowd.distances.{module}"), name)
+lazy_names(
+    __name__,
+    {
+        "KERNELS": "incrowd.distances.kernels:KERNELS",
+        "METRICS": "incrowd.distances.reference:METRICS",
+        "Compute": "incrowd.distances.all_pairs:Compute",
+        "DistanceSummary": "incrowd.distances.reductions:DistanceSummary",
+        "LocalMatching": "incrowd.distances.reductions:LocalMatching",
+        "Metric": "incrowd.distances.reference:Metric",
+        "NearestNeighbours": "incrowd.distances.reductions:NearestNeighbours",
+        "RowKind": "incrowd.distances.reference:RowKind",
+        "TrueRanks": "incrowd.distances.reductions:TrueRanks",
+        "ball_sizes": "incrowd.distances.all_pairs:ball_sizes",
+        "choice_probabilities": "incrowd.distances.choice:choice_probabilities",
+        "histogram": "incrowd.distances.all_pairs:histogram",
+        "mean_distance": "incrowd.distances.all_pairs:mean_distance",
+        "nearest": "incrowd.distances.all_pairs:nearest",
+        "pair_distances": "incrowd.distances.all_pairs:pair_distances",
+        "pairwise": "incrowd.distances.all_pairs:pairwise",
+        "ranks": "incrowd.distances.all_pairs:ranks",
+        "raw_score": "incrowd.distances.choice:raw_score",
+        "register": "incrowd.distances.reference:register",
+        "replace_row": "incrowd.distances.all_pairs:replace_row",
+        "update_ball_sizes": "incrowd.distances.all_pairs:update_ball_sizes",
+        "within_both": "incrowd.distances.all_pairs:within_both",
+    },
+)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from incrowd.distances.kernels import Kernel, choose
+from incrowd.distances.kernels import Kernel, choose, kernel_named
 from incrowd.distances.reductions import (
     Array,
     BallSizes,
@@ -64,8 +64,6 @@ class TileJob:
 
     def open(self) -> TileWorker:
         """Prepare the kernel; the costly part, done once a process and shared by its threads."""
-        from incrowd.distances.kernels import kernel_named
-
         kernel, metric = kernel_named(self.kernel), metric_named(self.metric)
         return TileWorker(self.reduction, kernel, tuple(kernel.prepare(x, y, metric) for x, y in self.sides))
 

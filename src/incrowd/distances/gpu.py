@@ -407,7 +407,7 @@ EDGES_AT_ONCE = 4096
 
 def answer_ball_sizes(states: tuple[GpuState], reduction: BallSizes, tile: Tile) -> Piece:
     """Count on the device, for rows and, in a mirrored tile, for columns."""
-    import cupy as xp
+    xp = _cupy()
 
     edges = xp.asarray(reduction.radii)
     found = distances(states[0], tile, Edges(edges))
@@ -420,7 +420,7 @@ def answer_ball_sizes(states: tuple[GpuState], reduction: BallSizes, tile: Tile)
 
 def answer_histogram(states: tuple[GpuState], reduction: DistanceHistogram, tile: Tile) -> Piece:
     """Count by row on the device."""
-    import cupy as xp
+    xp = _cupy()
 
     edges = xp.asarray(reduction.edges)
     found = distances(states[0], tile, Edges(edges))
@@ -447,7 +447,7 @@ def answer_nearest(states: tuple[GpuState], reduction: Nearest, tile: Tile) -> P
 
 def answer_ranks(states: tuple[GpuState], reduction: Ranks, tile: Tile) -> Piece:
     """Count columns nearer than, and as near as, each row's true target."""
-    import cupy as xp
+    xp = _cupy()
 
     rows = slice(tile.rows.start, tile.rows.stop)
     own = xp.asarray(reduction.distances[rows])
@@ -462,7 +462,7 @@ def answer_ranks(states: tuple[GpuState], reduction: Ranks, tile: Tile) -> Piece
 
 def answer_within_both(states: tuple[GpuState, GpuState], reduction: WithinBoth, tile: Tile) -> Piece:
     """Count targets within each pair's distance of its source, of its target, of both."""
-    import cupy as xp
+    xp = _cupy()
 
     own = xp.asarray(reduction.distances[tile.rows.start : tile.rows.stop])
     edge = own.astype(np.float32)[:, None]
@@ -473,7 +473,7 @@ def answer_within_both(states: tuple[GpuState, GpuState], reduction: WithinBoth,
 
 def answer_summary(states: tuple[GpuState], reduction: Summary, tile: Tile) -> Piece:
     """Add up by row and, in a mirrored tile, by column; as integers, as everywhere."""
-    import cupy as xp
+    xp = _cupy()
 
     found = distances(states[0], tile)
     units = xp.rint(found.astype(np.float64) * UNIT).astype(np.int64)
@@ -509,7 +509,7 @@ ANSWERS: dict[type, Callable[[Any, Any, Tile], Piece]] = {
 
 def count_between(metric: str, found: Device, edges: Device) -> Device:
     """Return (rows, edges + 1): how many distances first reach each edge; the last column: none."""
-    import cupy as xp
+    xp = _cupy()
 
     (rows, columns), placed = found.shape, xp.zeros(len(found), dtype=np.int32)
     parts = []
@@ -530,7 +530,7 @@ def count_between(metric: str, found: Device, edges: Device) -> Device:
 
 def _each_once(found: Device, tile: Tile, include_self: bool) -> Device:
     """In a diagonal tile, blank the lower half, so that every two people count once."""
-    import cupy as xp
+    xp = _cupy()
 
     if not tile.diagonal:
         return found
@@ -540,14 +540,14 @@ def _each_once(found: Device, tile: Tile, include_self: bool) -> Device:
 
 
 def _set_diagonal(found: Device, value: float) -> None:
-    import cupy as xp
+    xp = _cupy()
 
     number = xp.arange(min(found.shape))
     found[number, number] = value
 
 
 def _nearest(state: GpuState, tile: Tile, found: Device, k: int, transposed: bool) -> tuple[Ints, Floats]:
-    import cupy as xp
+    xp = _cupy()
 
     view = xp.ascontiguousarray(found.T) if transposed else found
     rows, columns = view.shape

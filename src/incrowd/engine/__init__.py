@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from incrowd.engine.dask import DaskEngine
 from incrowd.engine.local import Engine, Local
 from incrowd.errors import InputError
 from incrowd.lazy import lazy_names
@@ -53,12 +54,8 @@ def connect(spec: str = "local") -> Engine:
     if kind == "threads":
         return Local(_number(rest, spec))
     if kind == "dask":
-        from incrowd.engine.dask import DaskEngine
-
         return DaskEngine.start(_number(rest, spec) if rest else 2)
     if kind in {"tcp", "tls", "ws", "wss", "ucx"} and rest.startswith("//"):
-        from incrowd.engine.dask import DaskEngine
-
         return DaskEngine.join(spec)
     raise InputError(f"cluster: expected local, threads:N, dask, dask:N or tcp://host:port; got {spec!r}.")
 

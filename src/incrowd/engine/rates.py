@@ -9,6 +9,7 @@ from typing import Any
 from incrowd.crowd import Crowd
 from incrowd.crowd.plan import MachineRates
 from incrowd.distances import ball_sizes
+from incrowd.profiles import unigram
 from incrowd.text import count_tokens
 
 SAMPLED_POSTS = 20_000
@@ -19,8 +20,6 @@ TYPICAL = MachineRates(text_bytes=2e7, pairs=2e5, cells=0.1)
 
 def measure_rates(crowd: Crowd, community: str | None = None) -> MachineRates:
     """Clean, count and compare some posts (of the largest community, unless told) and take the time."""
-    from incrowd.profiles import unigram
-
     posts = crowd.posts(community or _largest(crowd)).head(SAMPLED_POSTS).collect()
     size = int(posts["text"].str.len_bytes().sum())
     if size == 0:

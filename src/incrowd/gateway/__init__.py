@@ -6,8 +6,9 @@ queries from `query_from_json` or `query_from_text`. Everything loads on first u
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
     from incrowd.gateway.core import Answer, Client, Gateway
@@ -28,22 +29,17 @@ __all__ = [
     "query_from_text",
 ]
 
-_HOME = {
-    "Answer": "core",
-    "Client": "core",
-    "Gateway": "core",
-    "Policy": "policy",
-    "Query": "query",
-    "connect": "databases",
-    "load_policy": "policy",
-    "query_from_json": "query",
-    "query_from_text": "text_query",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(
-            f"module 'incrowd.gateway' has no attribute {name!r}; it has: {', '.join(__all__)}"
-        )
-    return getattr(import_module(f"incrowd.gateway.{_HOME[name]}"), name)
+lazy_names(
+    __name__,
+    {
+        "Answer": "incrowd.gateway.core:Answer",
+        "Client": "incrowd.gateway.core:Client",
+        "Gateway": "incrowd.gateway.core:Gateway",
+        "Policy": "incrowd.gateway.policy:Policy",
+        "Query": "incrowd.gateway.query:Query",
+        "connect": "incrowd.gateway.databases:connect",
+        "load_policy": "incrowd.gateway.policy:load_policy",
+        "query_from_json": "incrowd.gateway.query:query_from_json",
+        "query_from_text": "incrowd.gateway.text_query:query_from_text",
+    },
+)

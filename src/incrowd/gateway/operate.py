@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -150,8 +151,6 @@ def _people(policy: Policy, url: str) -> int:
 @contextmanager
 def _temporary_gateway(url: str, policy: Policy) -> Iterator[Gateway]:
     """Open a gateway that nobody has asked anything, and that leaves nothing behind."""
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         gateway = Gateway(connect(url), policy, Path(folder))
         try:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -35,8 +36,6 @@ from incrowd.measures.protocol import AdvisorOptions
 from incrowd.result import Assessment, Standing
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from incrowd.crowd.own_export import OwnExport
     from incrowd.crowd.sources import Paths
 
@@ -68,8 +67,6 @@ class CardCrowd(PreparedCrowd):
     @cached_property
     def posts(self) -> pl.DataFrame:
         """The owner's posts, each in the community of the card in which it counts."""
-        import polars as pl
-
         posts = self.export.posts
         if not posts["community"].is_in(list(self.card.communities)).any():
             if len(self.card.communities) > 1:
@@ -161,8 +158,6 @@ class CardCrowd(PreparedCrowd):
         return self._words[community]
 
     def _index(self, community: str) -> CommunityIndex:
-        import polars as pl
-
         made, _ = self.made_up(community)
         own = post_words(self.posts.filter(pl.col("community") == community)["text"], self.text)
         counts = np.asarray(own.matrix.sum(axis=0)).ravel().astype(np.int64)

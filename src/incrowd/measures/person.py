@@ -19,7 +19,7 @@ from incrowd.distances.profile_index import Comparison, Keys, Profile, Squares, 
 from incrowd.errors import InputError
 from incrowd.measures.prepared import PreparedCrowd, numbered_posts
 from incrowd.text.options import TextOptions
-from incrowd.text.reference import tokenise
+from incrowd.text.reference import chunk_tokens, lexicon_of, plain_text, tokenise
 
 if TYPE_CHECKING:
     import polars as pl
@@ -375,8 +375,6 @@ def post_words(texts: pl.Series, options: TextOptions) -> PostWords:
 def _words_of_some(texts: pl.Series, options: TextOptions) -> tuple[pl.Series, NDArray[np.int64]]:
     """Return all words in order, and how many each post has: quick to start, for one person's posts."""
     import polars as pl
-
-    from incrowd.text.reference import chunk_tokens, lexicon_of, plain_text
 
     # Like tokenise, but each distinct chunk is looked at once: people repeat themselves.
     tokens_of = cache(partial(chunk_tokens, lexicon=lexicon_of(options)))

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.crowd.array_cache import Arrays, DiskArray, cached_arrays, identities, identity
+from incrowd.crowd.manifest import load
+from incrowd.crowd.pseudonyms import Pseudonyms, load_key
 from incrowd.distances.profile_index import (
     CommunityIndex,
     Comparison,
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
     from incrowd.cards.made_up import MadeUp
     from incrowd.crowd import Crowd
-    from incrowd.crowd.pseudonyms import Pseudonyms
     from incrowd.result import Assessment
     from incrowd.text.counting import Counts
 
@@ -103,8 +104,6 @@ class PreparedCrowd:
     @classmethod
     def in_folder(cls, folder: Path, text: TextOptions, memory: int) -> PreparedCrowd:
         """Prepare the present state of a crowd's folder, without opening the crowd."""
-        from incrowd.crowd.manifest import load
-
         return cls(folder.absolute(), load(folder.absolute()).data_hash, text, memory)
 
     @property
@@ -317,9 +316,6 @@ def numbered_posts(crowd: Crowd, user: str) -> pl.DataFrame:
 
 def naming(folder: Path) -> Pseudonyms | None:
     """Return how a crowd turns names into ids; None: its key was thrown away."""
-    from incrowd.crowd.manifest import load
-    from incrowd.crowd.pseudonyms import Pseudonyms, load_key
-
     state = load(folder)
     if state.names == "plain":
         return Pseudonyms(None)

@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 
 from incrowd.advisor.answer import PersonReport
+from incrowd.measures.exposure.assess import NOTHING
 from incrowd.measures.protocol import Effect, Finding, Level, ThemeName
 from incrowd.report.label import Label
 from incrowd.report.page import asset, page
@@ -291,8 +292,6 @@ class SweepRow:
 
 def loud(judged: Iterable[Finding]) -> list[Finding]:
     """Leave out topics the person says nothing about: everybody who is silent shares the first rank."""
-    from incrowd.measures.exposure.assess import NOTHING
-
     return [one for one in judged if one.assessment.assumptions.parameters.get("looks_like") != NOTHING]
 
 

@@ -16,8 +16,6 @@ from incrowd.text.counting import Counts, counts
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from incrowd.crowd import Crowd
 
 Progress = Callable[[float, float | None, str], None]

@@ -6,8 +6,9 @@ below load on first use: a single text is tokenised without waiting for data fra
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
     from incrowd.text.counting import Counts, count_tokens, counts
@@ -16,16 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Counts", "TextOptions", "count_tokens", "counts", "tokenise"]
 
-_WHERE = {
-    "Counts": "counting",
-    "TextOptions": "options",
-    "count_tokens": "counting",
-    "counts": "counting",
-    "tokenise": "reference",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'incrowd.text' has no attribute {name!r}")
-    return getattr(import_module(f"incrowd.text.{_WHERE[name]}"), name)
+lazy_names(
+    __name__,
+    {
+        "Counts": "incrowd.text.counting:Counts",
+        "TextOptions": "incrowd.text.options:TextOptions",
+        "count_tokens": "incrowd.text.counting:count_tokens",
+        "counts": "incrowd.text.counting:counts",
+        "tokenise": "incrowd.text.reference:tokenise",
+    },
+)

@@ -11,7 +11,9 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
+from incrowd import synthetic
 from incrowd.advisor.crowd_answer import CrowdReport
+from incrowd.advisor.crowd_report import crowd_report
 from incrowd.crowd.ingest import ImportReport, Progress, stop_at_questions
 from incrowd.crowd.readers import column_names
 from incrowd.crowd.schema import KINDS, MEANING
@@ -166,8 +168,6 @@ def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport | A
 
 def _make_up(site: Site) -> Callable[[Progress], ImportReport]:
     def work(progress: Progress) -> ImportReport:
-        from incrowd import synthetic
-
         folder = private_folder(site.options.crowd)
         try:
             progress(0, 4, "making up people")
@@ -196,8 +196,6 @@ def crowd_routes(site: Site) -> APIRouter:
     @router.post("/report", dependencies=[Depends(site.check_form)])
     def report() -> Response:
         def work(progress: Progress) -> CrowdReport:
-            from incrowd.advisor.crowd_report import crowd_report
-
             return crowd_report(site.crowd(), progress=progress)
 
         return site.begin("Assessing everybody", "/crowd/report/{id}", work)

@@ -11,11 +11,15 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from incrowd.advisor.advice import effects
 from incrowd.advisor.answer import OwnPost, PersonReport
+from incrowd.advisor.assess import assess as ask
+from incrowd.advisor.assess import what_if
 from incrowd.advisor.compare import Earlier, since
+from incrowd.advisor.draft import check, draft_in
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError, InputError
-from incrowd.measures.card_crowd import CardCrowd
+from incrowd.measures.card_crowd import CardCrowd, crowd_of_export
 from incrowd.measures.protocol import AdvisorOptions, Changes, PreparedCrowd, ThemeName
 from incrowd.report.person import person_report_page
 from incrowd.web.jobs import Stopped, explain
@@ -42,8 +46,6 @@ def routes(site: Site) -> APIRouter:
         options = AdvisorOptions(quote_posts=quote)
 
         def work(progress: Progress) -> PersonReport:
-            from incrowd.advisor.assess import assess as ask
-
             report = ask(site.crowd(), person, options=options, progress=progress)
             earlier = _last_report(site, person)
             return report if earlier is None else replace(report, since=since(Earlier.of(earlier), report))
@@ -143,9 +145,6 @@ def _of_export(upload: Upload) -> Callable[[Progress], ReportOfExport]:
     """Return the work that assesses the owner of some files; they are deleted as soon as they are read."""
 
     def work(progress: Progress) -> ReportOfExport:
-        from incrowd.advisor.assess import assess as ask
-        from incrowd.measures.card_crowd import crowd_of_export
-
         try:
             progress(0, None, "reading your files")
             among = crowd_of_export(upload.files, upload.fields.get("user") or None)
@@ -179,9 +178,6 @@ def _communities(site: Site, job_id: str) -> list[str]:
 
 
 def _what_if(site: Site, job_id: str, wish: Wish, part: bool) -> Response:
-    from incrowd.advisor.advice import effects
-    from incrowd.advisor.assess import what_if
-
     report = _report(site, job_id)
     values: dict[str, Any] = {"answer": None, "effects": (), "problem": ""}
     try:
@@ -206,8 +202,6 @@ def _what_if(site: Site, job_id: str, wish: Wish, part: bool) -> Response:
 
 
 def _draft(site: Site, job_id: str, community: str, text: str, part: bool) -> Response:
-    from incrowd.advisor.draft import check, draft_in
-
     report = _report(site, job_id)
     values: dict[str, Any] = {"checked": None, "problem": ""}
     try:

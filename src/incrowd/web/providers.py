@@ -10,10 +10,14 @@ from fastapi.responses import JSONResponse, Response
 
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import InputError
+from incrowd.gateway.state import SECRET_NAME, open_secret
+from incrowd.measures.microdata import provider
+from incrowd.measures.microdata.spec import GroupSpec, ReleaseSpec, ScoreSpec
+from incrowd.measures.microdata.statistics import load_state, save_state
+from incrowd.report.page import microdata_page
 from incrowd.web.site import Site, attached, document
 
 if TYPE_CHECKING:
-    from incrowd.measures.microdata.spec import GroupSpec, ReleaseSpec, ScoreSpec
     from incrowd.measures.microdata.statistics import Statistics
 
 STATE = "microdata-release"
@@ -45,8 +49,6 @@ def routes(site: Site) -> APIRouter:
         rare_below: Annotated[int, Form()] = 100,
         groups: Annotated[str, Form()] = "",
     ) -> Response:
-        from incrowd.measures.microdata.spec import GroupSpec, ReleaseSpec, ScoreSpec
-
         if groups and not groups.isdecimal():
             raise InputError(
                 f"groups: expected a whole number, or nothing to find out; got {len(groups)} letters"
@@ -75,8 +77,6 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/{job_id}/client.html")
     def client(job_id: str) -> Response:
-        from incrowd.report.page import microdata_page
-
         result: Publication = site.finished(job_id, Publication).result
         return document(microdata_page(result.statistics), "client.html")
 
@@ -86,9 +86,6 @@ def routes(site: Site) -> APIRouter:
 def _publish(
     site: Site, release: ReleaseSpec, score: ScoreSpec, groups: GroupSpec, progress: Progress
 ) -> Publication:
-    from incrowd.measures.microdata import provider
-    from incrowd.measures.microdata.statistics import load_state, save_state
-
     progress(0, 3, "counting items")
     tally = provider.Tally.count(site.crowd().items(), score)
     folder = site.options.crowd / STATE
@@ -102,7 +99,6 @@ def _publish(
 
 def _gateway_report(site: Site) -> Response:
     from incrowd.gateway.report import activity_report
-    from incrowd.gateway.state import SECRET_NAME, open_secret
     from incrowd.report.gateway import gateway_page
 
     state = site.options.gateway

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import JSONResponse, Response
@@ -13,14 +13,25 @@ from fastapi.responses import JSONResponse, Response
 from incrowd.crowd import Crowd
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError, InputError
-from incrowd.measures.exposure import annotation
+from incrowd.measures.exposure import annotation, training
 from incrowd.measures.exposure.learnt_spaces import LdaSpace
+from incrowd.measures.exposure.scoring import post_batches
+from incrowd.measures.exposure.space import BagOfWords
+from incrowd.measures.exposure.spec import ExposureOptions
+from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.exposure.training import TrainOptions
+from incrowd.measures.exposure.weighted import default_space
+from incrowd.measures.microdata.spec import ProfileFilter
+from incrowd.measures.microdata.table import item_table
+from incrowd.profiles.attributes import attribute_table
+from incrowd.report.page import judges_page, study_page
+from incrowd.study.belief import BeliefStudyOptions, belief_study
 from incrowd.study.figures import Study
+from incrowd.study.matched import PairStudyOptions
+from incrowd.study.microdata_questions import StudyOptions
+from incrowd.web.models import read_in_child
 from incrowd.web.site import Gone, Site, attached, document, receive_files
 from incrowd.web.uploads import Upload
-
-if TYPE_CHECKING:
-    from incrowd.study.matched import PairStudyOptions
 
 Numbers = Mapping[str, float]
 
@@ -56,8 +67,6 @@ def _linkability(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
 
 
 def _pairs(numbers: Numbers) -> PairStudyOptions:
-    from incrowd.study.matched import PairStudyOptions
-
     chosen = _whole(numbers)
     return PairStudyOptions(
         min_posts=chosen["min_posts"], min_profiles=chosen["min_profiles"], min_pairs=chosen["min_pairs"]
@@ -65,10 +74,7 @@ def _pairs(numbers: Numbers) -> PairStudyOptions:
 
 
 def _microdata(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
-    from incrowd.measures.microdata.spec import ProfileFilter
-    from incrowd.measures.microdata.table import item_table
     from incrowd.study.microdata import microdata_study
-    from incrowd.study.microdata_questions import StudyOptions
 
     chosen = _whole(numbers)
     table = item_table(crowd, ProfileFilter(fewest=chosen.pop("min_items")))
@@ -76,9 +82,6 @@ def _microdata(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
 
 
 def _belief(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
-    from incrowd.profiles.attributes import attribute_table
-    from incrowd.study.belief import BeliefStudyOptions, belief_study
-
     options = BeliefStudyOptions(
         people=int(numbers["people"]), sigma=numbers["sigma"], seed=int(numbers["seed"])
     )
@@ -152,10 +155,6 @@ STUDIES: dict[str, StudyForm] = {
 
 def _exposure(site: Site, labels: Upload, progress: Progress) -> Study:
     from incrowd.measures.exposure.comparison import read_labels
-    from incrowd.measures.exposure.space import BagOfWords
-    from incrowd.measures.exposure.spec import ExposureOptions
-    from incrowd.measures.exposure.topics import starter_topics
-    from incrowd.measures.exposure.weighted import default_space
     from incrowd.study.exposure import exposure_study
 
     crowd = site.crowd()
@@ -200,8 +199,6 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/studies/{job_id}")
     def show(job_id: str) -> Response:
-        from incrowd.report.page import study_page
-
         return document(study_page(site.finished(job_id, Study).result))
 
     @router.get("/studies/{job_id}/study.json")
@@ -223,8 +220,6 @@ def judge_routes(site: Site) -> APIRouter:
 
     @router.post("/judges/learn", dependencies=[Depends(site.check_form)])
     def learn(dims: Annotated[int, Form()] = 50, rounds: Annotated[int, Form()] = 100) -> Response:
-        from incrowd.measures.exposure.training import TrainOptions
-
         options = TrainOptions(dims=dims, rounds=rounds)
         return site.begin("Learning topics", "/judges/{id}", lambda progress: _learn(site, options, progress))
 
@@ -244,8 +239,6 @@ def judge_routes(site: Site) -> APIRouter:
 
     @router.get("/judges/{job_id}/form")
     def form(job_id: str) -> Response:
-        from incrowd.report.page import judges_page
-
         space: LdaSpace = site.finished(job_id, LdaSpace).result
         return document(judges_page(annotation.salient_words(space), annotation.DOMAINS))
 
@@ -284,8 +277,6 @@ def _topics(space: LdaSpace) -> list[tuple[str, ...]]:
 
 
 def _space(upload: Upload) -> LdaSpace:
-    from incrowd.web.models import read_in_child
-
     if not upload.files:
         raise InputError("upload: expected the file of a model, got none")
     try:
@@ -298,11 +289,6 @@ def _space(upload: Upload) -> LdaSpace:
 
 
 def _learn(site: Site, options: Any, progress: Progress) -> LdaSpace:
-    from incrowd.measures.exposure import training
-    from incrowd.measures.exposure.scoring import post_batches
-    from incrowd.measures.exposure.spec import ExposureOptions
-    from incrowd.measures.exposure.topics import starter_topics
-
     progress(0, None, "reading posts")
     batches = post_batches(site.crowd(), ExposureOptions())
     posts = training.documents((batch["text"] for batch in batches), options)

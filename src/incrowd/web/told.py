@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError
+from incrowd.measures.disclosures.assess import Disclosed, disclosed
+from incrowd.measures.disclosures.model_reader import NOTE
+from incrowd.measures.disclosures.posts import posts_of_export
+from incrowd.measures.disclosures.spec import DisclosureOptions
 from incrowd.web.site import Site, attached, receive_files
 from incrowd.web.uploads import Upload
-
-if TYPE_CHECKING:
-    from incrowd.measures.disclosures.assess import Disclosed
 
 
 def routes(site: Site) -> APIRouter:
@@ -32,8 +32,6 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/told/{job_id}")
     def answer(job_id: str) -> Response:
-        from incrowd.measures.disclosures.model_reader import NOTE
-
         return site.page("told_answer.html", job_id=job_id, found=_found(site, job_id), reader=NOTE)
 
     @router.get("/told/{job_id}/told.json")
@@ -44,18 +42,12 @@ def routes(site: Site) -> APIRouter:
 
 
 def _found(site: Site, job_id: str) -> Disclosed:
-    from incrowd.measures.disclosures.assess import Disclosed
-
     result: Disclosed = site.finished(job_id, Disclosed).result
     return result
 
 
 def _read(upload: Upload) -> Callable[[Progress], Disclosed]:
     def work(progress: Progress) -> Disclosed:
-        from incrowd.measures.disclosures.assess import disclosed
-        from incrowd.measures.disclosures.posts import posts_of_export
-        from incrowd.measures.disclosures.spec import DisclosureOptions
-
         try:
             progress(0, None, "reading your posts")
             posts = posts_of_export(upload.files, upload.fields.get("user") or None)

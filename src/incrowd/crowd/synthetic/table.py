@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, ClassVar, cast
 
 import polars as pl
+from backports import zstd
 
 from incrowd.crowd.schema import COLUMNS, Kind
 from incrowd.crowd.store import Crowd
@@ -116,8 +117,6 @@ def _opened(path: Path, packing: str) -> Iterator[IO[bytes]]:
             with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as out:
                 yield cast("IO[bytes]", out)
         elif packing == ".zst":
-            from backports import zstd
-
             with zstd.ZstdFile(raw, "wb", level=ZSTD_LEVEL) as out:
                 yield cast("IO[bytes]", out)
         else:

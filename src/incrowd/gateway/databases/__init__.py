@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from incrowd.errors import InputError
+from incrowd.errors import InputError, MissingExtra
 from incrowd.gateway.databases.common import Database
+from incrowd.gateway.databases.duckdb import DuckDB
 
 __all__ = ["Database", "connect"]
 
@@ -16,12 +17,12 @@ def connect(url: str) -> Database:
     """
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "duckdb":
-        from incrowd.gateway.databases.duckdb import DuckDB
-
         return DuckDB(rest.removeprefix("/"))
     if separator and scheme in ("postgresql", "postgres"):
-        from incrowd.gateway.databases.postgres import Postgres
-
+        try:
+            from incrowd.gateway.databases.postgres import Postgres
+        except ImportError:
+            raise MissingExtra("a PostgreSQL database", "postgres") from None
         return Postgres(url)
     raise InputError(
         "database: expected a URL like 'duckdb:///shop.db' or 'postgresql://reader@host/shop', "

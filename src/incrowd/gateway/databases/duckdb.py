@@ -8,8 +8,9 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from threading import Lock, Timer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,9 +19,6 @@ from incrowd.errors import BudgetExceeded, IncrowdError, UnreadableSource
 from incrowd.gateway.databases.common import Dialect, Numbers, Select, missing, not_unique, unfit
 from incrowd.gateway.policy import DatabasePolicy
 from incrowd.gateway.predicate import Condition, Predicate, compile_predicate
-
-if TYPE_CHECKING:
-    import duckdb
 
 DIALECT = Dialect(
     placeholder="?",
@@ -58,8 +56,6 @@ class DuckDB:
 
     def open(self, state: Path, label: str, seconds: float) -> None:
         """Open the snapshots; the source is opened when one is taken."""
-        import duckdb
-
         # The files in it are DuckDB's, so the folder is what is private.
         self._folder = folder = state / f"snapshots-{label}"
         Disk().make_folder(folder, PRIVATE_FOLDER)
@@ -107,8 +103,6 @@ class DuckDB:
 
     def take(self, number: int, policy: DatabasePolicy, created_before: datetime | None) -> None:
         """Copy the source as it is now; whatever fails, nothing of it is kept."""
-        import duckdb
-
         with self._taking, closing(self._open_source()) as source, closing(self._cursor()) as own:
             source.execute("BEGIN TRANSACTION READ ONLY")
             own.execute("BEGIN TRANSACTION")
@@ -191,8 +185,6 @@ class DuckDB:
         own.unregister("arriving")
 
     def _open_source(self) -> duckdb.DuckDBPyConnection:
-        import duckdb
-
         if not self._source.is_file():
             raise UnreadableSource(f"database: {self._source}: expected a DuckDB file, there is none")
         try:
@@ -217,8 +209,6 @@ class DuckDB:
         return self._own.cursor()
 
     def _rows(self, sql: str) -> list[Any]:
-        import duckdb
-
         with closing(self._cursor()) as own:
             try:
                 return own.execute(sql).fetchall()
@@ -227,8 +217,6 @@ class DuckDB:
 
     @contextmanager
     def _in_time(self, own: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        import duckdb
-
         timer = Timer(self._seconds, own.interrupt)
         timer.daemon = True
         timer.start()
@@ -243,8 +231,6 @@ class DuckDB:
 
 
 def _probe(source: Any, part: Select) -> None:
-    import duckdb
-
     try:
         source.execute(DIALECT.probe(part)).fetchall()
     except duckdb.Error:

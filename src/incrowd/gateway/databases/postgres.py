@@ -7,18 +7,16 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import psycopg
 from numpy.typing import NDArray
 
-from incrowd.errors import BudgetExceeded, IncrowdError, MissingExtra
+from incrowd.errors import BudgetExceeded, IncrowdError
 from incrowd.gateway.databases.common import Dialect, Numbers, Select, missing, not_unique, unfit
 from incrowd.gateway.policy import DatabasePolicy
 from incrowd.gateway.predicate import Predicate, compile_predicate
-
-if TYPE_CHECKING:
-    import psycopg
 
 TYPES = {
     "text": "TEXT",
@@ -95,8 +93,6 @@ class Postgres:
 
     def take(self, number: int, policy: DatabasePolicy, created_before: datetime | None) -> None:
         """Copy the source as it is now; whatever fails, nothing of it is kept."""
-        import psycopg
-
         with self._taking, self._connect() as own:
             try:
                 with own.transaction():
@@ -183,18 +179,12 @@ class Postgres:
         own.execute("ANALYZE pg_temp.staged")
 
     def _probe(self, own: psycopg.Connection[Any], part: Select) -> None:
-        import psycopg
-
         try:
             own.execute(self._dialect.probe(part))
         except psycopg.Error:
             raise missing(part) from None
 
     def _connect(self) -> psycopg.Connection[Any]:
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtra("a PostgreSQL database", "postgres") from None
         try:
             return psycopg.connect(self._url, options="-c TimeZone=UTC", autocommit=True)
         except psycopg.Error:
@@ -206,8 +196,6 @@ class Postgres:
     @contextmanager
     def _reading(self) -> Iterator[psycopg.Connection[Any]]:
         """Lend a connection that cannot write and whose statements end in time."""
-        import psycopg
-
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         if connection is None:

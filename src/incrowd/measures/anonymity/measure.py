@@ -40,6 +40,7 @@ from incrowd.measures.protocol import (
     largest_communities,
 )
 from incrowd.measures.sampling import SampledRank
+from incrowd.measures.search import fewer_posts, fewer_words, post_order
 from incrowd.result import Assessment, Evidence, Standing, Threat
 from incrowd.text.reference import tokenise
 
@@ -228,8 +229,6 @@ class ReadyAnonymity(Ready):
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try deleting the posts, or taking out the words, that stand out most."""
-        from incrowd.measures.search import fewer_posts, fewer_words, post_order
-
         name = str(finding.assessment.assumptions.parameters["community"])
         counts, index = person.counts(name), self.crowd.words(name)
         average = index.average(person.keys, person.row(name))

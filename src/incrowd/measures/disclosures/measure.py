@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from incrowd.errors import InputError
+from incrowd.measures.disclosures.assess import disclosed
+from incrowd.measures.disclosures.ready import ReadyDisclosures
 from incrowd.measures.disclosures.spec import ADVERSARIES, DisclosureOptions
+from incrowd.measures.person import own_posts
 from incrowd.measures.protocol import AdvisorOptions, Measure, Person, PreparedCrowd, Ready, Role, ThemeName
 from incrowd.result import Assessment
 
@@ -28,7 +31,6 @@ class Disclosures(Measure):
     def prepare(self, crowd: PreparedCrowd, options: AdvisorOptions) -> Ready:
         """Read nobody's posts before they are asked about."""
         # Not at the top: what is never asked need not be loaded.
-        from incrowd.measures.disclosures.ready import ReadyDisclosures
 
         return ReadyDisclosures(self, crowd, options)
 
@@ -61,9 +63,6 @@ class Disclosures(Measure):
 
 def assess(crowd: Crowd, user: str, options: DisclosureOptions | None = None) -> Disclosed:
     """Say what a person (by name) has told about themselves in their posts, and how many people it fits."""
-    from incrowd.measures.disclosures.assess import disclosed
-    from incrowd.measures.person import own_posts
-
     return disclosed(own_posts(crowd, user).select("number", "time", "text").iter_rows(), options)
 
 

@@ -63,6 +63,7 @@ from incrowd.measures.protocol import (
     WordShare,
     largest_communities,
 )
+from incrowd.measures.search import fewest
 from incrowd.result import Assessment, Standing, say_count
 from incrowd.text.reference import tokenise
 
@@ -398,8 +399,6 @@ class ReadyExposure(Ready):
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try leaving out the posts that stand out most, and writing all on the topic under another name."""
-        from incrowd.measures.search import fewest
-
         about = finding.assessment.assumptions.parameters
         name, topic = str(about["community"]), str(about["topic"])
         posts, place = self._own_posts(person, name, explain=True), self.space.topics.place(topic)

@@ -21,6 +21,7 @@ from incrowd.measures.linkability.two_communities import TwoCommunities, place_i
 from incrowd.measures.sampling import SampledRank
 from incrowd.profiles import unigram
 from incrowd.result import Advice, Assessment, Evidence
+from incrowd.text import tokenise
 
 
 def link_rates(crowd: Crowd, options: LinkabilityOptions, compute: Compute | None = None) -> LinkRates:
@@ -99,8 +100,6 @@ def _reasons(
 
 def _own_posts(crowd: Crowd, options: LinkabilityOptions, user: str, counts: Any) -> Any:
     """Count the words of each of the person's own posts in the source community."""
-    from incrowd.text import tokenise
-
     texts = crowd.posts(community=options.source, user=user).collect()["text"].to_list()
     column = {word: place for place, word in enumerate(counts.vocabulary)}
     cells = [

@@ -19,6 +19,10 @@ from incrowd.measures.linkability.in_words import VIEW_NAMES, certainty_assessme
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.protocol import Finding, Goal, Person, PreparedCrowd, Proposal
 from incrowd.measures.sampling import SampledRank
+from incrowd.measures.search import alternating, delete_first, first_to_reach, start_over, steps, take_out
+from incrowd.measures.telling import Kind, Telling, kept_habits, rarity_of, same_hours, same_weeks
+from incrowd.profiles.habits import CELL_BITS, TEXT_FAMILIES, post_habits
+from incrowd.profiles.habits import habits as count_habits
 from incrowd.result import Assessment, Evidence
 
 if TYPE_CHECKING:
@@ -135,8 +139,6 @@ class DeterminedPerson:
 
     def _with_examples(self, parts: Sequence[Evidence], person: Person) -> tuple[Evidence, ...]:
         """Name the strongest habits of each kind."""
-        from incrowd.measures.telling import Kind
-
         kinds = {
             VIEW_NAMES["vocabulary"]: (Kind.WORDS, Kind.NAMES),
             VIEW_NAMES["phrases"]: (Kind.PHRASES,),
@@ -152,8 +154,6 @@ class DeterminedPerson:
 
     def habits(self, person: Person) -> tuple[Habit, ...]:
         """Return the written habits that the two profiles have in common, the strongest first."""
-        from incrowd.measures.telling import kept_habits
-
         question = {**self._question(person), "what": "telling habits of a pair"}
         return kept_habits(self.crowd, question, lambda: self._telling(person).habits)
 
@@ -170,15 +170,6 @@ class DeterminedPerson:
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterator[Proposal]:
         """Try to do without the posts and words that make the two profiles alike, and a new name for either."""
-        from incrowd.measures.search import (
-            alternating,
-            delete_first,
-            first_to_reach,
-            start_over,
-            steps,
-            take_out,
-        )
-
         source, target = self._both
         telling = self._telling(person)
         orders = [telling.order(place) for place in (0, 1)]
@@ -212,9 +203,6 @@ class DeterminedPerson:
 
     def _telling(self, person: Person) -> TellingPair:
         """Say what the person's two profiles have in common, each view as strong as it is in the attack."""
-        from incrowd.measures.telling import rarity_of
-        from incrowd.profiles.habits import CELL_BITS, TEXT_FAMILIES
-
         attack = self._attack
         parts = self.assess(person, explain=True, examples=False).evidence
         strength = {
@@ -303,9 +291,6 @@ class TellingPair:
         strength: Mapping[str, float],
     ) -> TellingPair:
         """Compare the two; `strength` says how much each view counts."""
-        from incrowd.measures.telling import Telling, same_hours, same_weeks
-        from incrowd.profiles.habits import post_habits
-
         posts = [person.posts.filter(person.rows_in(name)) for name in communities]
         counted = [post_habits(one["text"]) for one in posts]
         here, there = counted
@@ -334,7 +319,5 @@ class TellingPair:
 
 def _habits(person: Person, community: str) -> Habits:
     """Count the person's own habits in a community from these posts."""
-    from incrowd.profiles.habits import habits as count_habits
-
     mine = person.posts.filter(person.rows_in(community)).with_columns(user=pl.lit(person.user))
     return count_habits(mine.select("user", "community", "time", "text"))

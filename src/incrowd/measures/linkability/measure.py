@@ -35,6 +35,7 @@ from incrowd.measures.protocol import (
     largest_communities,
 )
 from incrowd.measures.sampling import SampledRank, sampled_rows
+from incrowd.measures.search import alternating, fewer_posts, fewer_words, post_order
 from incrowd.result import Assessment, Evidence, Standing, Threat, say_count
 from incrowd.text.reference import tokenise
 
@@ -330,8 +331,6 @@ class ReadyLinkability(Ready):
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try fewer posts in either community, and fewer of the words both share."""
-        from incrowd.measures.search import alternating, fewer_posts, fewer_words, post_order
-
         pair = self._pair_of(person, finding)
         if pair is None:
             return

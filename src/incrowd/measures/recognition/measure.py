@@ -26,8 +26,10 @@ from incrowd.measures.protocol import (
     ThemeName,
     largest_communities,
 )
+from incrowd.measures.recognition.definition import halves, pick
 from incrowd.measures.recognition.spec import ADVERSARIES, DEFAULT_KNOWN, EVERYBODY, RecognitionOptions
-from incrowd.result import Standing, say_count
+from incrowd.measures.search import delete_first, first_to_reach, start_over, steps, take_out
+from incrowd.result import Evidence, Standing, say_count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from incrowd.measures.recognition.from_card import CountedPosts, MadeUpRivals
     from incrowd.measures.recognition.history import OwnHistory, Rivals
     from incrowd.measures.telling import Habit
-    from incrowd.result import Assessment, Evidence
+    from incrowd.result import Assessment
     from incrowd.statistics import Logistic
 
 JUDGED, DRAWS, CANDIDATES = 150, 4, 1_500
@@ -144,8 +146,6 @@ class ReadyRecognition(Ready):
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterator[Proposal]:
         """Try to do without the posts and words that are most one's own, and a new name."""
-        from incrowd.measures.search import delete_first, first_to_reach, start_over, steps, take_out
-
         about = finding.assessment.assumptions.parameters
         name, n = str(about["community"]), int(about["posts_known"])
         order, words = self._most_telling(person, name)
@@ -174,8 +174,6 @@ class ReadyRecognition(Ready):
 
         They go by the same rules: one half of the history, as it was, is held against the other, as it would be.
         """
-        from incrowd.measures.recognition.definition import halves, pick
-
         if self.crowd.is_made_up:  # made-up people have no posts in which somebody could look for characters
             return math.nan
         about = finding.assessment.assumptions.parameters
@@ -229,8 +227,6 @@ class ReadyRecognition(Ready):
 
     def _shared_words(self, person: Person, name: str) -> tuple[Evidence, ...]:
         """Return the words that both halves of the history share; they add up to how like the halves are."""
-        from incrowd.result import Evidence
-
         counted = self._counted(person, name)
         shares = self._made_up(name).common(counted)[counted.places]
         order = np.argsort(-shares, kind="stable")[: int((shares > 0).sum())].tolist()
@@ -335,8 +331,6 @@ class ReadyRecognition(Ready):
 
     def _cut(self, person: Person, name: str) -> int:
         """Return how many of the person's posts are from the earlier half of their history as it is."""
-        from incrowd.measures.recognition.definition import halves
-
         # Posts are numbered by time; what a change adds comes last.
         mine, before = (one.posts.filter(one.rows_in(name)) for one in (person, person.before))
         early = before["number"].head(halves(before.height)[0])

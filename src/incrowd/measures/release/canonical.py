@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from incrowd.errors import InputError, MissingExtra, UnreadableSource
 from incrowd.measures.release.patterns import Holders
 
@@ -162,8 +164,6 @@ def propose(holders: Holders, *, likeness: float = 90.0, memory: int = 2**27) ->
 
 def _most_alike(names: Sequence[str], likeness: float, memory: int) -> Iterable[tuple[int, int, float]]:
     """For each name the most alike one before it in the list, if alike enough; rows in bounded chunks."""
-    import numpy as np
-
     try:
         from rapidfuzz import fuzz, process
     except ImportError:
