@@ -21,9 +21,11 @@ from incrowd.errors import IncrowdError
 from incrowd.gateway.audit import Audit, check_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
-from incrowd.gateway.ledger import Ledger
+from incrowd.gateway.ledger import Ledger, audited
 from incrowd.gateway.operate import reset
+from incrowd.gateway.solver import Solver
 from incrowd.gateway.state import SteadyClock, open_secret
+from incrowd.gateway.worker import DecisionThreads
 
 PARTS = ("secret", "ledger.sqlite", "snapshots.duckdb", "audit")
 CLASS, WITHOUT = DENVER, "city = 'Denver' AND age < 50"
@@ -106,6 +108,25 @@ def test_no_corruption_makes_the_gateway_forget(name: str, harm: str, tmp_path: 
         return
     with pytest.raises(IncrowdError, match=r"copy|original file"), opened(url, state):
         pass
+
+
+def test_an_audit_log_that_was_deleted_with_its_notes_shows_after_a_restart(tmp_path: Path) -> None:
+    import asyncio
+
+    place = Place(tmp_path)
+    state, key = place.state, open_secret(place.state).key("audit")
+    for _ in range(3):
+        place.service.audit.append({"asked": "something"}).result()
+    asyncio.run(place.service.look())
+    asyncio.run(place.service.close())
+    shutil.rmtree(state / "audit")
+    (state / "audit.head").unlink()
+    assert check_audit(state, key, known=audited(state)).problem == "the end: 3 records are missing"
+    log = Audit(state, key, known=audited(state))
+    assert log.missing == 3
+    log.append({"asked": "later"}).result()
+    log.close()
+    assert check_audit(state, key).problem == "the beginning: 3 records are missing"
 
 
 def test_rows_that_are_gone_or_changed_are_found_at_the_start(tmp_path: Path) -> None:
@@ -209,7 +230,9 @@ def place(tmp_path: Path) -> Iterator[Place]:
     asyncio.run(made.service.close())
 
 
-def test_ready_says_the_truth(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ready_says_the_truth(
+    place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     import asyncio
 
     gateway = place.service.decisions.gateway  # type: ignore[attr-defined]
@@ -223,21 +246,25 @@ def test_ready_says_the_truth(place: Place, monkeypatch: pytest.MonkeyPatch) -> 
     source = Path(place.url.removeprefix("duckdb:///"))
     moved = source.with_suffix(".away")
     source.rename(moved)
-    assert status()[0] == 503
-    assert "there is none" in status()[1]
+    with caplog.at_level(logging.INFO, "incrowd.gateway"):
+        assert status() == (503, "the database cannot be reached")  # strangers do not see where it lies
+        assert status() == (503, "the database cannot be reached")
+    assert [str(source) in one.message for one in caplog.records].count(True) == 1
     moved.rename(source)
     assert status() == (200, "ready")
     with monkeypatch.context() as patch:
         patch.setattr(gateway, "_clock", lambda: gateway.ledger.snapshot()[1] + 3 * 86400)
         assert status() == (503, "the snapshot is overdue")
-    with monkeypatch.context() as patch:
-
-        def fails(now: float) -> None:
-            raise OSError
-
-        patch.setattr(gateway.ledger, "write_probe", fails)
-        assert status() == (503, "the ledger cannot be written")
+    gateway.ledger._connection.execute("PRAGMA query_only = 1")
+    assert status() == (503, "the ledger cannot be written")
+    gateway.ledger._connection.execute("PRAGMA query_only = 0")
     assert status() == (200, "ready")
+    solver = Solver()
+    place.service.decisions = DecisionThreads(gateway, solver)
+    assert status() == (200, "ready")
+    solver._fork_server.kill()
+    solver._fork_server.wait()
+    assert status() == (503, "the solver is not running")
 
 
 def test_the_log_names_who_locks_the_source(tmp_path: Path) -> None:

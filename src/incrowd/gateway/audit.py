@@ -36,9 +36,12 @@ class AuditError(IncrowdError):
 
 
 class Audit:
-    """Appends records and says when they are safe."""
+    """Appends records and says when they are safe.
 
-    def __init__(self, state: Path, key: bytes, *, file_bytes: int = FILE_BYTES) -> None:
+    `known` is how many records there were according to the ledger: somebody may delete the log and the notes beside it.
+    """
+
+    def __init__(self, state: Path, key: bytes, *, known: int = 0, file_bytes: int = FILE_BYTES) -> None:
         self.folder = state / FOLDER_NAME
         self._key = key
         self._file_bytes = file_bytes
@@ -47,7 +50,7 @@ class Audit:
         self._held = lock_state(self.folder)  # two that append would break the chain of sums
         self._number, last, self._sum = _recover(self.folder)
         # Records that are missing at the end leave a gap in the numbers, which every later check finds.
-        self._sequence = max(last, _head(self.folder))
+        self._sequence = max(last, _head(self.folder), known)
         self.missing = self._sequence - last
         """How many records at the end of the log are gone."""
         self._file = self._open()
@@ -58,6 +61,11 @@ class Audit:
         self._broken = False
         self._writer = Thread(target=self._write_batches, name="audit", daemon=True)
         self._writer.start()
+
+    @property
+    def records(self) -> int:
+        """Number of the last record."""
+        return self._sequence
 
     @property
     def broken(self) -> bool:
@@ -151,11 +159,14 @@ class AuditCheck:
         return {"records": self.records, "intact": self.intact, "problem": self.problem}
 
 
-def check_audit(state: Path, key: bytes) -> AuditCheck:
-    """Recompute the sums of every line; files moved away at the front are no problem, gaps are."""
+def check_audit(state: Path, key: bytes, *, known: int = 0) -> AuditCheck:
+    """Recompute the sums of every line; files moved away at the front are no problem, gaps are.
+
+    `known` is how many records there were according to the ledger.
+    """
     before: str | None = None
     sequence, records = 0, 0
-    head = _head(state / FOLDER_NAME)  # first: a running gateway goes on writing
+    head = max(known, _head(state / FOLDER_NAME))  # first: a running gateway goes on writing
     for place, line in _lines(state / FOLDER_NAME):
         record = _parse(line)
         text, _, rest = line.decode(errors="replace").rpartition(',"sum":"')

@@ -17,12 +17,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.errors import BudgetExceeded, IncrowdError
+from incrowd.errors import BudgetExceeded, IncrowdError, InputError
 from incrowd.gateway.alternatives import compile_alternatives, compile_sole_holders
 from incrowd.gateway.cache import Cache
 from incrowd.gateway.databases import Database
 from incrowd.gateway.history import History
-from incrowd.gateway.ledger import EVERYONE, Answer, Client, Entry, Explanation, Ledger, ValueDecision
+from incrowd.gateway.ledger import (
+    EVERYONE,
+    OVER_TIME,
+    Answer,
+    Client,
+    Entry,
+    Explanation,
+    Ledger,
+    ValueDecision,
+)
 from incrowd.gateway.monitoring import logger
 from incrowd.gateway.people import Group, compile_listing
 from incrowd.gateway.policy import Policy
@@ -37,7 +46,6 @@ from incrowd.gateway.query import Query, checked_query
 from incrowd.gateway.rules import (
     BELOW_NOISE,
     NOT_TESTED,
-    OVER_TIME,
     Case,
     Draft,
     InThisProcess,
@@ -55,6 +63,7 @@ from incrowd.gateway.rules import (
 from incrowd.gateway.snapshot import Snapshot, Snapshots
 from incrowd.gateway.state import BrokenState, Secret, SteadyClock, lock_state, open_secret
 from incrowd.measures.release import measure_q
+from incrowd.measures.release.canonical import read_aliases, uncounted_names
 
 __all__ = ["Answer", "Client", "Explanation", "Gateway", "Outcome", "Suppressor", "ValueDecision"]
 
@@ -119,6 +128,7 @@ class Gateway:
         self._histories: Cache[History] = Cache(budget // 2, lambda history: history.nbytes)
         self._private_answers: Cache[tuple[bytes, float]] = Cache(budget // 8, lambda one: len(one[0]))
         self._budgets: dict[str, PersonBudgets] = {}
+        self._cause = ""
         self._locks: dict[str, RLock] = {}
         self._lock, self._refreshing = Lock(), Lock()
         with ExitStack() as opened:
@@ -131,7 +141,9 @@ class Gateway:
             self.ledger = Ledger(state, secret)
             opened.callback(self.ledger.close)
             self._clock = clock or SteadyClock()
+            self._heal_times()
             self._closed_until = self._after_reset()
+            self._check_people()
             opened.callback(database.close)
             database.open(state, secret.key("snapshots").hex()[:8], policy.limits.database_seconds)
             self._check_snapshots(state, secret)
@@ -142,8 +154,6 @@ class Gateway:
                 folder=state / "prints",
                 key=secret.key("fingerprints"),
             )
-            if healed := self.ledger.heal_times(self._clock()):
-                logger.warning("%d moments in the future, left by a clock that jumped, are now", healed)
             self.snapshot = self._snapshots.current() or self._snapshots.take(self._clock())
             self._opened = opened.pop_all()
 
@@ -160,23 +170,50 @@ class Gateway:
         if known is not None and known[0] not in self.database.snapshots() and any(self.ledger.replay()):
             raise BrokenState(state, "expected the snapshot that was in use, there is none or an older one")
 
+    def _check_people(self) -> None:
+        """Refuse another way to tell people apart: everybody would be somebody new, with a budget of their own."""
+        column = self.policy.database.id
+        if not self.ledger.same_people(column):
+            raise InputError(
+                f"policy, database.id: expected the column by which people were told apart before, got '{column}'. "
+                "With another one everybody would be somebody new of whom nothing was told. Put it back, or start "
+                "anew with all budgets spent ('incrowd gateway reset')"
+            )
+
+    def _heal_times(self) -> None:
+        """Go on from the last sign of life if the clock is before it, or days after it."""
+        if moved := self.ledger.heal_times(self._clock()):
+            logger.warning(
+                "by the system's clock %.1f days have passed since the last sign of life. That may be a clock that "
+                "jumped: the time is not counted, and what was told is as old as it was",
+                moved / 86400,
+            )
+
     def _after_reset(self) -> float:
         """Return the moment from which on questions are answered; what was told before a reset is not known."""
         begun, policy = self.ledger.started_anew, self.policy
         forgotten = policy.snapshots.history * policy.period
         return begun + (policy.privacy.window_days * 86400 if self._private else forgotten) if begun else 0.0
 
-    def trouble(self) -> str:
-        """Say why questions cannot be answered well now; empty while all is well."""
+    def trouble(self, audited: int = 0) -> str:
+        """Say why questions cannot be answered well now; empty while all is well.
+
+        Strangers may read it, so the cause of what is wrong with the database is for the log alone. `audited` is the
+        length of the audit log, noted here so that it shows if the log is gone.
+        """
         current, now = self.ledger.snapshot(), self._clock()
         try:
-            self.ledger.write_probe(now)
+            self.ledger.write_probe(now, audited)
         except Exception:
             return "the ledger cannot be written"
         try:
             self.database.check()
         except IncrowdError as error:
-            return str(error)
+            if str(error) != self._cause:
+                self._cause = str(error)
+                logger.error("%s", error)
+            return "the database cannot be reached"
+        self._cause = ""
         if current is not None and now - current[1] > 2 * self.policy.period + 60:
             return "the snapshot is overdue"
         return "all budgets are spent since the reset" if now < self._closed_until else ""
@@ -462,6 +499,11 @@ def _mechanisms(policy: Policy, secret: Secret) -> dict[str, PrivateMechanism]:
     made = {}
     for name, source in policy.database.attributes.items():
         candidates = None if source.candidates is None else read_candidates(source.candidates)
+        if (
+            candidates is not None and source.aliases is not None
+        ):  # as values are brought together, so are they
+            names = uncounted_names(candidates, read_aliases(source.aliases))
+            candidates = tuple(dict.fromkeys(names[spelling] for spelling in candidates))
         made[name] = PrivateMechanism(
             spending=spending_of(policy.privacy, public=candidates is not None),
             base=policy.least,

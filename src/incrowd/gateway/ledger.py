@@ -11,7 +11,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -146,17 +146,22 @@ SEALED = {
 }
 """What a seal covers of each table: the row's number first, the class last."""
 EVERYONE = "*"
-_IN_SCOPE = f"(scope = ? OR ? = '{EVERYONE}')"
-"""A ledger that everyone shares holds what single organisations were told before, too."""
+OVER_TIME = "over-time"
+"""Rule of an entry that told nothing: nobody's list was looked at to the end."""
+_IN_SCOPE = f"(entries.scope IN (?, '{EVERYONE}') OR ? = '{EVERYONE}')"
+"""What everyone was told and what one organisation was told count for each other, whatever the scope is now."""
+AWAY = 3 * 86400.0
+"""Seconds a gateway may be stopped. Longer, and it is as likely that the clock jumped: the time is not counted."""
 
 
 @dataclass(frozen=True)
 class Charge:
     """One question that was counted against people's budgets."""
 
-    id: int
+    entry: int
     asked: float
     settings: str
+    """Under which the question was decided; empty: not by the private mechanism."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -363,10 +368,20 @@ class Ledger:
     def _set_fact(self, name: str, value: str) -> None:
         self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
-    def write_probe(self, now: float) -> None:
-        """Write something, to find out whether that is still possible."""
+    def write_probe(self, now: float, audited: int) -> None:
+        """Note a sign of life and how long the audit log is, to find out whether anything can still be written."""
         with self._lock:
-            self._set_fact("alive", f"{now:.0f}")
+            self._set_fact("alive", repr(now))
+            self._set_fact("audited", str(audited))
+
+    def same_people(self, column: str) -> bool:
+        """Note by which column people are told apart; False if it was another one when something was told."""
+        with self._lock:
+            told = self._connection.execute("SELECT 1 FROM entries LIMIT 1").fetchone()
+            if told and self._fact("people") not in (None, column):
+                return False
+            self._set_fact("people", column)
+            return True
 
     @property
     def started_anew(self) -> float:
@@ -379,19 +394,33 @@ class Ledger:
         with self._lock:
             self._set_fact("reset", repr(now))
 
-    def heal_times(self, now: float) -> int:
-        """Bring moments in the future, which a clock that jumped left behind, back to now; return how many."""
+    def heal_times(self, now: float) -> float:
+        """Keep everything as old as it was at the last sign of life if the clock went back, or ahead by days.
+
+        Otherwise what was told would count from a moment in the future, or be forgotten because of a clock that was
+        wrong for a minute. Returns by how many seconds it was moved.
+        """
+        moments = [("entries", "asked"), ("charges", "asked"), ("snapshots", "taken")]
         with self._lock, self._transaction():
-            changed = 0
-            for table, column in (("entries", "asked"), ("charges", "asked"), ("snapshots", "taken")):
-                sql = f"UPDATE {table} SET {column} = ? WHERE {column} > ?"
-                changed += self._connection.execute(sql, (now, now + SteadyClock.DRIFT)).rowcount
-            if changed and self._secret is not None:
+            known = [float(self._fact(name) or 0) for name in ("alive", "reset")]
+            for table, column in moments:
+                known.append(
+                    self._connection.execute(f"SELECT max({column}) FROM {table}").fetchone()[0] or 0
+                )
+            gap = now - max(known)
+            if not max(known) or -SteadyClock.DRIFT <= gap <= AWAY:
+                return 0.0
+            for table, column in moments if gap < 0 else moments[:2]:  # an old snapshot is due, not healed
+                self._connection.execute(f"UPDATE {table} SET {column} = {column} + ?", (gap,))
+            for name in ("alive", "reset"):
+                if moment := self._fact(name):
+                    self._set_fact(name, repr(float(moment) + gap))
+            if self._secret is not None:
                 self._connection.execute("DELETE FROM seals")
                 self._last, self._sum = 0, b""
                 for kind, row in self._rows():
                     self._seal(kind, row)
-        return changed
+        return gap
 
     # Entries
 
@@ -452,19 +481,28 @@ class Ledger:
         return None if row is None else (bytes(row[0]), float(row[1]))
 
     def charges(self, scope: str, since: float, after: int) -> list[Charge]:
-        """Return the charges since a moment with numbers above `after`, oldest first."""
+        """Return what was asked since a moment by entries above `after`, oldest first.
+
+        What another rule told is in it, too: it was told without a budget. What ran out of time told nothing.
+        """
         sql = (
-            f"SELECT id, asked, settings FROM charges WHERE {_IN_SCOPE} AND asked >= ? AND id > ? ORDER BY id"
+            "SELECT entries.id, entries.asked, coalesce(settings, '') FROM entries "
+            f"LEFT JOIN charges ON charges.entry = entries.id WHERE {_IN_SCOPE} AND entries.asked >= ? "
+            "AND entries.id > ? AND (settings IS NOT NULL OR rule != ?) ORDER BY entries.id"
         )
         with self._lock:
-            rows = self._connection.execute(sql, (scope, scope, since, after)).fetchall()
+            rows = self._connection.execute(sql, (scope, scope, since, after, OVER_TIME)).fetchall()
         return [Charge(*row) for row in rows]
 
-    def charged(self, id: int) -> Words:
-        """Return who was charged, as bits."""
+    def charged(self, entry: int) -> Words | None:
+        """Return who was counted, as bits; None if that is not known any more."""
+        sql = (
+            "SELECT coalesce(charges.people, entries.people) FROM entries "
+            "LEFT JOIN charges ON charges.entry = entries.id WHERE entries.id = ?"
+        )
         with self._lock:
-            row = self._connection.execute("SELECT people FROM charges WHERE id = ?", (id,)).fetchone()
-        return _unpacked(row[0])
+            row = self._connection.execute(sql, (entry,)).fetchone()
+        return None if row[0] is None else _unpacked(row[0])
 
     def spent(self, organisation: str, since: float) -> int:
         """Count the questions of an organisation that were decided since a moment; repeats are not."""
@@ -520,6 +558,16 @@ class Ledger:
             if self._seal_file is not None:
                 os.close(self._seal_file)
                 self._seal_file = None
+
+
+def audited(state: Path) -> int:
+    """Return how many records the audit log had when the gateway last looked; whoever decides may hold the ledger."""
+    try:
+        with closing(sqlite3.connect(f"{(state / NAME).absolute().as_uri()}?mode=ro", uri=True)) as ledger:
+            row = ledger.execute("SELECT value FROM facts WHERE name = 'audited'").fetchone()
+    except sqlite3.OperationalError:  # there is none, or it is one of version 0.1
+        return 0
+    return 0 if row is None else int(row[0])
 
 
 def _entry(row: tuple) -> Entry:  # type: ignore[type-arg]  # as SQLite gives it

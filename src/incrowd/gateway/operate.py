@@ -25,7 +25,7 @@ from incrowd.gateway.audit import Audit, check_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
-from incrowd.gateway.ledger import Client, Explanation, Ledger, ValueDecision
+from incrowd.gateway.ledger import Client, Explanation, Ledger, ValueDecision, audited
 from incrowd.gateway.monitoring import log_to_stderr, logger
 from incrowd.gateway.policy import Policy, cautions, weaknesses
 from incrowd.gateway.report import Support, support_of
@@ -51,7 +51,7 @@ def open_service(url: str, policy: Policy, state: Path) -> Service:
     decisions = DecisionProcess(
         url, policy, state
     )  # first: it makes sure that nobody else works on this state
-    audit = Audit(state, secret.key("audit"))
+    audit = Audit(state, secret.key("audit"), known=audited(state))
     return Service(decisions=decisions, keys=KeyStore(state), policy=policy, audit=audit, secret=secret)
 
 

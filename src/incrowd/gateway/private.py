@@ -166,7 +166,8 @@ class _Library:
         opendp.enable_features("contrib")
         self._opendp: Any = opendp
         self._counts = opendp.vector_domain(opendp.atom_domain(T=int))
-        self._named = opendp.map_domain(opendp.atom_domain(T=str), opendp.atom_domain(T=int))
+        # Values go in by number: a name that holds a NUL would be cut there, and could then stand for another value.
+        self._numbered = opendp.map_domain(opendp.atom_domain(T=int), opendp.atom_domain(T=int))
 
     def noisy(self, kind: str, scale: float) -> Any:
         """Add discrete noise to a vector of counts."""
@@ -175,14 +176,16 @@ class _Library:
         return self._opendp.m.make_gaussian(self._counts, self._opendp.l2_distance(T=float), scale)
 
     def laplace_threshold(self, scale: float, threshold: int) -> Any:
-        """Add noise to counts by name and let only those pass that reach a threshold."""
+        """Add noise to the counts of numbered values and let only those pass that reach a threshold."""
         metric = self._opendp.l01inf_distance(self._opendp.absolute_distance(T=int))
-        return self._opendp.m.make_laplace_threshold(self._named, metric, scale=scale, threshold=threshold)
+        return self._opendp.m.make_laplace_threshold(self._numbered, metric, scale=scale, threshold=threshold)
 
     def gaussian_threshold(self, scale: float, threshold: int) -> Any:
         """Do the same with Gaussian noise."""
         metric = self._opendp.l02inf_distance(self._opendp.absolute_distance(T=float))
-        return self._opendp.m.make_gaussian_threshold(self._named, metric, scale=scale, threshold=threshold)
+        return self._opendp.m.make_gaussian_threshold(
+            self._numbered, metric, scale=scale, threshold=threshold
+        )
 
     def most_rho(self, epsilon: float, delta: float) -> float:
         """Return how much zero-concentrated privacy loss (epsilon, delta) allows, by OpenDP's conversion."""
@@ -274,13 +277,10 @@ class PrivateMechanism:
         """Return the values whose noisy numbers reach the threshold below which nothing is known to exist."""
         spent, library = self.spending, _library()
         make = library.laplace_threshold if spent.kind == "laplace" else library.gaussian_threshold
-        there = {listed.names[place]: int(picks[place]) for place in np.flatnonzero(picks).tolist()}
-        found: Mapping[str, int] = make(spent.choosing, spent.threshold)(there) if there else {}
-        place_of = {name: place for place, name in enumerate(listed.names)}
-        names = sorted(found)
-        return np.array([place_of[name] for name in names], np.int64), np.array(
-            [found[n] for n in names], float
-        )
+        there = {place: int(picks[place]) for place in np.flatnonzero(picks).tolist()}
+        found: Mapping[int, int] = make(spent.choosing, spent.threshold)(there) if there else {}
+        places = sorted(found)
+        return np.array(places, np.int64), np.array([found[place] for place in places], np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,35 +421,48 @@ class PersonBudgets:
     """How often each person was counted within the window; who has nothing left is left out.
 
     Only who is in a class matters, never what anybody lists, so leaving people out says nothing about that. Questions
-    under other settings do not add up with these: whoever was in one waits until the window has passed.
+    under other settings, or another mechanism, do not add up with these: whoever was in one waits until the window has
+    passed.
     """
 
     def __init__(self, kept: Ledger, scope: str, policy: PrivacyPolicy, settings: str) -> None:
         self._kept, self._scope, self._settings = kept, scope, settings
         self._window, self._questions = policy.window_days * 86400, policy.questions
         self._counted: deque[Charge] = deque()
+        self._last = 0
+        self._silent_until = 0.0
         self._times = np.zeros(0, dtype=np.int32)
 
     def with_budget(self, group: Group, size: int, now: float) -> Group:
         """Return the people of a class who may still be counted."""
         self._catch_up(size, now)
+        if now <= self._silent_until:
+            return Group(group.members[:0])
         return Group(group.members[self._times[group.members] < self._questions])
 
     def _catch_up(self, size: int, now: float) -> None:
         """Take in charges that were written since, and let go of those that have left the window."""
         since = now - self._window
         self._times = np.pad(self._times, (0, max(0, size - len(self._times))))
-        last = self._counted[-1].id if self._counted else 0
-        for charge in self._kept.charges(self._scope, since, last):
-            self._count(charge, 1)
-            self._counted.append(charge)
+        for charge in self._kept.charges(self._scope, since, self._last):
+            self._last = charge.entry
+            if self._count(charge, 1):  # questions that counted nobody need not be remembered
+                self._counted.append(charge)
         while self._counted and self._counted[0].asked < since:
             self._count(self._counted.popleft(), -1)
 
-    def _count(self, charge: Charge, times: int) -> None:
-        members = members_of(self._kept.charged(charge.id))
+    def _count(self, charge: Charge, times: int) -> int:
+        """Count those who were in a question, or take them out again; return how many there were."""
+        words = self._kept.charged(charge.entry)
+        if (
+            words is None
+        ):  # told by another rule, and whom it was about is forgotten: it may have been anybody
+            self._silent_until = max(self._silent_until, charge.asked + self._window)
+            return 0
+        members = members_of(words)
         self._times = np.pad(self._times, (0, max(0, int(members.max(initial=-1)) + 1 - len(self._times))))
         self._times[members] += times * (1 if charge.settings == self._settings else self._questions)
+        return len(members)
 
 
 def read_candidates(path: Path) -> tuple[str, ...]:

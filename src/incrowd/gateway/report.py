@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from incrowd.gateway.audit import AuditCheck, check_audit, read_audit
 from incrowd.gateway.core import Gateway
-from incrowd.gateway.ledger import Ledger
+from incrowd.gateway.ledger import Ledger, audited
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.state import Secret
 from incrowd.measures.release import Budget, HolderIndex, SuppressOptions
@@ -198,7 +198,7 @@ def activity_report(state: Path, secret: Secret) -> GatewayReport:
         clients=tuple(_activities(tallies, "client")),
         attributes=tuple(_activities(tallies, "attribute")),
         decisions=tuple(_decisions(state)),
-        audit=check_audit(state, secret.key("audit")),
+        audit=check_audit(state, secret.key("audit"), known=audited(state)),
     )
 
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from incrowd.gateway.alternatives import most_with_sole_holders
 from incrowd.gateway.history import Changed, History
 from incrowd.gateway.joint import Clauses
-from incrowd.gateway.ledger import Entry, Explanation, ValueDecision
+from incrowd.gateway.ledger import OVER_TIME, Entry, Explanation, ValueDecision
 from incrowd.gateway.people import Group, Numbers, digest_of
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot
@@ -47,7 +47,6 @@ from incrowd.measures.release import (
 TOO_SMALL = "too-small"
 TOO_CLOSE = "too-close"
 NOTHING_FITS = "nothing-fits"
-OVER_TIME = "over-time"
 RARE = "rare"
 TIED = "tied"
 JOINT = "joint"

@@ -110,7 +110,7 @@ class Service:
         if self.audit.broken:
             return "the audit log cannot be written"
         if not self.decisions.alive:
-            return "what decides questions is not running"
+            return self._trouble or "what decides questions is not running"
         return self._trouble
 
     async def query(self, authorization: str, chunks: AsyncIterator[bytes]) -> Reply:
@@ -185,7 +185,7 @@ class Service:
         """Find out once whether something is wrong, and log it when it begins and ends."""
         before = self._trouble
         try:
-            looking = asyncio.wrap_future(self.decisions.trouble())
+            looking = asyncio.wrap_future(self.decisions.trouble(self.audit.records))
             self._trouble = await asyncio.wait_for(looking, WATCH_PATIENCE)
         except TimeoutError:
             self._trouble = "what decides questions does not answer"

@@ -51,8 +51,8 @@ class BrokenState(IncrowdError):
     def __init__(self, state: Path, what: str) -> None:
         super().__init__(
             f"{state}: {what}. A gateway that forgot what it told cannot protect anybody, so it does not start. Put "
-            "back a copy of the whole folder; if there is none, 'incrowd gateway reset' starts anew with all "
-            "budgets spent"
+            "back a copy of the whole folder that was made after the last answer; if there is none, 'incrowd gateway "
+            "reset' starts anew with all budgets spent"
         )
 
 
@@ -106,11 +106,9 @@ class SteadyClock:
     DRIFT = 60.0
     """Seconds by which the system's clock may differ before it counts as a jump."""
 
-    def __init__(
-        self, wall: Callable[[], float] = time, steady: Callable[[], float] = monotonic, least: float = 0.0
-    ) -> None:
+    def __init__(self, wall: Callable[[], float] = time, steady: Callable[[], float] = monotonic) -> None:
         self._wall, self._steady = wall, steady
-        self._offset = max(wall(), least) - steady()
+        self._offset = wall() - steady()
         self._jumped = False
         self._lock = Lock()
 

@@ -56,8 +56,11 @@ class DecisionService(Protocol):
     def budget(self, client: Client) -> Future[dict[str, Any]]:
         """Say what a client may still ask."""
 
-    def trouble(self) -> Future[str]:
-        """Say why questions cannot be answered well now; empty while all is well."""
+    def trouble(self, audited: int) -> Future[str]:
+        """Say why questions cannot be answered well now; empty while all is well.
+
+        `audited`: how many records the audit log holds.
+        """
 
     def refresh(self) -> Future[int]:
         """Take a new snapshot if one is due; return the number of the one in use."""
@@ -108,9 +111,9 @@ class DecisionThreads:
         """Say what a client may still ask."""
         return self._pool.submit(_hide_errors, self.gateway.budget, client)
 
-    def trouble(self) -> Future[str]:
+    def trouble(self, audited: int) -> Future[str]:
         """Say why questions cannot be answered well now; empty while all is well."""
-        return self._watch.submit(_hide_errors, self._trouble)
+        return self._watch.submit(_hide_errors, self._trouble, audited)
 
     def refresh(self) -> Future[int]:
         """Take a new snapshot if one is due; return the number of the one in use."""
@@ -125,10 +128,10 @@ class DecisionThreads:
         if self._solver is not None:
             self._solver.close()
 
-    def _trouble(self) -> str:
+    def _trouble(self, audited: int) -> str:
         if self._solver is not None and not self._solver.alive:
             return "the solver is not running"
-        return self.gateway.trouble()
+        return self.gateway.trouble(audited)
 
     def _refresh(self) -> int:
         return self.gateway.refresh() if self.gateway.due else self.gateway.snapshot.number
@@ -156,11 +159,14 @@ MAY_BE_ASKED = ("decide", "explain", "support", "budget", "trouble", "refresh")
 def open_decisions(url: str, policy: Policy, state: Path) -> DecisionThreads:
     """Open everything that decisions need; the first time this takes a snapshot."""
 
-    solver = Solver(SolverOptions(memory=policy.limits.solver_memory_mib * 2**20))
+    solver = None
+    if policy.release.mechanism == "q":  # noisy counts need no search
+        solver = Solver(SolverOptions(memory=policy.limits.solver_memory_mib * 2**20))
     try:
         return DecisionThreads(Gateway(connect(url), policy, state, solver=solver), solver)
     except BaseException:
-        solver.close()
+        if solver is not None:
+            solver.close()
         raise
 
 
@@ -265,9 +271,9 @@ class DecisionProcess:
         """Say what a client may still ask."""
         return self._ask("budget", client)
 
-    def trouble(self) -> Future[str]:
+    def trouble(self, audited: int) -> Future[str]:
         """Say why questions cannot be answered well now; empty while all is well."""
-        return self._ask("trouble")
+        return self._ask("trouble", audited)
 
     def refresh(self) -> Future[int]:
         """Take a new snapshot if one is due; return the number of the one in use."""

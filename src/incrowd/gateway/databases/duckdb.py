@@ -240,5 +240,6 @@ def _probe(source: Any, part: Select) -> None:
 def _damaged(folder: Path) -> IncrowdError:
     return IncrowdError(
         f"{folder}: expected the snapshots as they were written, they are damaged. Put back a copy of the whole state "
-        "folder; if there is none, 'incrowd gateway reset' starts anew with all budgets spent"
+        "folder that was made after the last answer; if there is none, 'incrowd gateway reset' starts anew with all "
+        "budgets spent"
     )

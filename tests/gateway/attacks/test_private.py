@@ -1,0 +1,129 @@
+"""Attacks on what surrounds the private mechanism: names of values, switched settings, moved clocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.gateway.making import NOW, crowd, fill_duckdb, policy
+from tests.gateway.test_core import ANN, DENVER, EVE, gateway, question
+from tests.gateway.test_private import KEY, private
+
+from incrowd.errors import InputError
+from incrowd.gateway.core import Gateway
+from incrowd.gateway.people import Group
+from incrowd.gateway.policy import PrivacyPolicy
+from incrowd.gateway.private import PrivateMechanism, spending_of
+from incrowd.gateway.snapshot import _indexed
+
+DAY = 86400.0
+ENOUGH = 400
+NAMES = ["Titanic\0", "Titanic\0x", "\0", "", "T" * 100_000, "\ud800"]
+
+
+@pytest.mark.parametrize("victim", NAMES)
+@pytest.mark.parametrize("questions", [1, 3])
+def test_no_name_that_one_person_lists_changes_what_a_common_one_gets(victim: str, questions: int) -> None:
+    """Cut at a NUL, one person's name would stand for a common one, and take its number away: advantage 1."""
+    spent = spending_of(PrivacyPolicy(questions=questions), public=False)
+    made = PrivateMechanism(spending=spent, base=12, most=200, key=KEY, candidates=None)
+    holders = {"Titanic": np.arange(1, 4 * ENOUGH, dtype=np.int32), victim: np.array([0], np.int32)}
+    index, everybody = _indexed(holders, 4 * ENOUGH, 0), Group(np.arange(4 * ENOUGH, dtype=np.int32))
+    for _ in range(20):
+        assert made.release(index, everybody).values == ("Titanic",)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    users, likes = crowd({"Titanic": ENOUGH})
+    likes["u00000"] = ["Titanic\0"]
+    return fill_duckdb(tmp_path / "a.db", users, {"movies": likes})
+
+
+def told(made: Gateway, condition: str) -> bool:
+    return made.answer(ANN, question(condition)).values == ("Titanic",)
+
+
+def test_budgets_are_not_forgotten_when_everyone_no_longer_shares_them(url: str, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with gateway(url, state, policy=private(tmp_path)) as made:
+        assert told(made, DENVER)
+    with gateway(url, state, policy=private(tmp_path, scope="organisation")) as made:
+        assert told(made, DENVER)  # the same answer again
+        assert not told(made, "age < 40")
+        assert made.answer(EVE, question("age < 41")).values == ()
+    with gateway(url, state, policy=private(tmp_path)) as made:
+        assert not told(made, "age < 42")
+
+
+def test_whoever_was_in_an_answer_of_the_q_rule_waits_for_a_window(url: str, tmp_path: Path) -> None:
+    state, moment = tmp_path / "state", [NOW]
+    with gateway(url, state, policy=policy()) as made:
+        assert told(made, DENVER)
+    with gateway(url, state, policy=private(tmp_path), clock=lambda: moment[0]) as made:
+        assert not told(made, "age < 40")
+        moment[0] += 30 * DAY + 1
+        assert told(made, "age < 41")
+
+
+def test_if_it_is_forgotten_who_was_in_it_everybody_waits(url: str, tmp_path: Path) -> None:
+    state, moment = tmp_path / "state", [NOW]
+    with gateway(url, state, policy=policy()) as made:
+        assert told(made, DENVER)
+        for _ in range(8):
+            made.refresh()
+    with gateway(url, state, policy=private(tmp_path), clock=lambda: moment[0]) as made:
+        assert not told(made, "age < 40")
+        moment[0] += 30 * DAY + 1
+        assert told(made, "age < 41")
+
+
+def test_a_question_that_ran_out_of_time_costs_nobody_a_budget(url: str, tmp_path: Path) -> None:
+    with gateway(url, tmp_path / "state", policy=private(tmp_path)) as made:
+        made._out_of_time(ANN, "*", made.snapshot, question(DENVER))
+        assert told(made, "age < 40")
+
+
+@pytest.mark.parametrize("jump", [-20_000 * DAY, -40 * DAY, 40 * DAY, 20_000 * DAY])
+def test_no_jump_of_the_clock_between_two_starts_gives_budgets_back(
+    url: str, tmp_path: Path, jump: float
+) -> None:
+    """A machine that wakes up in 1970, or once in the next century, and is right at the start after that."""
+    state, rules, moment = tmp_path / "state", private(tmp_path), [NOW]
+    with gateway(url, state, policy=rules, clock=lambda: moment[0]) as made:
+        assert told(made, DENVER)
+    for moment[0] in (NOW + jump, NOW + 60):
+        with gateway(url, state, policy=rules, clock=lambda: moment[0]) as made:
+            assert made.decide(ANN, question(DENVER)).repeated
+            assert not told(made, f"age < {40 + abs(int(moment[0])) % 1000}")
+    with gateway(url, state, policy=rules, clock=lambda: moment[0]) as made:
+        moment[0] += 31 * DAY
+        assert told(made, "age < 2000")
+
+
+def test_days_for_which_it_was_stopped_count_as_long_as_they_are_few(url: str, tmp_path: Path) -> None:
+    state, rules, moment = tmp_path / "state", private(tmp_path, window_days=1), [NOW]
+    for day in (0, 2, 4):
+        moment[0] = NOW + day * DAY
+        with gateway(url, state, policy=rules, clock=lambda: moment[0]) as made:
+            assert told(made, f"age < {40 + day}")
+
+
+def test_another_column_that_tells_people_apart_is_refused(url: str, tmp_path: Path) -> None:
+    """Everybody would get a new number, and with it a new budget."""
+    import duckdb
+
+    state = tmp_path / "state"
+    with gateway(url, state, policy=private(tmp_path)) as made:
+        assert told(made, DENVER)
+    with duckdb.connect(url.removeprefix("duckdb:///")) as source:
+        source.execute("ALTER TABLE users ADD COLUMN email VARCHAR")
+        source.execute("UPDATE users SET email = id || '@example.org'")
+    other = private(tmp_path)
+    other = policy(
+        release={"mechanism": "private"},
+        database={"id": "email", "attributes": {"movies": vars(other.database.attributes["movies"])}},
+    )
+    with pytest.raises(InputError, match="told apart before"), gateway(url, state, policy=other):
+        pass
