@@ -34,10 +34,11 @@ from tests.gateway.attacks.adaptive import (
     how_many,
     most,
     most_right,
+    rehearse,
     swap_strangers,
     world_of,
 )
-from tests.gateway.attacks.worlds import SECRET, World
+from tests.gateway.attacks.worlds import World
 from tests.gateway.making import LONG_AGO
 from tests.gateway.serving import Running, running
 
@@ -83,6 +84,9 @@ class Plan:
     targets: int = 1
     also: float = 0.0
     questions: dict[str, int] | None = None
+    rivals: int = 0
+    against: tuple[str, ...] = ("q", "private")
+    """The mechanisms it is made for."""
 
     @property
     def guesses_a_number(self) -> bool:
@@ -106,6 +110,13 @@ PLANS = {
         also=0.5,
     ),
     "edge": Plan(name="a learner that looks for the edge, 60 accounts", run=find_the_edge, planted=60),
+    "rehearsed": Plan(
+        name="the mechanism rehearsed, the one question that tells most, 60 accounts",
+        run=rehearse,
+        planted=60,
+        rivals=30,
+        against=("private",),
+    ),
     "how many": Plan(
         name="how many of 30 people list it, 60 accounts",
         run=how_many,
@@ -149,12 +160,12 @@ def fill(url: str, world: World) -> None:
 
 
 def asking(service: Running, key: str) -> Ask:
-    def ask(people: Sequence[int]) -> bool:
+    def ask(people: Sequence[int]) -> frozenset[str]:
         where = {"column": "zone", "in": sorted(int(p) for p in people)}
         body = json.dumps({"attribute": "states", "where": where}).encode()
         while (got := service.post(body, key)).status == 503:
             time.sleep(0.05)
-        return SECRET in got.json["values"]
+        return frozenset(got.json["values"])
 
     return ask
 
@@ -167,7 +178,7 @@ def in_each(work: Callable[[int], T], worlds: int) -> list[T]:
 def attacked(plan: Plan, url: str, folder: Path, mechanism: str, truths: Sequence[int]) -> list[float]:
     """Return what the attack concludes in each world."""
     blocks = [
-        Block(first=SIZE * n, planted=plan.planted, size=SIZE, targets=plan.targets)
+        Block(first=SIZE * n, planted=plan.planted, size=SIZE, targets=plan.targets, rivals=plan.rivals)
         for n in range(len(truths))
     ]
     questions = (plan.questions or QUESTIONS)[mechanism]
@@ -251,7 +262,8 @@ def main(arguments: list[str] | None = None) -> None:
     for database in chosen.database:
         for mechanism in chosen.mechanism:
             for name in chosen.attack:
-                print(row(PLANS[name], database, mechanism, chosen.worlds), flush=True)
+                if mechanism in PLANS[name].against:
+                    print(row(PLANS[name], database, mechanism, chosen.worlds), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,22 @@ everybody's own.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from tests.gateway.attacks.worlds import SECRET, World
 
+from incrowd.gateway.people import Group
+from incrowd.gateway.policy import PrivacyPolicy
+from incrowd.gateway.private import PrivateMechanism, spending_of
 from incrowd.gateway.query import OneOf
+from incrowd.gateway.snapshot import _indexed
 
-Ask = Callable[[Sequence[int]], bool]
-"""People -> whether the value the attacker waits for was in the answer about them."""
+Ask = Callable[[Sequence[int]], frozenset[str]]
+"""People -> the values in the answer about them."""
 COMMON = tuple(f"common {number}" for number in range(6))
 CANDIDATES = [SECRET, *COMMON]
 
@@ -32,6 +38,8 @@ class Block:
     planted: int
     size: int
     targets: int = 1
+    rivals: int = 0
+    """So many of the accounts list what the victim lists in the other world, instead."""
 
     @property
     def victims(self) -> list[int]:
@@ -53,9 +61,15 @@ def lists_of(
 
     `also`: the share of the "accounts" that list something common, too, as real people do whose lists are known.
     """
-    held: dict[str, list[int]] = {SECRET: [*block.victims[:listing], *block.own]}
-    more = [account for account in block.own[15:] if chance.random() < also]
-    for person in [*block.strangers, *block.victims[listing:], *more]:
+    loyal = block.planted - block.rivals
+    held: dict[str, list[int]] = {SECRET: [*block.victims[:listing], *block.own[:loyal]]}
+    more = [account for account in block.own[15:loyal] if chance.random() < also]
+    others = [*block.strangers, *more]
+    if block.rivals:
+        held[COMMON[0]] = [*block.own[loyal:], *block.victims[listing:]]
+    else:
+        others += block.victims[listing:]
+    for person in others:
         held.setdefault(COMMON[int(chance.integers(len(COMMON)))], []).append(person)
     return held
 
@@ -95,7 +109,7 @@ def swap_strangers(ask: Ask, block: Block, questions: int, seed: int, used: int 
     for _ in range(questions):
         own = chance.choice(block.own, min(used, block.planted), replace=False).tolist()
         strangers = chance.choice(block.strangers, 30, replace=False).tolist()
-        if ask([block.first, *own, *strangers]):
+        if SECRET in ask([block.first, *own, *strangers]):
             return 1.0
     return 0.0
 
@@ -122,7 +136,7 @@ def find_the_edge(ask: Ask, block: Block, questions: int, seed: int) -> float:
         with_victim = number % 2 == 0  # first: under a budget nothing comes after it
         own = chance.choice(block.own, min(count, block.planted), replace=False).tolist()
         strangers = chance.choice(block.strangers, 30, replace=False).tolist()
-        seen = ask([*([block.first] if with_victim else []), *own, *strangers])
+        seen = SECRET in ask([*([block.first] if with_victim else []), *own, *strangers])
         if with_victim:
             yes, no = (float(weights @ passes(count + more)) for more in (1, 0))
             score += math.log(max(yes if seen else 1 - yes, 1e-6) / max(no if seen else 1 - no, 1e-6))
@@ -144,12 +158,45 @@ def how_many(ask: Ask, block: Block, questions: int, seed: int, first: int = 15)
             own = chance.choice(block.own, fewest - 1, replace=False).tolist()
             strangers = chance.choice(block.strangers, 30, replace=False).tolist()
             asked += 1
-            if ask([*block.victims, *own, *strangers]):
+            if SECRET in ask([*block.victims, *own, *strangers]):
                 fewest -= 1
                 break
         else:
             break
     return float(first + 1 - fewest)
+
+
+def rehearse(ask: Ask, block: Block, questions: int, seed: int, draws: int = 500) -> float:
+    """Know the mechanism: rehearse it at home, ask the one question that tells most, and weigh the answer.
+
+    The victim lists one value or another, both near the threshold by accounts of one's own: one goes up and the other
+    down, which is as far as one list moves anything.
+    """
+    count, chances = rehearsed(min(block.rivals, block.planted - block.rivals), draws)
+    loyal = block.own[: block.planted - block.rivals][:count]
+    seen = ask([block.first, *loyal, *block.own[block.planted - block.rivals :][:count]])
+    yes, no = (float(one.get(seen & {SECRET, COMMON[0]}, 0) + 1) for one in chances)
+    return math.log(yes / no)
+
+
+@cache
+def rehearsed(most: int, draws: int) -> tuple[int, tuple[Counter[frozenset[str]], Counter[frozenset[str]]]]:
+    """Return how many accounts of each kind tell the two worlds apart best, and how often which answer came."""
+    spent = spending_of(PrivacyPolicy(), public=True)
+    made = PrivateMechanism(spending=spent, base=12, most=200, key=b"r" * 32, candidates=tuple(CANDIDATES))
+
+    def answers(secret: int, other: int) -> Counter[frozenset[str]]:
+        everybody = np.arange(secret + other, dtype=np.int32)
+        held = {SECRET: everybody[:secret], COMMON[0]: everybody[secret:]}
+        index, group = _indexed(held, secret + other, 0), Group(everybody)
+        return Counter(frozenset(made.release(index, group).values) for _ in range(draws))
+
+    tried = {
+        count: (answers(count + 1, count), answers(count, count + 1))
+        for count in (26, 28, 30)
+        if count <= most
+    }
+    return max(tried.items(), key=lambda one: (one[1][0] - one[1][1]).total())
 
 
 Remembered = list[tuple[list[int], bool]]
@@ -163,12 +210,12 @@ def before_change(ask: Ask, block: Block, questions: int, seed: int) -> Remember
         [*block.victims, *block.own, *chance.choice(block.strangers, 30, replace=False).tolist()]
         for _ in range(questions)
     ]
-    return [(people, ask(people)) for people in asked]
+    return [(people, SECRET in ask(people)) for people in asked]
 
 
 def after_change(ask: Ask, remembered: Remembered) -> float:
     """The next day nine accounts no longer list it. If the victim changed as well, some answer may be a new one."""
-    return float(sum(shown and not ask(people) for people, shown in remembered))
+    return float(sum(shown and SECRET not in ask(people) for people, shown in remembered))
 
 
 def naming(people: Sequence[int]) -> OneOf:

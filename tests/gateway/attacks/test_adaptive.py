@@ -26,11 +26,14 @@ from tests.gateway.attacks.adaptive import (
     most,
     most_right,
     naming,
+    rehearse,
     swap_strangers,
     world_of,
 )
-from tests.gateway.attacks.worlds import ALL, SPY, has, standing
+from tests.gateway.attacks.worlds import ALL, SPY, standing
 from tests.gateway.weakened import Defences
+
+from incrowd.gateway.query import Query
 
 Attack = Callable[[Ask, Block, int, int], float]
 WORLDS, SIZE, NUMBERS = 16, 300, 7
@@ -51,8 +54,11 @@ def settings(folder: Path, mechanism: str) -> dict[str, Any]:
     }
 
 
-def blocks_of(planted: int, worlds: int = 2 * WORLDS, targets: int = 1) -> list[Block]:
-    return [Block(first=SIZE * n, planted=planted, size=SIZE, targets=targets) for n in range(worlds)]
+def blocks_of(planted: int, worlds: int = 2 * WORLDS, targets: int = 1, rivals: int = 0) -> list[Block]:
+    return [
+        Block(first=SIZE * n, planted=planted, size=SIZE, targets=targets, rivals=rivals)
+        for n in range(worlds)
+    ]
 
 
 def scores(
@@ -69,17 +75,17 @@ def scores(
     world = world_of(blocks, truths, 1, also)
     with standing(world, folder, 1, defences, **settings(folder, mechanism)) as gateway:
 
-        def ask(people: Sequence[int]) -> bool:
-            return has(gateway, naming(people), SPY)
+        def ask(people: Sequence[int]) -> frozenset[str]:
+            return frozenset(gateway.answer(SPY, Query("states", naming(people))).values)
 
         return [attack(ask, block, questions, number) for number, block in enumerate(blocks)]
 
 
 def measured(
-    folder: Path, attack: Attack, planted: int, mechanism: str, questions: int, **more: Any
+    folder: Path, attack: Attack, planted: int, mechanism: str, questions: int, rivals: int = 0, **more: Any
 ) -> Measured:
     truths = [int(number < WORLDS) for number in range(2 * WORLDS)]
-    found = scores(folder, attack, blocks_of(planted), truths, mechanism, questions, **more)
+    found = scores(folder, attack, blocks_of(planted, rivals=rivals), truths, mechanism, questions, **more)
     return Measured.of(found[:WORLDS], found[WORLDS:])
 
 
@@ -89,8 +95,8 @@ def changed(folder: Path, mechanism: str, defences: Defences = ALL) -> Measured:
     world = world_of(blocks, [0] * len(blocks), 1)
     with standing(world, folder, 1, defences, **settings(folder, mechanism)) as gateway:
 
-        def ask(people: Sequence[int]) -> bool:
-            return has(gateway, naming(people), SPY)
+        def ask(people: Sequence[int]) -> frozenset[str]:
+            return frozenset(gateway.answer(SPY, Query("states", naming(people))).values)
 
         seen = [before_change(ask, block, 12, number) for number, block in enumerate(blocks)]
         world.lists = world_of(blocks, [0] * len(blocks), 1, changed=truths).lists
@@ -128,19 +134,20 @@ def test_with_more_accounts_the_q_only_rule_is_beaten_still(folder: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("attack", "planted", "also"),
+    ("attack", "planted", "also", "rivals"),
     [
-        (swap_strangers, 18, 0.0),
-        (partial(swap_strangers, used=33), 40, 0.0),
-        (swap_strangers, 30, 0.5),
-        (find_the_edge, 60, 0.0),
+        (swap_strangers, 18, 0.0, 0),
+        (partial(swap_strangers, used=33), 40, 0.0, 0),
+        (swap_strangers, 30, 0.5, 0),
+        (find_the_edge, 60, 0.0, 0),
+        (partial(rehearse, draws=100), 60, 0.0, 30),
     ],
-    ids=["15 of 18 accounts", "33 of 40 accounts", "known lists", "learner"],
+    ids=["15 of 18 accounts", "33 of 40 accounts", "known lists", "learner", "rehearsed"],
 )
 def test_no_attack_gets_further_than_the_budget_allows(
-    folder: Path, attack: Attack, planted: int, also: float
+    folder: Path, attack: Attack, planted: int, also: float, rivals: int
 ) -> None:
-    found = measured(folder, attack, planted, "private", 12, also=also)
+    found = measured(folder, attack, planted, "private", 12, rivals, also=also)
     assert found.low <= most(1.0, 1e-8)
     assert found.advantage <= most(1.0, 1e-8) + 0.1  # so few worlds: the benchmark has more
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from tests.gateway.test_private import KEY, private
 
 from incrowd.errors import InputError
 from incrowd.gateway.core import Gateway
-from incrowd.gateway.people import Group
+from incrowd.gateway.people import Group, members_of
 from incrowd.gateway.policy import PrivacyPolicy
 from incrowd.gateway.private import PrivateMechanism, spending_of
 from incrowd.gateway.snapshot import _indexed
@@ -127,3 +129,28 @@ def test_another_column_that_tells_people_apart_is_refused(url: str, tmp_path: P
     )
     with pytest.raises(InputError, match="told apart before"), gateway(url, state, policy=other):
         pass
+
+
+def test_questions_of_the_same_moment_share_one_budget(url: str, tmp_path: Path) -> None:
+    """Whoever asks in many ways at once, under two names, is told once."""
+    asked = [(client, f"age < {age}") for age in range(40, 52) for client in (ANN, EVE)]
+    with gateway(url, tmp_path / "state", policy=private(tmp_path)) as made, ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda one: made.decide(one[0], question(one[1])), asked))
+        assert len({one.answer for one in answers if one.answer.values}) == 1
+        new = [one for one in answers if one.answer.values and not one.repeated]
+        assert len(new) == 1
+        people = [made.ledger.charged(charge.entry) for charge in made.ledger.charges("*", 0, 0)]
+        assert sorted(len(members_of(words)) for words in people if words is not None)[-2:] == [0, ENOUGH]
+
+
+def test_candidates_are_found_under_the_name_that_values_go_by(tmp_path: Path) -> None:
+    users, likes = crowd({"the Lord of the Rings!": ENOUGH})
+    url = fill_duckdb(tmp_path / "b.db", users, {"movies": likes})
+    (tmp_path / "aliases.json").write_text(json.dumps({"LOTR": "The Lord of the Rings"}), "utf-8")
+    (tmp_path / "candidates.json").write_text(json.dumps(["LOTR", "Heat!", "heat"]), "utf-8")
+    files = {name: str(tmp_path / f"{name}.json") for name in ("aliases", "candidates")}
+    attribute = {"table": "movies", "user": "user_id", "value": "value", **files}
+    rules = policy(release={"mechanism": "private"}, database={"attributes": {"movies": attribute}})
+    with gateway(url, tmp_path / "state", policy=rules) as made:
+        assert made._mechanisms["movies"].candidates == ("The Lord of the Rings", "heat")
+        assert made.answer(ANN, question(DENVER)).values == ("The Lord of the Rings",)
