@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -42,13 +43,13 @@ def by_the_q_only_rule(rows: np.ndarray, values: np.ndarray, people: int, count:
 def by_diffix(values: np.ndarray, count: int, seed: int = 22) -> float:
     """What Diffix Elm's suppression lets through at pg_diffix's published defaults, mean of ten draws.
 
-    A value passes a noisy threshold: never below 3, two standard deviations above that in the mean, two layers of noise
-    with a standard deviation of 1 each (its administrator's guide: low_count_min_threshold, low_count_mean_gap,
-    low_count_layer_sd).
+    A value passes a noisy threshold: two layers of noise with a standard deviation of 1 each, a mean two (total)
+    standard deviations above 3, and never below 3 (its administrator's guide: low_count_layer_sd, low_count_mean_gap,
+    low_count_min_threshold; its `noise.c` for what "total" means).
     """
     held = np.bincount(values, minlength=count)
     noise = np.random.default_rng(seed).normal(size=(10, 2, count)).sum(axis=1)
-    return float((held >= np.maximum(3, 3 + 2 * 1.0 + noise)).sum(axis=1).mean())
+    return float((held >= np.maximum(3, 3 + 2 * math.sqrt(2) + noise)).sum(axis=1).mean())
 
 
 def index_of(rows: np.ndarray, values: np.ndarray, people: int, names: list[str]) -> AttributeIndex:
