@@ -29,27 +29,37 @@ def run(*arguments: object) -> int:
     return 0
 
 
-@pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A crowd in which every name, community, item and post holds them."""
-    folder = tmp_path_factory.mktemp("planted")
+def write_posts(path: Path, people: int) -> None:
+    """Posts in which names, communities and every word hold them."""
     posts = [
         {
             "author": f"u{user:02d}{OBEYED}",
             "community": f"{place}{OBEYED}",
-            "text": " ".join(f"w{(user * 3 + post + k) % 50}{OBEYED}" for k in range(25)),
+            "text": f"I am {30 + user % 40} years old{OBEYED} and live in Denver{OBEYED}. "
+            + " ".join(f"w{(user * 3 + post + k) % 50}{OBEYED}" for k in range(25)),
             "created_utc": 1600000000 + 90000 * post,
         }
-        for user in range(8)
+        for user in range(people)
         for place in ("knit", "cook")
         for post in range(4)
     ]
-    (folder / "posts.jsonl").write_text("".join(json.dumps(post) + "\n" for post in posts), "utf-8")
-    assert run("ingest", folder / "posts.jsonl", "--crowd", folder / "crowd", "--json") == 0
+    path.write_text("".join(json.dumps(post) + "\n" for post in posts), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crowd in which every name, community, item and post holds them."""
+    folder = tmp_path_factory.mktemp("planted")
+    write_posts(folder / "posts.jsonl", 8)
+    write_posts(folder / "many.jsonl", 101)
+    for name, kept in (("posts", "crowd"), ("posts", "copy"), ("many", "many")):
+        assert run("ingest", folder / f"{name}.jsonl", "--crowd", folder / kept, "--json") == 0
     ratings = [f"u{u}{OBEYED},film {(u * k) % 7}{OBEYED},{k % 5 + 1}" for u in range(12) for k in range(1, 6)]
     (folder / "items.csv").write_text("\n".join(["user,item,rating", *ratings]) + "\n", "utf-8")
     held = {f"film {k}{OBEYED}": [f"u{u}{OBEYED}" for u in range(k + 2)] for k in range(4)}
     (folder / "answer.json").write_text(json.dumps(held), "utf-8")
+    made = ["--community", f"knit{OBEYED}", "--community", f"cook{OBEYED}", "--k", 2]
+    assert run("card", "make", folder / "many", *made, "--out", folder / "card.json", "--json") == 0
     return folder
 
 
@@ -76,6 +86,28 @@ COMMANDS = [
     "gateway check --policy {f}/no{x}.toml",
     "gateway key add na{x}me --organisation lab --state {f}/state",
     "watch {f}/crowd --user u03{x} --policy {f}/no{x}.toml",
+    "assess {f}/posts.jsonl --user u03{x}",
+    "assess {f}/posts.jsonl --user u03{x} --card {f}/card.json",
+    "disclosures {f}/posts.jsonl --user u04{x}",
+    "disclosures {f}/posts.jsonl --user u04{x} --quote",
+    "disclosures {f}/posts.jsonl --user u04{x} --quote --json",
+    "disclosures {f}/crowd --user u04{x}",
+    "link {f}/posts.jsonl {f}/posts.jsonl --user u01{x} --other-user u02{x}",
+    "link {f}/posts.jsonl {f}/posts.jsonl --user u01{x} --other-user u02{x} --card {f}/card.json",
+    "link {f}/posts.jsonl {f}/posts.jsonl",
+    "recognition {f}/crowd --community knit{x} --user u01{x}",
+    "card make {f}/many --community knit{x} --k 2 --out {f}/new{x}.json",
+    "card info {f}/card.json",
+    "card info {f}/card.json --json",
+    "card page {f}/card.json --out {f}/page.html --title {x}",
+    "card info {f}/posts.jsonl",
+    "card make {f}/crowd --community knit{x} --k 2 --out {f}/new.json",
+    "card audit {f}/many --community knit{x} --k 2 --cards 2 --planted 4",
+    "forget {f}/copy --user u05{x}",
+    "forget {f}/copy --user u05{x} --json",
+    "forget {f}/copy --user nobody{x}",
+    "collect mastodon --community knit{x} --server 127.0.0.1:9{x} --crowd {f}/collected --contact me{x}",
+    "collect no{x} --community knit{x} --crowd {f}/collected --contact me{x}",
 ]
 
 
@@ -117,6 +149,9 @@ REAL = {
     "user": "u03{x}",
     "profile": "u03{x}",
     "query": "SELECT movies{x} FROM users",
+    "main": "{f}/posts.jsonl",
+    "other": "{f}/posts.jsonl",
+    "card": "{f}/card.json",
 }
 """What stands for a parameter so that a command shows the data; anything else is something that is not there."""
 GOES_ON = {"serve", "gateway", "watch", "collect"}
