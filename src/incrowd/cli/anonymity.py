@@ -11,6 +11,7 @@ from incrowd.cli.console import (
     AsJson,
     FailAbove,
     Memory,
+    exit_for_person,
     exit_for_risk,
     parse_memory,
     progress_bar,
@@ -79,7 +80,6 @@ def anonymity(
     from incrowd.crowd import Crowd
     from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
     from incrowd.measures.anonymity.spec import AnonymityOptions
-    from incrowd.measures.protocol import measure_named
 
     options = AnonymityOptions(
         community=community,
@@ -102,7 +102,7 @@ def anonymity(
     if person is not None:
         assessment = member_anonymity(result, person)
         show_json(assessment.to_dict()) if as_json else show(assessment)
-        exit_for_risk(measure_named("anonymity").risk(assessment), fail_above)
+        exit_for_person([assessment], fail_above)
         return
     show_json(result.to_dict()) if as_json else _show(result)
     exit_for_risk(float((result.sizes < wanted).mean()), fail_above)

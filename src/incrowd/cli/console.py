@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -17,6 +17,8 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from incrowd.result import Assessment
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for other programs instead of text.")]
 FailAbove = Annotated[
@@ -107,6 +109,13 @@ def exit_for_risk(risk: float, fail_above: float | None) -> None:
     """Exit with 1 if the risk is above the line the user drew, or cannot be told: unknown is not safe."""
     if fail_above is not None and not risk <= fail_above:
         raise typer.Exit(1)
+
+
+def exit_for_person(assessments: Sequence[Assessment], fail_above: float | None) -> None:
+    """Do the same for one person: their measures say what the risk is."""
+    from incrowd.measures.protocol import largest_risk
+
+    exit_for_risk(largest_risk(assessments), fail_above)
 
 
 @contextmanager

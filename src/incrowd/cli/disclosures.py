@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.console import AsJson, FailAbove, exit_for_risk, progress_bar, show, show_json, writable
+from incrowd.cli.console import AsJson, FailAbove, exit_for_person, progress_bar, show, show_json, writable
 
 if TYPE_CHECKING:
     from incrowd.measures.disclosures.assess import Disclosed, Post
@@ -56,8 +56,8 @@ def disclosures(
 ) -> None:
     """What have you told about yourself in your posts, and how many people does it fit together?
 
-    Works on one account at a time; in a crowd, only for whoever holds its key. The risk for --fail-above is one in as
-    many people as it fits, 1 if a post names you directly.
+    Works on one account at a time; in a crowd, only for whoever holds its key. The risk for --fail-above is how often
+    naming one of the people whom it fits would be right; a post that names you directly fits one.
     """
     from incrowd.crowd import Crowd
     from incrowd.errors import InputError
@@ -84,7 +84,7 @@ def disclosures(
     show_json(found.to_dict() | _model_part(added)) if as_json else _show(found, added)
     if out is not None and not as_json:
         show(f"Page: {out}")
-    exit_for_risk(1.0 if found.identifiers else 1 / max(found.together.people, 1.0), fail_above)
+    exit_for_person([found.assessment()], fail_above)
 
 
 def _with_model(

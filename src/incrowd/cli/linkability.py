@@ -12,6 +12,7 @@ from incrowd.cli.console import (
     FailAbove,
     Memory,
     Seed,
+    exit_for_person,
     exit_for_risk,
     parse_memory,
     progress_bar,
@@ -78,7 +79,6 @@ def linkability(
     from incrowd.crowd import Crowd
     from incrowd.measures.linkability.assess import assess_person, link_rates
     from incrowd.measures.linkability.spec import LinkabilityOptions
-    from incrowd.measures.protocol import measure_named
 
     options = LinkabilityOptions(
         source=source,
@@ -102,7 +102,7 @@ def linkability(
             rates = link_rates(opened, options, compute)
     if user is not None:
         show_json(assessment.to_dict()) if as_json else show(assessment)
-        exit_for_risk(measure_named("linkability").risk(assessment), fail_above)
+        exit_for_person([assessment], fail_above)
         return
     show_json(rates.to_dict()) if as_json else _show(rates)
     exit_for_risk(rates.hit_rates[0].hit.mean, fail_above)

@@ -14,6 +14,7 @@ from incrowd.cli.console import (
     FailAbove,
     Memory,
     Seed,
+    exit_for_person,
     exit_for_risk,
     parse_memory,
     progress_bar,
@@ -204,7 +205,6 @@ def assess(
     from incrowd.crowd import Crowd
     from incrowd.measures.microdata.assess import assess_person
     from incrowd.measures.microdata.set_sizes import Effort
-    from incrowd.measures.protocol import measure_named
 
     with progress_bar("reading items") as progress:
         found = assess_person(
@@ -217,8 +217,7 @@ def assess(
         from rich.console import Group
 
         show(Group(*found))
-    decides = [one for one in found if measure_named("microdata").finding(one).decides]
-    exit_for_risk((decides or found[-1:])[0].value, fail_above)
+    exit_for_person(found, fail_above)
 
 
 def _require_items(crowd: Any) -> None:

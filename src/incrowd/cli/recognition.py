@@ -12,6 +12,7 @@ from incrowd.cli.console import (
     FailAbove,
     Memory,
     Seed,
+    exit_for_person,
     exit_for_risk,
     parse_memory,
     progress_bar,
@@ -49,7 +50,11 @@ def recognition(
     probability of being named after three posts: of the person or, without --user, of a member on average.
     """
     from incrowd.crowd import Crowd
-    from incrowd.measures.recognition.assess import community_recognition, member_recognition
+    from incrowd.measures.recognition.assess import (
+        community_recognition,
+        member_recognition,
+        recognition_assessment,
+    )
     from incrowd.measures.recognition.spec import DEFAULT_KNOWN, RecognitionOptions
 
     options = RecognitionOptions(
@@ -70,11 +75,10 @@ def recognition(
     else:
         _show(result, member)
     if member is not None:
-        risk = member.probability.get(DEFAULT_KNOWN, float("nan"))
-    else:
-        found = result.to_dict()["posts_known"][str(DEFAULT_KNOWN)]["found"]
-        risk = float("nan") if found is None else found
-    exit_for_risk(risk, fail_above)
+        exit_for_person([recognition_assessment(member, options, opened.data_hash)], fail_above)
+        return
+    found = result.to_dict()["posts_known"][str(DEFAULT_KNOWN)]["found"]
+    exit_for_risk(float("nan") if found is None else found, fail_above)
 
 
 def _show(result: CommunityRecognition, member: MemberRecognition | None) -> None:

@@ -91,6 +91,7 @@ __all__ = [
     "adversaries",
     "key_of",
     "largest_communities",
+    "largest_risk",
     "level_of",
     "measure_named",
     "moved_by_posts",
@@ -439,6 +440,16 @@ def _load(where: str | type[Measure]) -> Measure:
     module, _, name = where.partition(":")
     found: Measure = getattr(import_module(module), name)()
     return found
+
+
+def largest_risk(assessments: Iterable[Assessment]) -> float:
+    """Return the largest risk that decides, as the measures put it; where none decides, the largest of all.
+
+    NaN if nothing could be told.
+    """
+    findings = [measure_named(one.measure).finding(one) for one in assessments]
+    deciding = [one for one in findings if one.decides] or findings
+    return max((one.risk for one in deciding if not math.isnan(one.risk)), default=math.nan)
 
 
 def adversaries() -> dict[str, str]:
