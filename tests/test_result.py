@@ -65,7 +65,7 @@ def test_the_dictionary_is_plain_json() -> None:
         baseline=0.25,
         crowd_rank=np.int64(2),
         threats=(Threat.LINKABILITY,),
-        advice=(Advice(action="drop a post", before=3.5, after=8.0),),
+        advice=(Advice(what="drop a post", before=3.5, after=8.0),),
         assumptions=Assumptions(
             adversary="a", parameters={"radii": (0.1, np.float32(0.5)), "worst": math.inf}
         ),
@@ -74,6 +74,7 @@ def test_the_dictionary_is_plain_json() -> None:
     assert parsed["value"] == 3.5
     assert parsed["crowd_rank"] == 2
     assert parsed["threats"] == ["linkability"]
+    assert parsed["advice"][0]["what"] == parsed["advice"][0]["action"] == "drop a post"  # the latter is 0.1's name
     assert parsed["assumptions"]["parameters"] == {"radii": [0.1, 0.5], "worst": "inf"}
     assert parsed["sentence"] == whole.sentence()
 
@@ -96,7 +97,7 @@ def test_the_terminal_shows_sentence_baseline_rank_and_the_rest_of_the_evidence(
         crowd_rank=3,
         crowd_size=1234,
         interval=(11.0, 13.0),
-        advice=(Advice(action="delete [one] post", before=12.0, after=20.0),),
+        advice=(Advice(what="delete [one] post", before=12.0, after=20.0),),
     )
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115 - closed with the test
     console.print(shown)

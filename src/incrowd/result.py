@@ -135,11 +135,20 @@ class Evidence:
 class Advice:
     """One thing to do, with its effect measured by the same measure after doing it."""
 
-    action: str
+    what: str
     before: float
     after: float
     loss: str = ""
     """What is given up, in plain words."""
+
+    @property
+    def action(self) -> str:
+        """The name that `what` had in version 0.1."""
+        return self.what
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        return fields_to_plain(self) | {"action": self.action}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -57,5 +57,5 @@ def _evidence(assessment: Assessment) -> Table:
 def _advice(assessment: Assessment) -> Table:
     table = Table("what to do", "now", "then", box=None, header_style="dim")
     for item in assessment.advice:
-        table.add_row(Text(item.action), say_number(item.before), say_number(item.after))
+        table.add_row(Text(item.what), say_number(item.before), say_number(item.after))
     return table

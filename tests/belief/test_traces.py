@@ -235,7 +235,7 @@ def test_withholding_the_posts_that_tell_repairs_the_policy(topics: dict[str, li
     assert set(checked.posts) == {"posts in work", "posts in tea"}
     said = checked.to_dict()
     assert said["assumptions"].get("topics") == (None if topics is None else list(topics))
-    assert "your posts in work" in checked.assessments()[0].advice[0].action
+    assert "your posts in work" in checked.assessments()[0].advice[0].what
 
 
 def _hiding_job():

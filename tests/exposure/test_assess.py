@@ -92,7 +92,7 @@ def test_a_person_is_told_their_place_the_reasons_and_what_would_help(
     assert "a lasting personal interest" in found.meaning
     assert CARE in found.meaning
     apart = found.advice[-1]
-    assert "another identity" in apart.action
+    assert "another identity" in apart.what
     assert apart.before == found.value
     assert apart.after > apart.before
     json.dumps(found.to_dict())
@@ -243,7 +243,7 @@ def test_advice_that_would_change_nothing_is_not_given(space: BagOfWords) -> Non
     found = assess_person(crowd, score(crowd, space), "me", "debts")
     assert found.value == 1
     (apart,) = found.advice  # to delete the three that count most would leave six such posts
-    assert "another identity (9 posts so far); nothing would point to the topic any more" in apart.action
+    assert "another identity (9 posts so far); nothing would point to the topic any more" in apart.what
 
 
 # Streams

@@ -56,7 +56,7 @@ def test_avoiding_the_pet_words_hides_the_person_as_promised() -> None:
     assert advice is not None
     assert advice.before == 1
     assert advice.after >= 5
-    removed = int(advice.action.split()[1])
+    removed = int(advice.what.split()[1])
     order = np.argsort(-shared_terms(pair.source / pair.source.sum(), pair.target / pair.target.sum()))
     keep = np.ones(60)
     keep[order[:removed]] = 0

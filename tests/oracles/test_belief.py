@@ -119,7 +119,7 @@ def test_advice_reports_the_belief_that_was_measured(tmp_path: Path) -> None:
     policy = load_policy(policy_of(tmp_path, TWO), PAIR[0])
     found = check_policy(crowd_of(tmp_path, PAIR), "p0", policy, (), options).assessments()[0]
     without_city = oracle.posterior(PAIR, DOMAIN, {"school": "X"}, ("faith", "sun"), SMOOTHING)
-    assert found.advice[0].action == "withhold your city"
+    assert found.advice[0].what == "withhold your city"
     assert found.advice[0].after == pytest.approx(without_city)
     assert found.advice[0].after < 0.6
 

@@ -30,11 +30,11 @@ def test_the_papers_example_in_words():
 def test_an_unsafe_answer_comes_with_what_to_withhold_and_the_measured_effect():
     found = assess(PAPER, threshold=2)
     (advice,) = found.advice
-    assert advice.action == "Withhold 1 of 3 values."
+    assert advice.what == "Withhold 1 of 3 values."
     assert advice.before == 5 / 3
     assert advice.after >= 2
     (nothing,) = assess(PAPER, threshold=50).advice
-    assert nothing.action == "Release nothing of this answer."
+    assert nothing.what == "Release nothing of this answer."
 
 
 def test_a_safe_answer_needs_no_advice():

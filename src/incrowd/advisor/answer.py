@@ -21,7 +21,7 @@ from incrowd.measures.protocol import (
     ThemeName,
     level_of,
 )
-from incrowd.result import Assessment, Evidence, Result, say_count, say_percent, to_plain
+from incrowd.result import Advice, Assessment, Evidence, Result, say_count, say_percent, to_plain
 
 Key = tuple[str, str, str, str]
 """What makes a finding the same question before and after a change."""
@@ -76,12 +76,11 @@ class Reason:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Action:
-    """One thing to do, and what the measures say after doing it."""
+class Action(Advice):
+    """Advice that was carried out on the person: what all measures say after doing it."""
 
-    what: str
-    loss: str
-    """What is given up, in plain words."""
+    before: float = field(init=False)
+    after: float = field(init=False)
     changes: Changes
     effect: Effect
     """On the finding it is aimed at."""
@@ -91,6 +90,10 @@ class Action:
     """It is about what the person writes next, under a new name; nothing is taken back."""
     recheck: float = math.nan
     """The risk afterwards by an attacker that neither the measure nor the search contains; NaN: none was asked."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "before", self.effect.before)
+        object.__setattr__(self, "after", self.effect.after)
 
     @property
     def theme(self) -> ThemeName:

@@ -291,7 +291,7 @@ class PolicyCheck(Result):
     def _advice(self, one: JudgedRequirement) -> tuple[Advice, ...]:
         return tuple(
             Advice(
-                action=f"withhold {', '.join(map(worded, remedy.withheld.attributes))}",
+                what=f"withhold {', '.join(map(worded, remedy.withheld.attributes))}",
                 before=one.posterior,
                 after=remedy.after,
                 loss=f"your profile tells {remedy.withheld.loss:.1f} bits less; belief falls to {remedy.after:.0%}",

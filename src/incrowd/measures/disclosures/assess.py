@@ -272,7 +272,7 @@ class Disclosed(Result):
             explained=1.0 if costs else None,
             advice=() if named else tuple(
                 Advice(
-                    action=f"edit {say_count(len(one.posts), 'post')} that tell your {one.attribute}",
+                    what=f"edit {say_count(len(one.posts), 'post')} that tell your {one.attribute}",
                     before=two_digits(fits.people),
                     after=two_digits(one.after.people),
                     loss=say_count(len(one.posts), "post"),

@@ -339,7 +339,7 @@ def advice(posts: OwnPosts, scored: Scored, row: int, place: int) -> tuple[Advic
         if after > before or silent:
             what = action.format(say_count(int(gone.sum()), "post"))
             what += "; nothing would point to the topic any more" if silent else ""
-            tried.append(Advice(action=what, before=float(before), after=float(after), loss=loss))
+            tried.append(Advice(what=what, before=float(before), after=float(after), loss=loss))
     return tuple(tried)
 
 

@@ -81,7 +81,7 @@ def words_to_avoid(pair: OwnPair, vocabulary: Sequence[str], wanted: int = WANTE
     named = ", ".join(f"“{vocabulary[int(w)]}”" for w in order[: min(trial.removed, 8)])
     more = f" and {trial.removed - 8} more" if trial.removed > 8 else ""
     return Advice(
-        action=f"Avoid {trial.removed} words in both profiles: {named}{more}",
+        what=f"Avoid {trial.removed} words in both profiles: {named}{more}",
         before=before,
         after=trial.crowd,
         loss=_share_lost(pair, *without(trial.removed)),
@@ -108,7 +108,7 @@ def posts_to_delete(
         return None
     before, trial = found
     advice = Advice(
-        action=f"Delete {trial.removed} of your {len(order)} posts in the first profile",
+        what=f"Delete {trial.removed} of your {len(order)} posts in the first profile",
         before=before,
         after=trial.crowd,
         loss=_share_lost(pair, *without(trial.removed)),

@@ -140,7 +140,7 @@ def _advice(
         names = ", ".join(f"'{name}'" for name in table.items.gather(rarest[:count].tolist()))
         action = f"Leave out {names}" if count == 1 else f"Leave out your {count} rarest items: {names}"
         advice.append(
-            Advice(action=action, before=value, after=then, loss=f"{count} of your {len(rarest)} items")
+            Advice(what=action, before=value, after=then, loss=f"{count} of your {len(rarest)} items")
         )
     return tuple(one for one in advice if one.after > one.before)
 

@@ -395,11 +395,11 @@ def _client_advice(score: Score, before: float, after: float, kind: str) -> tupl
     advice = []
     for one in score.hurting[:3]:
         then = one.score_without if kind == "score" else 1 + one.others_without
-        advice.append(Advice(action=f"Leave out '{one.item}'", before=before, after=then, loss="one item"))
+        advice.append(Advice(what=f"Leave out '{one.item}'", before=before, after=then, loss="one item"))
     if len(score.hurting) > 1:
         count = len(score.hurting)
         action = f"Leave out your {count} least popular items"
         advice.append(
-            Advice(action=action, before=before, after=after, loss=f"{count} of your {score.items} items")
+            Advice(what=action, before=before, after=after, loss=f"{count} of your {score.items} items")
         )
     return tuple(one for one in advice if one.after > one.before)

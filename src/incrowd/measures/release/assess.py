@@ -96,12 +96,12 @@ def _advice(
     if thinner.q is None:
         return (
             Advice(
-                action="Release nothing of this answer.", before=float(low), after=math.inf, loss="all of it"
+                what="Release nothing of this answer.", before=float(low), after=math.inf, loss="all of it"
             ),
         )
     return (
         Advice(
-            action=f"Withhold {len(thinner.withheld)} of {measured.values} values.",
+            what=f"Withhold {len(thinner.withheld)} of {measured.values} values.",
             before=float(low),
             after=float(thinner.q),
             loss=f"{len(thinner.withheld)} values",
