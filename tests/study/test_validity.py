@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from tests.cli.running import incrowd as run
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
 from incrowd.measures.attackers import ATTACKERS
+from incrowd.statistics import auc_of_rates
 from incrowd.study.attacked import ValidityOptions, Verdicts
 from incrowd.study.validity import validity_study
 from incrowd.study.validity_questions import ITEM_ATTACKERS, items, links
@@ -46,6 +49,9 @@ def test_the_numbers_of_a_community_by_hand() -> None:
     pairs = [(a, b, rates[a] * (1 - rates[b])) for a in range(5) for b in range(5)]
     right = sum(weight * ((told[a] > told[b]) + (told[a] == told[b]) / 2) for a, b, weight in pairs)
     assert one.auc_of_attempts("x") == pytest.approx(right / sum(weight for _, _, weight in pairs))
+    assert math.isnan(one.auc_of_itself("x"))
+    tried = replace(one, found_before={"x": np.array([0.0, 0.0, 0.5, 0.5, 1.0])})
+    assert tried.auc_of_itself("x") == pytest.approx(auc_of_rates(rates, [0, 0, 1, 1, 2]))
     predicted, found = one.curve("x")
     assert predicted.tolist() == [0.1, 0.2, 0.3, 0.4, 0.9]
     assert found.tolist() == [0, 0, 1, 0.25, 1.0]
@@ -131,8 +137,12 @@ def test_items_are_predicted_and_attacked(tmp_path: Path) -> None:
     (one,) = items(crowd, ValidityOptions(people=80, rivals=80, items_known=(3,)))
     assert (one.question, one.known, len(one.predicted)) == ("items", "3 items", 80)
     assert set(one.found) == set(ITEM_ATTACKERS)
+    assert set(one.found_before) == set(ITEM_ATTACKERS)
     for name in ITEM_ATTACKERS:
         assert one.auc_of_attempts(name) > 0.8
+    assert one.auc_of_itself("cosine of lists") > 0.8
+    # The prediction's own attacker is the one that the study tries as predicted.
+    assert one.found_before["as predicted"].mean() == pytest.approx(one.predicted.mean(), abs=0.03)
     assert not items(Crowd.from_frame(frame.drop("time"), kind="items"), ValidityOptions())
 
 

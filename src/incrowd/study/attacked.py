@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +61,8 @@ class Verdicts:
     predicted: Floats
     found: dict[str, Floats]
     question: str = "posts"
+    found_before: Mapping[str, Floats] = field(default_factory=dict)
+    """How often each attacker finds them in the earlier half, where that was tried."""
 
     def auc(self, attacker: str) -> tuple[float, float, float]:
         """How well the prediction tells those found at least half of the time from the rest, with a 95 % interval."""
@@ -69,6 +73,12 @@ class Verdicts:
     def auc_of_attempts(self, attacker: str) -> float:
         """Of an attempt that succeeded and one that failed: how often the first had the higher prediction."""
         return auc_of_rates(self.found[attacker], self.predicted)
+
+    def auc_of_itself(self, attacker: str) -> float:
+        """The same for the attacker's own success in the earlier half: what could have been known in advance."""
+        if attacker not in self.found_before:
+            return math.nan
+        return auc_of_rates(self.found[attacker], self.found_before[attacker])
 
     def curve(self, attacker: str) -> tuple[Floats, Floats]:
         """Return predicted and found, in bins of equally many people."""

@@ -117,6 +117,7 @@ def _told_apart(verdicts: Sequence[Verdicts]) -> Section:
             float(one.found[attacker].mean()),
             *one.auc(attacker),
             one.auc_of_attempts(attacker),
+            one.auc_of_itself(attacker),
         )
         for one in verdicts
         for attacker in one.found
@@ -133,10 +134,12 @@ def _told_apart(verdicts: Sequence[Verdicts]) -> Section:
         "from",
         "to",
         "attempts",
+        "itself",
     )
     note = (
         "auc: how often somebody found at least half of the time had a higher prediction than somebody who was not, "
-        "with a 95 % interval; attempts: the same for single attempts that succeeded and that failed"
+        "with a 95 % interval; attempts: the same for single attempts that succeeded and that failed; itself: the same "
+        "had this very attacker been tried on the earlier half"
     )
     table = Table(title="Predicted and happened", columns=columns, rows=tuple(rows), note=note)
     return Section(

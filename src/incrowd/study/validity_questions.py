@@ -4,7 +4,8 @@
 somebody's later posts in one community and look for the same person's later posts in the other.
 
 *Items.* How often three (or ten) of the earlier items would name somebody; then other attackers know as many of the
-later items, each in a way of their own, and look for the person among everybody's later items.
+later items, each in a way of their own, and look for the person among everybody's later items. Each attacker also tries
+the earlier half: how well its success there ranks people says what could have been known in advance.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -22,7 +24,8 @@ from incrowd.crowd import Crowd
 from incrowd.measures.attackers import ATTACKERS
 from incrowd.measures.linkability.determined import prepare
 from incrowd.measures.linkability.spec import LinkabilityOptions
-from incrowd.measures.microdata.known_items import known_items
+from incrowd.measures.microdata.known_items import any_items, speaks_for
+from incrowd.measures.microdata.set_sizes import Effort
 from incrowd.measures.microdata.table import ItemTable, item_table
 from incrowd.statistics import first_place
 from incrowd.study.attacked import FEWEST, ValidityOptions, Verdicts
@@ -34,7 +37,8 @@ MOST_READ = 40
 """Posts of a profile that an attacker compares, the latest: packing more takes hours and tells no more."""
 MIN_POSTS = 10
 """In both halves of both communities."""
-ITEM_DRAWS = 10
+ITEM_DRAWS, EARLIER_DRAWS = 10, 40
+"""Choices of known items that are tried for each person, of the later and of the earlier half."""
 
 
 # Links
@@ -115,54 +119,80 @@ def _named_first(scores: Floats, truth: Rows) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class LaterItems:
-    """Everybody's later items: what an attacker looks through."""
+class HalfOfItems:
+    """Everybody's items of one half: what an attacker looks through."""
 
     table: ItemTable
     marks: sparse.csr_matrix
     """Ratings, where there are some; else ones."""
 
-    @property
+    @classmethod
+    def of(cls, rows: pl.DataFrame) -> HalfOfItems:
+        """Make the table of some rows."""
+        table = item_table(rows)
+        ratings = np.where(np.isnan(table.ratings), 1.0, table.ratings).astype(np.float64)
+        marks = sparse.csr_matrix((ratings, table.matrix.indices, table.matrix.indptr), table.matrix.shape)
+        return cls(table, marks)
+
+    @cached_property
     def rarity(self) -> Floats:
         """How much an item tells: the logarithm of how few have it (Narayanan and Shmatikov's weight)."""
         return np.asarray(1 / np.log(1 + np.maximum(self.table.popularity, 1.5)), np.float64)
 
+    @cached_property
+    def weights_and_lengths(self) -> tuple[Floats, Floats]:
+        """TF-IDF weights of items, and the lengths of everybody's rows of them."""
+        people = self.table.matrix.shape[0]
+        weights = np.log((1 + people) / (1 + self.table.popularity)) + 1
+        lengths = np.sqrt(self.table.matrix.astype(np.float64) @ weights**2)
+        return weights, np.maximum(lengths, 1e-12)
+
 
 Known = NDArray[np.int64]
-ItemAttacker = Callable[[LaterItems, int, Known, np.random.Generator], Floats]
+ItemAttacker = Callable[[HalfOfItems, int, Known, np.random.Generator], Floats]
 
 
-def by_ratings(later: LaterItems, row: int, known: Known, rng: np.random.Generator) -> Floats:
+def as_told(half: HalfOfItems, row: int, known: Known, rng: np.random.Generator) -> Floats:
+    """Do as the prediction's own attacker does: whose list, by its length, accounts best for items of their rarity?"""
+    return np.asarray(speaks_for(half.table.matrix, half.table, known).sum(axis=1), np.float64).ravel()
+
+
+def by_ratings(half: HalfOfItems, row: int, known: Known, rng: np.random.Generator) -> Floats:
     """Add up rarity times how alike the ratings are (Narayanan and Shmatikov 2008)."""
-    own = later.marks[row, known].toarray().ravel()
-    theirs = later.marks[:, known].tocsc()
-    score = np.zeros(later.marks.shape[0])
+    own = half.marks[row, known].toarray().ravel()
+    theirs = half.marks[:, known].tocsc()
+    score = np.zeros(half.marks.shape[0])
     for column, item in enumerate(known):
         part = slice(theirs.indptr[column], theirs.indptr[column + 1])
         alike = np.exp(-np.abs(theirs.data[part] - own[column]) / 1.5)
-        score[theirs.indices[part]] += later.rarity[item] * alike
+        score[theirs.indices[part]] += half.rarity[item] * alike
     return score
 
 
-def by_cosine(later: LaterItems, row: int, known: Known, rng: np.random.Generator) -> Floats:
+def by_cosine(half: HalfOfItems, row: int, known: Known, rng: np.random.Generator) -> Floats:
     """Compare the known items with whole lists by TF-IDF cosine: a short list that holds them looks best."""
-    weights = np.log((1 + later.table.matrix.shape[0]) / (1 + later.table.popularity)) + 1
-    asked = np.zeros(later.table.matrix.shape[1])
-    asked[known] = weights[known]
-    lengths = np.sqrt(later.table.matrix.astype(np.float64) @ weights**2)
-    return np.asarray(later.table.matrix @ (asked * weights) / np.maximum(lengths, 1e-12))
+    weights, lengths = half.weights_and_lengths
+    return np.asarray(half.table.matrix[:, known] @ weights[known] ** 2 / lengths)
 
 
-def misremembered(later: LaterItems, row: int, known: Known, rng: np.random.Generator) -> Floats:
+def misremembered(half: HalfOfItems, row: int, known: Known, rng: np.random.Generator) -> Floats:
     """Have one of the items wrong, and take whoever has the rarest of the rest."""
     wrong = known.copy()
-    wrong[0] = rng.integers(0, later.table.matrix.shape[1])
-    return np.asarray(later.table.matrix[:, wrong] @ later.rarity[wrong])
+    wrong[0] = rng.integers(0, half.table.matrix.shape[1])
+    return np.asarray(half.table.matrix[:, wrong] @ half.rarity[wrong])
+
+
+def by_shared_part(half: HalfOfItems, row: int, known: Known, rng: np.random.Generator) -> Floats:
+    """Take whose list shares the largest part with what is known: items in both over items in either (Jaccard)."""
+    shared = np.asarray(half.table.matrix[:, known].sum(axis=1), np.float64).ravel()
+    return np.asarray(shared / (half.table.list_lengths + len(known) - shared), np.float64)
 
 
 ITEM_ATTACKERS: Mapping[str, ItemAttacker] = {
+    "as predicted": as_told,
     "weighted ratings": by_ratings,
     "cosine of lists": by_cosine,
+    "shared part": by_shared_part,
     "one item wrong": misremembered,
 }
 
@@ -173,37 +203,53 @@ def items(crowd: Crowd, o: ValidityOptions) -> list[Verdicts]:
     if rows.is_empty() or rows["time"].null_count() == rows.height:
         return []
     halves = _halves(rows, ["user"])
-    before, after = (item_table(halves.filter(later).drop("later")) for later in (~pl.col("later"), "later"))
-    ratings = np.where(np.isnan(after.ratings), 1.0, after.ratings).astype(np.float64)
-    marks = sparse.csr_matrix((ratings, after.matrix.indices, after.matrix.indptr), after.matrix.shape)
-    found = [_items_known(before, LaterItems(after, marks), known, o) for known in o.items_known]
+    before, after = (
+        HalfOfItems.of(halves.filter(part).drop("later")) for part in (~pl.col("later"), "later")
+    )
+    found = [_items_known(before, after, known, o) for known in o.items_known]
     return [one for one in found if one is not None]
 
 
-def _named_by(table: ItemTable, row: int, known: int) -> float:
-    return known_items(table.only_items(table.profile(row)), row).probability["random"][known].value
-
-
-def _items_known(before: ItemTable, later: LaterItems, known: int, o: ValidityOptions) -> Verdicts | None:
+def _items_known(before: HalfOfItems, after: HalfOfItems, known: int, o: ValidityOptions) -> Verdicts | None:
     rng = np.random.default_rng([o.seed, known])
     enough = [
         user
-        for user in sorted(set(before.users) & set(later.table.users))
-        if min(len(table.profile(table.row_of(user))) for table in (before, later.table)) >= known
+        for user in sorted(set(before.table.users) & set(after.table.users))
+        if min(len(half.table.profile(half.table.row_of(user))) for half in (before, after)) >= known
     ]
     chosen = [enough[k] for k in rng.permutation(len(enough))[: o.people]]
     if len(chosen) < FEWEST:
         return None
-    predicted = np.array([_named_by(before, before.row_of(user), known) for user in chosen])
-    found: dict[str, list[float]] = {name: [] for name in ITEM_ATTACKERS}
-    for user in chosen:
-        row = later.table.row_of(user)
-        own = later.table.profile(row).astype(np.int64)
-        for name, attack in ITEM_ATTACKERS.items():
-            tried = [
-                attack(later, row, rng.choice(own, known, replace=False), rng) for _ in range(ITEM_DRAWS)
-            ]
-            first = _named_first(np.array(tried), np.full(ITEM_DRAWS, row))
-            found[name].append(float(first.mean()))
-    happened = {name: np.array(shares) for name, shares in found.items()}
-    return Verdicts("everybody's items", f"{known} items", predicted, happened, question="items")
+    return Verdicts(
+        "everybody's items",
+        f"{known} items",
+        np.array([_named_by(before.table, before.table.row_of(user), known) for user in chosen]),
+        {name: _tried(after, chosen, known, one, ITEM_DRAWS, rng) for name, one in ITEM_ATTACKERS.items()},
+        question="items",
+        found_before={
+            name: _tried(before, chosen, known, one, EARLIER_DRAWS, rng)
+            for name, one in ITEM_ATTACKERS.items()
+        },
+    )
+
+
+def _named_by(table: ItemTable, row: int, known: int) -> float:
+    return any_items(table, row, table.profile(row), Effort())(known).value
+
+
+def _tried(
+    half: HalfOfItems,
+    users: list[str],
+    known: int,
+    attack: ItemAttacker,
+    draws: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Return how often an attacker who knows some items of each person names them."""
+    found = []
+    for user in users:
+        row = half.table.row_of(user)
+        own = half.table.profile(row).astype(np.int64)
+        scores = [attack(half, row, rng.choice(own, known, replace=False), rng) for _ in range(draws)]
+        found.append(float(_named_first(np.array(scores), np.full(draws, row)).mean()))
+    return np.array(found)

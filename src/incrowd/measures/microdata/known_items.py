@@ -142,21 +142,28 @@ def known_items(
     """
     items, effort = table.profile(row) if elsewhere is None else elsewhere, effort or Effort()
     rarest = np.argsort(table.popularity[items], kind="stable")  # equally rare ones in the order of the table
-    rivals = Rivals(table.matrix, table, row, items)
-    rounds = min(effort.rounds, max(FEWEST_ROUNDS, rivals.affordable))
-    at_random = partial(choices, len(items), effort=replace(effort, rounds=rounds), row=row)
+    random = any_items(table, row, items, effort)
     ways = {
-        "random": Success(len(items), at_random, rivals),
-        "rarest": Success(len(items), lambda count: (rarest[None, :count], True), rivals),
+        "random": random,
+        "rarest": Success(len(items), lambda count: (rarest[None, :count], True), random.rivals),
     }
     if table.has(DATED):
-        ways["dated"] = Success(len(items), at_random, Rivals(fitting(table, row, DATED), table, row, items))
+        dated = Rivals(fitting(table, row, DATED), table, row, items)
+        ways["dated"] = Success(len(items), random.choices, dated)
     return KnownItems(
         items=len(items),
         probability={way: {k: one(k) for k in TRIED} for way, one in ways.items()},
         takes={way: _fewest(one, len(items)) for way, one in ways.items()},
         parts={way: {k: one.parts(k) for k in TRIED} for way, one in ways.items()},
     )
+
+
+def any_items(table: ItemTable, row: int, items: NDArray[np.int32], effort: Effort) -> Success:
+    """Find out for one row how often any so many of some items name the person."""
+    rivals = Rivals(table.matrix, table, row, items)
+    rounds = min(effort.rounds, max(FEWEST_ROUNDS, rivals.affordable))
+    at_random = partial(choices, len(items), effort=replace(effort, rounds=rounds), row=row)
+    return Success(len(items), at_random, rivals)
 
 
 def fitting(table: ItemTable, row: int, matching: Matching) -> sparse.csr_matrix:
@@ -179,16 +186,25 @@ def fitting(table: ItemTable, row: int, matching: Matching) -> sparse.csr_matrix
     return sparse.csr_matrix((np.ones(int(agrees.sum()), np.int8), chosen), shape=matrix.shape)
 
 
+def speaks_for(fits: sparse.csr_matrix, table: ItemTable, items: NDArray[Any]) -> sparse.csr_matrix:
+    """Return how much each of some items speaks for each person: the logarithm of how much likelier it is theirs.
+
+    The larger, the rarer the item and the shorter the list that holds it.
+    """
+    held = sparse.csr_matrix(fits[:, items], dtype=np.float32)
+    people = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr))
+    share = np.maximum(table.popularity[items], 1) / table.list_lengths.sum()
+    mistaken = MISTAKEN * share[held.indices]
+    held.data = np.log1p((1 - MISTAKEN) / (mistaken * table.list_lengths[people])).astype(np.float32)
+    return held
+
+
 class Rivals:
     """Everybody, and how much each of some items speaks for each person as the one who is meant."""
 
     def __init__(self, fits: sparse.csr_matrix, table: ItemTable, row: int, items: NDArray[np.int32]) -> None:
         """Weigh who has which of the items that may be known, all of which the person has, or had before a change."""
-        held = sparse.csr_matrix(fits[:, items], dtype=np.float32)
-        people = np.repeat(np.arange(held.shape[0]), np.diff(held.indptr))
-        share = np.maximum(table.popularity[items], 1) / table.list_lengths.sum()
-        mistaken = MISTAKEN * share[held.indices]
-        held.data = np.log1p((1 - MISTAKEN) / (mistaken * table.list_lengths[people])).astype(np.float32)
+        held = speaks_for(fits, table, items)
         self._own = held[row].toarray().ravel()
         # Whoever has none of them is never meant.
         others = np.flatnonzero(np.diff(held.indptr))
