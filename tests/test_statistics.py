@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from incrowd.statistics import auc, calibration_error, fit_logistic
+from incrowd.statistics import auc, calibration_error, fit_along, fit_logistic
 
 scores = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=30)
 
@@ -64,3 +64,27 @@ def test_the_interval_covers_what_it_says() -> None:
         held += int(((low <= mean[:20]) & (mean[:20] <= high)).sum())
         tried += 20
     assert held / tried == pytest.approx(0.9, abs=0.04)
+
+
+def test_several_amounts_are_fitted_together_and_their_weights_move_with_the_amount() -> None:
+    rng = np.random.default_rng(3)
+    amount = np.repeat([1, 3, 10], 4_000)
+    x = rng.normal(size=(len(amount), 1))
+    intercept, slope = np.log(amount) - 2, 0.5 + 0.4 * np.log(amount)
+    y = rng.random(len(amount)) < expit(intercept + slope * x[:, 0])
+    models = fit_along(x, y, amount, np.arange(len(amount)), ridge=0.01)
+    for n in (1, 3, 10):
+        asked = np.array([[-1.0], [0.0], [1.0]])
+        truth = expit(np.log(n) - 2 + (0.5 + 0.4 * np.log(n)) * asked[:, 0])
+        assert models[n].predict(asked) == pytest.approx(truth, abs=0.03)
+
+
+def test_rows_of_one_group_count_as_one() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(200, 2))
+    y = rng.random(200) < expit(x[:, 0])
+    person = np.arange(200)
+    once = fit_along(x, y, np.ones(200), person, ridge=1e-6)[1]
+    twice = fit_along(np.tile(x, (2, 1)), np.tile(y, 2), np.ones(400), np.tile(person, 2), ridge=1e-6)[1]
+    widths = [np.subtract(*one.interval(x[:5])) for one in (once, twice)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.02)

@@ -134,16 +134,51 @@ def fit_logistic(columns: Any, share: Any, ridge: float = 1.0) -> Logistic:
 
     Minimises the binomial deviance plus ``ridge / 2`` times the squared weights, the intercept's left out.
     """
-    given, y = np.asarray(columns, float), np.asarray(share, float)
-    known = ~np.isnan(given)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, given, 0.0).sum(axis=0) / count
-    spread = np.sqrt((np.where(known, given - mean, 0.0) ** 2).sum(axis=0) / count)
-    spread = np.where(spread > 1e-9, spread, 1.0)
-    x = _with_intercept(np.where(known, (given - mean) / spread, 0.0))
+    rows = len(np.asarray(share))
+    (model,) = fit_along(columns, share, np.ones(rows), np.arange(rows), ridge).values()
+    return model
 
-    weights = _newton(x, y, np.diag([0.0, *[ridge] * (x.shape[1] - 1)]))
-    return Logistic(mean, spread, weights, _covariance(x, y, weights, ridge))
+
+def fit_along(columns: Any, share: Any, amount: Any, group: Any, ridge: float = 1.0) -> dict[int, Logistic]:
+    """Fit the probability of success with each of several amounts (positive: posts read) by one regression.
+
+    Each amount has an intercept of its own; the weights of the columns move in a straight line with the logarithm of
+    the amount. So amounts with which few succeed learn from those with which many do. Rows of one `group` (a person
+    who was tried with several amounts) are not taken to be independent.
+    """
+    given, y, number = np.asarray(columns, float), np.asarray(share, float), np.asarray(amount)
+    mean, spread = _means_and_spreads(given)
+    scaled = (given - mean) / spread
+    scaled = np.where(np.isnan(scaled), 0.0, scaled)
+    amounts = np.unique(number)
+    middle = float(np.log(number).mean())
+    # With one amount nothing can move along.
+    along = [np.log(number)[:, None] - middle] if len(amounts) > 1 else []
+    x = np.column_stack([number[:, None] == amounts, scaled, *(scaled * step for step in along)]).astype(
+        float
+    )
+    penalty = np.diag(np.repeat([0.0, ridge], [len(amounts), x.shape[1] - len(amounts)]))
+    weights = _newton(x, y, penalty)
+    covariance = _covariance(x, y, weights, penalty, np.asarray(group))
+    models, size = {}, scaled.shape[1]
+    for place, one in enumerate(amounts.tolist()):
+        # The weights with this amount: its intercept, and the columns' where the line stands.
+        chosen = np.zeros((1 + size, len(weights)))
+        chosen[0, place] = 1
+        chosen[1:, len(amounts) : len(amounts) + size] = np.eye(size)
+        if along:
+            chosen[1:, len(amounts) + size :] = np.eye(size) * (np.log(one) - middle)
+        models[int(one)] = Logistic(mean, spread, chosen @ weights, chosen @ covariance @ chosen.T)
+    return models
+
+
+def _means_and_spreads(columns: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and standard deviation of what is known of each column; 1 where nothing varies."""
+    known = ~np.isnan(columns)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, columns, 0.0).sum(axis=0) / count
+    spread = np.sqrt((np.where(known, columns - mean, 0.0) ** 2).sum(axis=0) / count)
+    return mean, np.where(spread > 1e-9, spread, 1.0)
 
 
 def _newton(x: Floats, share: Floats, penalty: Floats) -> Floats:
@@ -168,12 +203,16 @@ def _newton(x: Floats, share: Floats, penalty: Floats) -> Floats:
     return weights
 
 
-def _covariance(x: Floats, share: Floats, weights: Floats, ridge: float) -> Floats:
-    """Return the sandwich estimate (Huber 1967): it holds whether a row's rate is one trial or the mean of many."""
+def _covariance(x: Floats, share: Floats, weights: Floats, penalty: Floats, group: Any) -> Floats:
+    """Return the sandwich estimate (Huber 1967): it holds whether a row's rate is one trial or the mean of many.
+
+    What one group adds is added up first, so that its rows may depend on each other.
+    """
     expected = expit(x @ weights)
-    penalty = np.diag([0.0, *[ridge] * (x.shape[1] - 1)])
     bread = np.linalg.inv(x.T @ (x * (expected * (1 - expected))[:, None]) + penalty)
-    scores = x * (share - expected)[:, None]
+    _, place = np.unique(group, return_inverse=True)
+    scores = np.zeros((int(place.max(initial=-1)) + 1, x.shape[1]))
+    np.add.at(scores, place, x * (share - expected)[:, None])
     small_sample = len(x) / max(len(x) - x.shape[1], 1)
     return np.asarray(bread @ (scores.T @ scores) @ bread * small_sample)
 

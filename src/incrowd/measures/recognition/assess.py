@@ -26,7 +26,7 @@ from incrowd.measures.recognition.history import (
     features,
     learn,
 )
-from incrowd.measures.recognition.spec import ADVERSARIES, DEFAULT_KNOWN, KNOWN, RecognitionOptions
+from incrowd.measures.recognition.spec import ADVERSARIES, DEFAULT_KNOWN, FEATURES, KNOWN, RecognitionOptions
 from incrowd.profiles.habits import PostHabits, post_habits
 from incrowd.result import (
     Assessment,
@@ -370,7 +370,7 @@ def taught(crowd: PreparedCrowd, histories: Histories, options: RecognitionOptio
         lessons = learn(histories, options.how, most=options.judged)
         return {f"{n} {name}": part for n, one in lessons.items() for name, part in vars(one.model).items()}
 
-    kept = crowd.answer({"what": "recognition taught", **options.parameters()}, find)
+    kept = crowd.answer({"what": "recognition taught", "by": FEATURES, **options.parameters()}, find)
     names = [part.name for part in fields(Logistic)]
     return {
         n: Logistic(**{name: np.asarray(kept[f"{n} {name}"]) for name in names})

@@ -87,6 +87,12 @@ class Outcome:
     """The probability that the true author was named."""
     rank: NDArray[np.float64]
     """The true author's expected rank among all candidates."""
+    likeness: NDArray[np.float64]
+    """The true author's score, in units of the spread of everybody's."""
+
+    def part(self, which: Any) -> Outcome:
+        """Return the outcomes of some of the groups."""
+        return Outcome(self.first[which], self.rank[which], self.likeness[which])
 
 
 class Attack:
@@ -151,15 +157,16 @@ class Attack:
                 scale[n] = view.weight / one.scale[place]
             cosines = np.column_stack([view.candidates.products(said), (said @ profile.T).toarray().ravel()])
             scores += scale[size, None] * (2 * cosines - pull[size])
-        first, rank = self._judged(scores, np.full(len(size), self.people))
-        return [Outcome(first[size == n], rank[size == n]) for n in range(len(groups))]
+        found = self._judged(scores, np.full(len(size), self.people))
+        return [found.part(size == n) for n in range(len(groups))]
 
     def outcomes(self, posts: PostHabits, groups: Sequence[Rows], authors: Rows, hubs: Hubs) -> Outcome:
         """Name an author for each group of posts; `authors` are the true ones, as places among the profiles."""
-        first, rank = np.zeros(len(groups)), np.zeros(len(groups))
-        for part, scores in self._scores(posts, groups, hubs):
-            first[part], rank[part] = self._judged(scores, authors[part])
-        return Outcome(first, rank)
+        parts = [self._judged(scores, authors[part]) for part, scores in self._scores(posts, groups, hubs)]
+        named = ("first", "rank", "likeness")
+        return Outcome(
+            *(np.concatenate([np.zeros(0), *(getattr(one, name) for one in parts)]) for name in named)
+        )
 
     def _scores(
         self, posts: PostHabits, groups: Sequence[Rows], hubs: Hubs
@@ -172,9 +179,10 @@ class Attack:
                 total += (view.weight / scale) * (2 * view.cosines(chosen, posts) - pull)
             yield part, total
 
-    def _judged(self, scores: Singles, authors: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _judged(self, scores: Singles, authors: Rows) -> Outcome:
         rows = np.arange(len(scores))
         own = scores[rows, authors].copy()
+        likeness = own / np.maximum(scores.std(axis=1), 1e-6)
         scores[rows, authors] = -np.inf
         above, ties = (scores > own[:, None]).sum(axis=1), (scores == own[:, None]).sum(axis=1)
         unseen = np.zeros(len(own))
@@ -185,7 +193,9 @@ class Attack:
             unseen = unseen_above(own.astype(np.float64), best.astype(np.float64), rivals, self.outside)
             seen = above * self.outside / max(rivals, 1)
             unseen = np.where(above >= tail, seen, unseen)
-        return first_place(above, ties, unseen), expected_rank(above, ties, unseen)
+        return Outcome(
+            first_place(above, ties, unseen), expected_rank(above, ties, unseen), likeness.astype(np.float64)
+        )
 
 
 def _view(name: str, weight: float, profiles: sp.csr_matrix) -> _View:

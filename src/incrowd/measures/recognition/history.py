@@ -2,7 +2,8 @@
 
 Everybody's history is cut in the middle of its posts, by time. The *trial*: n posts of the later half against
 everybody's earlier half. What it would have shown in advance is *rehearsed* with the earlier half alone, cut again,
-in both directions. A regression over people turns rehearsals into probabilities; it is judged on people it was not
+in both directions. A regression over people turns rehearsals into probabilities, one for all numbers of posts, because
+few are recognised by one post and what ten posts show of people holds for one, too; it is judged on people it was not
 fitted on. A prediction for today uses the whole history: its two halves rehearse what comes next.
 """
 
@@ -20,7 +21,7 @@ from incrowd.measures.recognition.attack import Attack, Hubs, Rows
 from incrowd.measures.recognition.definition import halves, pick
 from incrowd.measures.recognition.spec import KNOWN, How
 from incrowd.profiles.habits import PostHabits
-from incrowd.statistics import Logistic, auc, calibration_error, fit_logistic
+from incrowd.statistics import Logistic, auc, calibration_error, fit_along
 
 FOLDS = 10
 RIDGE = 3.0
@@ -80,6 +81,8 @@ class Tried:
     """How often they were named, over the draws."""
     log_rank: Floats
     """The mean logarithm of their rank."""
+    likeness: Floats
+    """How like their posts are to their profile, on average, in units of how like everybody is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +123,8 @@ class Contest:
         ]
         authors = np.repeat(self._place[people], draws)
         found = self._attack.outcomes(self.histories.posts, groups, authors, self._hubs(n))
-        shape = len(people), draws
-        return Tried(
-            people, found.first.reshape(shape).mean(axis=1), np.log(found.rank).reshape(shape).mean(axis=1)
-        )
+        each = found.first, np.log(found.rank), found.likeness
+        return Tried(people, *(values.reshape(len(people), draws).mean(axis=1) for values in each))
 
     def among_others(self) -> AmongOthers:
         """Make ready for somebody who is not among these people; their posts are not needed any more."""
@@ -149,15 +150,16 @@ class AmongOthers:
     hubs: Mapping[int, Hubs]
     how: How
 
-    def log_ranks(self, known: PostHabits, asked: PostHabits) -> dict[int, float]:
-        """Try the person with each number of posts that they have; `known` makes their profile."""
+    def tried(self, known: PostHabits, asked: PostHabits) -> dict[int, tuple[float, float]]:
+        """Try the person (`known` makes the profile) with each number of posts they have: mean log rank, likeness."""
         tried = [n for n in self.hubs if asked.count >= n and known.count]
         if not tried:
             return {}
         posts = np.arange(asked.count)
         groups = [pick(posts, n, self.how.draws, np.random.default_rng([self.how.seed, n])) for n in tried]
         found = self.attack.outcomes_of_one_more(known, asked, groups, [self.hubs[n] for n in tried])
-        return {n: float(np.log(one.rank).mean()) for n, one in zip(tried, found, strict=True)}
+        means = [(float(np.log(one.rank).mean()), float(one.likeness.mean())) for one in found]
+        return dict(zip(tried, means, strict=True))
 
 
 def contest(histories: Histories, profiles: str, asked: str, how: How) -> Contest:
@@ -170,20 +172,22 @@ def features(
 ) -> Floats:
     """Return how people fared when two parts of their history, `known`, were held against each other.
 
-    A row a person: the mean log rank with 1, 3, … posts over both directions (NaN: too few posts), and plain facts of
-    the posts that are known `of` everybody. One direction after the other: each holds everybody's profiles.
+    A row a person: the mean log rank and the likeness with 1, 3, … posts over both directions (NaN: too few posts), and
+    plain facts of the posts that are known `of` everybody. One direction after the other: each holds everybody's
+    profiles.
     """
-    total, count = np.zeros((2, len(people), len(KNOWN)))
+    total, count = np.zeros((len(people), 2, len(KNOWN))), np.zeros((len(people), 1, len(KNOWN)))
     for turn, parts in enumerate((known, known[::-1]), start=1):
         way = contest(histories, *parts, replace(how, seed=how.seed + turn))
         for place, n in enumerate(KNOWN):
             able = np.isin(people, way.can_be_tried(n))
             if able.any():
-                total[able, place] += way.tried(n, people[able]).log_rank
-                count[able, place] += 1
-    ranks = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+                tried = way.tried(n, people[able])
+                total[able, :, place] += np.column_stack([tried.log_rank, tried.likeness])
+                count[able, :, place] += 1
+    rehearsed = np.where(count > 0, total / np.maximum(count, 1), np.nan).reshape(len(people), -1)
     facts = [history_facts(histories.words[of[i]], histories.days[of[i]]) for i in people]
-    return np.column_stack([ranks, np.array(facts).reshape(len(people), FACTS)])
+    return np.column_stack([rehearsed, np.array(facts).reshape(len(people), FACTS)])
 
 
 @dataclass(frozen=True)
@@ -220,10 +224,7 @@ def learn(histories: Histories, how: How, *, most: int, known: Iterable[int] = K
         return {}
     everybody = np.unique(np.concatenate([one.people for one in happened.values()]))
     found = features(histories, ("first", "second"), histories.part("earlier"), everybody, how)
-    return {
-        n: _lesson(one, found[np.searchsorted(everybody, one.people)], how.seed)
-        for n, one in happened.items()
-    }
+    return _lessons(happened, everybody, found, how.seed)
 
 
 def _tried_out(histories: Histories, how: How, most: int, known: Iterable[int]) -> dict[int, Tried]:
@@ -245,14 +246,23 @@ def _first(people: Rows, turn: Rows, most: int) -> Rows:
     return np.sort(people[np.argsort(turn[people])[:most]])
 
 
-def _lesson(tried: Tried, features: Floats, seed: int) -> Lesson:
-    fold = np.random.default_rng(seed).permutation(len(tried.people)) % FOLDS
-    predicted = np.zeros(len(fold))
+def _lessons(happened: Mapping[int, Tried], everybody: Rows, found: Floats, seed: int) -> dict[int, Lesson]:
+    """Fit all numbers of posts together, and once more without each tenth of the people, to be judged on them."""
+    known = np.repeat(list(happened), [len(one.people) for one in happened.values()])
+    person = np.searchsorted(everybody, np.concatenate([one.people for one in happened.values()]))
+    share = np.concatenate([one.first for one in happened.values()])
+    fold = (np.random.default_rng(seed).permutation(len(everybody)) % FOLDS)[person]
+    predicted = np.zeros(len(share))
     for one in range(FOLDS):
-        model = fit_logistic(features[fold != one], tried.first[fold != one], RIDGE)
-        predicted[fold == one] = model.predict(features[fold == one])
-    judged = Judged(tried.people, tried.first, predicted)
-    return Lesson(fit_logistic(features, tried.first, RIDGE), judged)
+        rest = fold != one
+        for n, model in fit_along(found[person[rest]], share[rest], known[rest], person[rest], RIDGE).items():
+            asked = ~rest & (known == n)
+            predicted[asked] = model.predict(found[person[asked]])
+    models = fit_along(found[person], share, known, person, RIDGE)
+    return {
+        n: Lesson(models[n], Judged(one.people, one.first, predicted[known == n]))
+        for n, one in happened.items()
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,10 +311,10 @@ class Rivals:
         somebody has read in another place does not change with it.
         """
         parts = [(own.earlier, elsewhere.later), (own.later, elsewhere.earlier)]
-        ranks = [way.log_ranks(*part) for way, part in zip(self._ways, parts, strict=True)]
-        known = [[one[n] for one in ranks if n in one] for n in KNOWN]
-        facts = history_facts(own.words, own.days)
-        return np.array([[*(float(np.mean(both)) if both else np.nan for both in known), *facts]])
+        tried = [way.tried(*part) for way, part in zip(self._ways, parts, strict=True)]
+        both = [[one[n] for one in tried if n in one] or [(np.nan, np.nan)] for n in KNOWN]
+        means = np.array([np.mean(some, axis=0) for some in both])
+        return np.array([[*means.T.ravel(), *history_facts(own.words, own.days)]])
 
 
 def as_days(seconds: Any) -> Floats:

@@ -27,7 +27,13 @@ from incrowd.measures.protocol import (
     largest_communities,
 )
 from incrowd.measures.recognition.definition import halves, pick
-from incrowd.measures.recognition.spec import ADVERSARIES, DEFAULT_KNOWN, EVERYBODY, RecognitionOptions
+from incrowd.measures.recognition.spec import (
+    ADVERSARIES,
+    DEFAULT_KNOWN,
+    EVERYBODY,
+    FEATURES,
+    RecognitionOptions,
+)
 from incrowd.measures.search import delete_first, first_to_reach, start_over, steps, take_out
 from incrowd.result import Evidence, Standing, say_count
 
@@ -282,6 +288,7 @@ class ReadyRecognition(Ready):
         said = person.digest(name) if person.changes else ""
         question = {
             "what": "recognition",
+            "by": FEATURES,
             "user": person.user,
             "said": said,
             **self._chosen(name).parameters(),

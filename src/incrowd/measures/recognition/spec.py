@@ -9,6 +9,12 @@ from incrowd.errors import InputError
 
 KNOWN = (1, 3, 10, 30)
 """How many of a person's posts the adversary has read elsewhere."""
+FEATURES = (
+    *(f"log rank by {n}" for n in KNOWN),
+    *(f"likeness by {n}" for n in KNOWN),
+    *("posts", "words", "typical length", "days"),
+)
+"""What predicts: how the parts of a history fared against each other, and plain facts of it."""
 _SPELT = dict(zip(KNOWN, ("one post", "three posts", "ten posts", "thirty posts"), strict=True))
 ADVERSARIES = {
     f"read-{known}": f"someone who has read {words} of yours elsewhere and everything in the community"
