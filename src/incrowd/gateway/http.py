@@ -57,11 +57,7 @@ def gateway_app(service: Service) -> Asgi:
 
     @app.get("/v1/budget", summary="What may still be asked", dependencies=[key], responses=BUDGET_RESPONSES)
     async def budget(request: Request) -> Response:
-        client = service.client(_authorization(request))
-        if client is None:
-            service.metrics.count("unauthorised")
-            return _response(error_reply(401, "a key is needed: Authorization: Bearer incrowd_..."))
-        return _json(await asyncio.wrap_future(service.decisions.budget(client)))
+        return _response(await service.budget(_authorization(request)))
 
     return _hide_errors(app)
 
@@ -350,4 +346,5 @@ BUDGET = _object(
 BUDGET_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: _as("What is left, and what a question costs; nothing about the data.", BUDGET),
     401: UNAUTHORISED,
+    503: _as("A question of your organisation is under way; come back when it is answered.", ERROR),
 }

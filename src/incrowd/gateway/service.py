@@ -128,6 +128,22 @@ class Service:
         except Busy as error:
             return self._refuse("busy", 503, str(error))
 
+    async def budget(self, authorization: str) -> Reply:
+        """Say what a client may still ask, on the clock and while no question of its organisation is under way.
+
+        Otherwise the moment at which one more is counted would tell how long a question took to decide.
+        """
+        client, arrived = self.client(authorization), monotonic()
+        if client is None:
+            return self._refuse("unauthorised", 401, "a key is needed: Authorization: Bearer incrowd_...")
+        try:
+            with self.admission.enter(client.organisation, alone=True):
+                found = await asyncio.wrap_future(self.decisions.budget(client))
+                await asyncio.sleep(arrived + self.clock.due(monotonic() - arrived) - monotonic())
+        except Busy as error:
+            return self._refuse("busy", 503, str(error))
+        return Reply(200, json.dumps(found).encode())
+
     def client(self, authorization: str) -> Client | None:
         """Return whose key a header carries."""
         scheme, _, token = authorization.partition(" ")
@@ -384,9 +400,9 @@ class Admission:
         return self._inside.total()
 
     @contextmanager
-    def enter(self, organisation: str) -> Iterator[None]:
-        """Hold a place for one query, or raise :class:`Busy`."""
-        if self.inside >= self._most or self._inside[organisation] >= self._each:
+    def enter(self, organisation: str, *, alone: bool = False) -> Iterator[None]:
+        """Hold a place for one query, or raise :class:`Busy`; `alone` only if the organisation holds none."""
+        if self.inside >= self._most or self._inside[organisation] >= (1 if alone else self._each):
             raise Busy("too many queries at once; ask again in a second")
         self._inside[organisation] += 1
         try:

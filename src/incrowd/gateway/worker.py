@@ -109,7 +109,7 @@ class DecisionThreads:
 
     def budget(self, client: Client) -> Future[dict[str, Any]]:
         """Say what a client may still ask."""
-        return self._pool.submit(_hide_errors, self.gateway.budget, client)
+        return self._watch.submit(_hide_errors, self.gateway.budget, client)
 
     def trouble(self, audited: int) -> Future[str]:
         """Say why questions cannot be answered well now; empty while all is well."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
@@ -166,6 +166,36 @@ def second_of_two(folder: Path, seed: int, slow: bool) -> int:
         first, later = asyncio.run(both())
         assert first.status == 200
         return later.status
+
+
+def budget_meanwhile(folder: Path, seed: int, slow: bool) -> list[tuple[int, bytes]]:
+    """Ask, and a few times before the reply what is left; return that."""
+    with served(town({SECRET: list(range(60))}, 60), folder, seed, reply=0.5) as service:
+        if slow:
+            gateway = service.service.decisions.gateway
+            known, gateway.database = gateway.database, Slow(gateway.database.world)
+            gateway.database._kept = known._kept
+
+        async def looking() -> list[Got]:
+            first = asyncio.create_task(call(service.app, "POST", "/v1/query", BODY, service.key))
+            seen = []
+            for _ in range(3):
+                await asyncio.sleep(0.1)
+                seen.append(await call(service.app, "GET", "/v1/budget", b"", service.key))
+            await first
+            started = monotonic()
+            seen.append(await call(service.app, "GET", "/v1/budget", b"", service.key))
+            assert monotonic() - started >= 0.5
+            return seen
+
+        return [(got.status, got.body) for got in asyncio.run(looking())]
+
+
+def test_what_is_left_does_not_tell_when_a_question_was_decided(folder: Path) -> None:
+    """A number that falls as soon as a question is decided would be a stopwatch beside the clock."""
+    quick, slow = (budget_meanwhile(folder, 3 + slow, slow) for slow in (False, True))
+    assert quick == slow
+    assert [status for status, _ in quick] == [503, 503, 503, 200]
 
 
 def test_being_too_busy_does_not_tell_how_long_a_decision_took(folder: Path) -> None:
