@@ -110,6 +110,18 @@ def test_no_corruption_makes_the_gateway_forget(name: str, harm: str, tmp_path: 
         pass
 
 
+@pytest.mark.parametrize("harm", ["missing", "empty", "truncated", "flipped"])
+def test_without_knowing_who_changed_what_was_told_stays(harm: str, tmp_path: Path) -> None:
+    url, state = world(tmp_path), tmp_path / "state"
+    told(url, state, (CLASS,))
+    with opened(url, state) as made:
+        made.refresh()
+    HARMS[harm](state / "prints" / "1.npz", Path(), Path())
+    with opened(url, state) as made:
+        assert made.decide(ANN, question(CLASS)).repeated
+        assert made.decide(ANN, question(WITHOUT)).answer.values == ()
+
+
 def test_an_audit_log_that_was_deleted_with_its_notes_shows_after_a_restart(tmp_path: Path) -> None:
     import asyncio
 

@@ -135,11 +135,11 @@ class History:
         return set(codes) - set(left.tolist())
 
     def _moved(self, entry: Entry, people: Numbers, changed: Changed) -> int:
-        """How many of these people list something else than when an answer was made; all, if that is not known."""
+        """How many of these people list something else than when an answer was made; none, if that is not known."""
         if entry.origin == self.snapshot.number:
             return 0
         moved = changed(self.snapshot, entry.origin, entry.attribute)
-        return len(people) if moved is None else int(moved[people].sum())
+        return 0 if moved is None else int(moved[people].sum())
 
     def nearly_same(
         self,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,11 +148,11 @@ def save_fingerprints(folder: Path, snapshot: Snapshot, key: bytes) -> None:
 
 
 def load_fingerprints(folder: Path, number: int, attribute: str) -> Fingerprints | None:
-    """Return the fingerprints of an earlier snapshot, if they are still kept."""
+    """Return the fingerprints of an earlier snapshot, if they are still kept and whole."""
     try:
-        with np.load(folder / f"{number}.npz") as kept:
+        with (folder / f"{number}.npz").open("rb") as file, np.load(file) as kept:
             return np.asarray(kept[f"a_{attribute}"], dtype=np.uint64) if f"a_{attribute}" in kept else None
-    except FileNotFoundError:
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error):
         return None
 
 
