@@ -17,9 +17,9 @@ ROOT = Path(__file__).parent.parent / "src" / "incrowd"
 LAYERS = {
     "errors": "the exceptions",
     "lazy": "names that load on first use",
+    "wording": "how numbers are written for people",
     "drawing": "a small picture or page of a result",
     "policy_file": "policies in TOML, read and checked",
-    "wording": "how numbers are written for people",
     "result": "assessment, evidence, advice: what every measure returns",
     "statistics": "small statistics that several measures need",
     "crowd": "the data: formats, import, store, synthetic crowds",

@@ -74,7 +74,9 @@ def test_the_dictionary_is_plain_json() -> None:
     assert parsed["value"] == 3.5
     assert parsed["crowd_rank"] == 2
     assert parsed["threats"] == ["linkability"]
-    assert parsed["advice"][0]["what"] == parsed["advice"][0]["action"] == "drop a post"  # the latter is 0.1's name
+    assert (
+        parsed["advice"][0]["what"] == parsed["advice"][0]["action"] == "drop a post"
+    )  # the latter is 0.1's name
     assert parsed["assumptions"]["parameters"] == {"radii": [0.1, 0.5], "worst": "inf"}
     assert parsed["sentence"] == whole.sentence()
 

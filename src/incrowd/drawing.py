@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
+from incrowd.wording import say_number
+
 Kind = Literal["lines", "scatter", "bars"]
 
 
@@ -324,6 +326,101 @@ def _bars_picture(height: float, title: str, told: str, parts: Sequence[str]) ->
         f"<title>{escape(title)}</title><desc>{escape(told)}</desc>"
         f'<rect width="{BARS_WIDTH}" height="{height:g}" fill="#fff"/>{"".join(parts)}</svg>'
     )
+
+
+# A crowd as dots: you, those who could be you, everybody else.
+
+MOST_DOTS = 200
+COLUMNS = 20
+STEP, RADIUS = 14, 4.6
+DOTS = {"you": WEAK, "fits": "#5b9bb0", "other": "#d3dbe2"}
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One of the dots of a crowd picture."""
+
+    x: float
+    y: float
+    kind: str
+    """you, fits (could be you) or other."""
+
+
+@dataclass(frozen=True)
+class CrowdPicture:
+    """A crowd as dots: you, those who would still fit, everybody else."""
+
+    dots: tuple[Dot, ...]
+    sentence: str
+    fits: float
+    total: float
+
+    radius = RADIUS
+
+    @property
+    def width(self) -> int:
+        """Of the drawing."""
+        return min(len(self.dots), COLUMNS) * STEP
+
+    @property
+    def height(self) -> int:
+        """Of the drawing."""
+        return math.ceil(len(self.dots) / COLUMNS) * STEP
+
+    def svg(self, title: str) -> str:
+        """Draw it as a picture of its own, with its title above; the sentence is read out, and shown beside it."""
+        wide = f'viewBox="-8 -28 {self.width + 16} {self.height + 36}" width="{2 * self.width + 32}"'
+        circles = "".join(_circle(dot) for dot in self.dots)
+        return (
+            f"<svg {_SVG} {wide}><title>{escape(title)}</title><desc>{escape(self.sentence)}</desc>"
+            f'<text x="0" y="-10">{escape(title)}</text>{circles}</svg>'
+        )
+
+
+def _circle(dot: Dot) -> str:
+    place = f'cx="{dot.x:g}" cy="{dot.y:g}"'
+    ring = (
+        f'<circle {place} r="6.6" fill="none" stroke="{WEAK}" stroke-width="1.4"/>'
+        if dot.kind == "you"
+        else ""
+    )
+    return f'{ring}<circle {place} r="{RADIUS}" fill="{DOTS[dot.kind]}"/>'
+
+
+def crowd_picture(fits: float, total: float, adversary: str) -> CrowdPicture:
+    """Return `fits` of `total` people as dots; large crowds are scaled, and you are always one dot."""
+    count = int(min(total, MOST_DOTS))
+    each = total / count
+    shown = min(count, max(1, round(fits / each)))
+    order = _scattered(count)
+    kinds = {place: "you" if k == 0 else "fits" for k, place in enumerate(order[:shown])}
+    dots = tuple(
+        Dot(
+            (place % COLUMNS) * STEP + STEP / 2,
+            (place // COLUMNS) * STEP + STEP / 2,
+            kinds.get(place, "other"),
+        )
+        for place in range(count)
+    )
+    scale = "" if each == 1 else f" One dot stands for about {say_number(round(each))} people."
+    others = (
+        "it is as if nobody else fitted what they see"
+        if round(fits, 1) <= 1
+        else f"it is as if {say_number(round(fits, 1))} of {say_number(round(total))} people, you included, fitted "
+        "what they see"
+    )
+    return CrowdPicture(dots, f"For {adversary}, {others}.{scale}", fits, total)
+
+
+def _scattered(count: int) -> list[int]:
+    """Return the places of a picture in an even-looking, fixed order that starts near the middle."""
+    step = next(s for s in range(max(1, int(count * 0.382)), 2 * count + 2) if math.gcd(s, count) == 1)
+    rows = math.ceil(count / COLUMNS)
+    middle = min(count - 1, rows // 2 * COLUMNS + min(count, COLUMNS) // 2)
+    return [(middle + k * step) % count for k in range(count)]
+
+
+# A result as a small page.
 
 
 def small_page(title: str, sentence: str, rows: Sequence[Mapping[str, object]], picture: str = "") -> str:

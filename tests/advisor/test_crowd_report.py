@@ -31,7 +31,6 @@ from incrowd.report.crowd import (
     below_table,
     community_table,
     crowd_report_page,
-    spread_chart,
     threat_table,
     topic_table,
 )
@@ -174,7 +173,9 @@ def test_options_are_checked(wrong: dict[str, float]) -> None:
 
 def test_rows_are_the_numbers_of_the_report(report: CrowdReport) -> None:
     assert [row[0] for row in threat_table(report).rows] == ["singling out", "linkability", "inference"]
-    assert len(spread_chart(report).series) == len(report.spreads)
+    assert len(report.figure.series) == len(report.spreads)
+    assert report.figure.title in report.chart()
+    assert report.figure.title in crowd_report_page(report)
     assert len(below_table(report.spreads[0]).rows) == len(LINES)
     assert {row[0] for row in community_table(report).rows} <= {one.community for one in report.communities}
     shown = {one.topic for one in report.topics if one.shown.count}

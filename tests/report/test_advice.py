@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incrowd.drawing import crowd_picture
 from incrowd.measures.exposure.assess import NOTHING
 from incrowd.measures.protocol import Level, Role, ThemeName
 from incrowd.report.person import (
-    crowd_picture,
     evidence_bars,
     helps,
     person_label,
@@ -24,7 +24,6 @@ from incrowd.report.person import (
     strongest,
     sweep,
     theme_label,
-    worst_crowd,
 )
 from incrowd.result import Evidence, say_amount
 
@@ -102,10 +101,13 @@ def test_a_crowd_is_drawn_to_scale_and_you_are_in_it_once(total: int, share: flo
 
 
 def test_the_picture_shows_the_worst_finding_that_decides() -> None:
-    picture = worst_crowd(alex())
+    picture = alex().crowd_picture
     assert picture is not None
     assert (picture.fits, picture.total) == (pytest.approx(1 / 0.97), pytest.approx(147))
     assert "as if nobody else fitted" in picture.sentence
+    drawn, page = alex().chart(), person_report_page(alex())
+    assert drawn.count("<circle") == len(picture.dots) + 1  # a ring is around you
+    assert page.count('<circle class="other"') == sum(dot.kind == "other" for dot in picture.dots)
 
 
 def test_the_picture_shows_nothing_of_a_paper() -> None:
@@ -114,7 +116,7 @@ def test_the_picture_shows_nothing_of_a_paper() -> None:
         replace(one, findings=tuple(replace(each, role=Role.PAPER) for each in one.findings))
         for one in report.themes
     )
-    assert worst_crowd(replace(report, themes=papers)) is None
+    assert replace(report, themes=papers).crowd_picture is None
     page = person_report_page(replace(report, themes=papers))
     assert "For researchers: the papers' own numbers" in page
 
@@ -176,7 +178,10 @@ def test_topics_without_a_post_are_counted_and_not_ranked() -> None:
     about = report.findings[0].assessment
     parameters = {**about.assumptions.parameters, "looks_like": NOTHING}
     unsaid = replace(
-        about, assumptions=replace(about.assumptions, parameters=parameters), subject="you, drugs"
+        about,
+        measure="exposure",
+        assumptions=replace(about.assumptions, parameters=parameters),
+        subject="you, drugs",
     )
     first = report.themes[0]
     judged = (*first.findings, replace(first.findings[0], assessment=unsaid))

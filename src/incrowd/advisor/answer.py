@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from incrowd.drawing import CrowdPicture, crowd_picture
 from incrowd.measures.protocol import (
     Changes,
     Effect,
@@ -21,7 +22,7 @@ from incrowd.measures.protocol import (
     ThemeName,
     level_of,
 )
-from incrowd.result import Advice, Assessment, Evidence, Result, say_count, say_percent, to_plain
+from incrowd.result import Advice, Assessment, Evidence, Result, Threat, say_count, say_percent, to_plain
 
 Key = tuple[str, str, str, str]
 """What makes a finding the same question before and after a change."""
@@ -387,6 +388,23 @@ class PersonReport(Result):
         return [(f"{theme.name}: {theme.level}", theme.risk) for theme in self.themes]
 
     @property
+    def crowd_picture(self) -> CrowdPicture | None:
+        """The worst finding that decides as a picture of a crowd; None if none is about finding the person.
+
+        Who is right with probability p is as well off as somebody who guesses among 1/p people.
+        """
+        counted = [one for one in self.findings if one.decides and _finds_a_person(one)]
+        if not counted:
+            return None
+        worst = max(counted, key=lambda one: one.risk)
+        return crowd_picture(1 / worst.risk, _candidates(worst), worst.assessment.assumptions.adversary)
+
+    def chart(self) -> str:
+        """Draw the picture of the report page; where nobody looks for the person, the risk of each question."""
+        crowd = self.crowd_picture
+        return super().chart() if crowd is None else crowd.svg(f"{self._title}: {self.verdict.level}")
+
+    @property
     def _title(self) -> str:
         return f"{self.person} among {self.people:,} people"
 
@@ -420,3 +438,16 @@ class PersonReport(Result):
             "changes": self.changes.to_dict(),
             "fine_print": to_plain(self.fine_print),
         }
+
+
+def _finds_a_person(one: Finding) -> bool:
+    finds = not {Threat.SINGLING_OUT, Threat.LINKABILITY}.isdisjoint(one.assessment.threats)
+    return finds and one.risk > 0 and _candidates(one) >= max(1 / one.risk, 2)
+
+
+def _candidates(one: Finding) -> float:
+    """Return among how many people somebody guesses; NaN if they do not."""
+    about = one.assessment
+    if about.unit == "people" or not about.baseline > 0:
+        return about.baseline
+    return 1 / about.baseline

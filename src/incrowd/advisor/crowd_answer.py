@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from incrowd.drawing import Chart, Series, picture
 from incrowd.measures.crowd_rates import CommunityRisk, People, Spread, TopicRisk
 from incrowd.result import Result, Threat, say_count
 
@@ -97,6 +98,31 @@ class CrowdReport(Result):
     def bars(self) -> Sequence[tuple[str, float]]:
         """Return the share of people with fewer to hide among than wanted; hidden shares at their largest."""
         return [(one.name, one.under(self.wanted).most) for one in self.spreads]
+
+    @property
+    def figure(self) -> Chart:
+        """The share of people below each set size."""
+        sizes = [size for size, _ in self.spreads[0].below]
+        return Chart(
+            kind="bars",
+            title="How many people have too small a crowd",
+            sentence=(
+                "Each bar is the share of people who have fewer than that many people to hide among, themselves "
+                "included. Tall bars on the left are the worst: below 2 means alone. Shares of too few people are left "
+                "out."
+            ),
+            x_label="people to hide among",
+            y_label="share of people, in %",
+            series=tuple(
+                Series.of(one.name, range(len(sizes)), [100 * people.share for _, people in one.below])
+                for one in self.spreads
+            ),
+            categories=tuple(f"below {size}" for size in sizes),
+        )
+
+    def chart(self) -> str:
+        """Draw the chart of the report page; where nothing was counted, nothing is in it."""
+        return picture(self.figure) if self.spreads else super().chart()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""

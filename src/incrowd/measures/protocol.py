@@ -308,6 +308,10 @@ class Measure(ABC):
         risk, role = self.risk(assessment), self.role(assessment)
         return Finding(assessment=assessment, theme=self.theme, level=level_of(risk), risk=risk, role=role)
 
+    def is_silent(self, assessment: Assessment) -> bool:
+        """Say whether the person says nothing about it at all, so that the number is everybody's who is silent."""
+        return False
+
     def remark(self, finding: Finding) -> str:
         """Say what the label has to add to a finding's sentence so that its level makes sense."""
         return ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from incrowd.drawing import Chart, Series
 from incrowd.report.page import chart_html, page, table_html
 from incrowd.result import Threat, say_count
 from incrowd.study.figures import Cell, Table
@@ -41,7 +40,7 @@ def crowd_report_page(report: CrowdReport) -> str:
         "</section>",
     ]
     if report.spreads:
-        body += ["<section><h2>How the risk is spread</h2>", chart_html(spread_chart(report))]
+        body += ["<section><h2>How the risk is spread</h2>", chart_html(report.figure)]
         body += [_spread(report, one) for one in report.spreads]
         body.append("</section>")
     if report.communities:
@@ -66,27 +65,6 @@ def threat_table(report: CrowdReport) -> Table:
             "The names are those of the Article 29 Working Party's opinion on anonymisation techniques (WP216). "
             "Lower is better. “not measured” does not mean that there is no risk."
         ),
-    )
-
-
-def spread_chart(report: CrowdReport) -> Chart:
-    """Return the share of people below each set size."""
-    sizes = [size for size, _ in report.spreads[0].below]
-    series = tuple(
-        Series.of(one.name, range(len(sizes)), [_drawn(people) for _, people in one.below])
-        for one in report.spreads
-    )
-    return Chart(
-        kind="bars",
-        title="How many people have too small a crowd",
-        sentence=(
-            "Each bar is the share of people who have fewer than that many people to hide among, themselves included. "
-            "Tall bars on the left are the worst: below 2 means alone. Shares of too few people are left out."
-        ),
-        x_label="people to hide among",
-        y_label="share of people, in %",
-        series=series,
-        categories=tuple(f"below {size}" for size in sizes),
     )
 
 
@@ -195,7 +173,3 @@ def _percent(share: float | None) -> str:
 
 def _share(people: People) -> float | None:
     return None if people.share != people.share else people.share
-
-
-def _drawn(people: People) -> float:
-    return 100 * people.share

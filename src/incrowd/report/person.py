@@ -15,11 +15,10 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 
 from incrowd.advisor.answer import PersonReport
-from incrowd.measures.exposure.assess import NOTHING
-from incrowd.measures.protocol import Effect, Finding, Level, ThemeName
+from incrowd.measures.protocol import Effect, Finding, Level, ThemeName, measure_named
 from incrowd.report.label import Label
 from incrowd.report.page import asset, page
-from incrowd.result import Direction, Evidence, Threat, say_amount, say_count, say_number, say_percent
+from incrowd.result import Direction, Evidence, say_amount, say_count, say_number, say_percent
 
 BARS = (Level.WELL_HIDDEN, Level.WATCH, Level.AT_RISK)
 """The label's scale, best first. There is no bar for "cannot tell": nobody knows where it would stand."""
@@ -85,7 +84,6 @@ def environment(loader: BaseLoader) -> Environment:
         "slug": lambda words: str(words).replace(" ", "-"),
         "strongest": strongest,
         "sweep": sweep,
-        "worst_crowd": worst_crowd,
     }
     made.globals["most_findings"] = MOST_FINDINGS
     return made
@@ -134,101 +132,8 @@ def _rest_size(part: Evidence) -> int:
     return int(found[1].replace(",", "")) if found else 0
 
 
-MOST_DOTS = 200
-COLUMNS = 20
-STEP, RADIUS = 14, 4.6
 LEAST_WIDTH = 0.6
 """Of a bar: a part too small to be drawn to scale is still seen."""
-
-
-@dataclass(frozen=True)
-class Dot:
-    """One of the dots of a crowd picture."""
-
-    x: float
-    y: float
-    kind: str
-    """you, fits (could be you) or other."""
-
-
-@dataclass(frozen=True)
-class CrowdPicture:
-    """A crowd as dots: you, those who would still fit, everybody else."""
-
-    dots: tuple[Dot, ...]
-    sentence: str
-    fits: float
-    total: float
-
-    radius = RADIUS
-
-    @property
-    def width(self) -> int:
-        """Of the drawing."""
-        return min(len(self.dots), COLUMNS) * STEP
-
-    @property
-    def height(self) -> int:
-        """Of the drawing."""
-        return math.ceil(len(self.dots) / COLUMNS) * STEP
-
-
-def crowd_picture(fits: float, total: float, adversary: str) -> CrowdPicture:
-    """Return `fits` of `total` people as dots; large crowds are scaled, and you are always one dot."""
-    count = int(min(total, MOST_DOTS))
-    each = total / count
-    shown = min(count, max(1, round(fits / each)))
-    order = _scattered(count)
-    kinds = {place: "you" if k == 0 else "fits" for k, place in enumerate(order[:shown])}
-    dots = tuple(
-        Dot(
-            (place % COLUMNS) * STEP + STEP / 2,
-            (place // COLUMNS) * STEP + STEP / 2,
-            kinds.get(place, "other"),
-        )
-        for place in range(count)
-    )
-    scale = "" if each == 1 else f" One dot stands for about {say_number(round(each))} people."
-    others = (
-        "it is as if nobody else fitted what they see"
-        if round(fits, 1) <= 1
-        else f"it is as if {say_number(round(fits, 1))} of {say_number(round(total))} people, you included, fitted "
-        "what they see"
-    )
-    return CrowdPicture(dots, f"For {adversary}, {others}.{scale}", fits, total)
-
-
-def _scattered(count: int) -> list[int]:
-    """Return the places of a picture in an even-looking, fixed order that starts near the middle."""
-    step = next(s for s in range(max(1, int(count * 0.382)), 2 * count + 2) if math.gcd(s, count) == 1)
-    rows = math.ceil(count / COLUMNS)
-    middle = min(count - 1, rows // 2 * COLUMNS + min(count, COLUMNS) // 2)
-    return [(middle + k * step) % count for k in range(count)]
-
-
-def worst_crowd(report: PersonReport) -> CrowdPicture | None:
-    """Return the worst finding that decides as a picture of a crowd; None if none is about finding the person.
-
-    Who is right with probability p is as well off as somebody who guesses among 1/p people.
-    """
-    counted = [one for one in report.findings if one.decides and _finds_a_person(one)]
-    if not counted:
-        return None
-    worst = max(counted, key=lambda one: one.risk)
-    return crowd_picture(1 / worst.risk, _candidates(worst), worst.assessment.assumptions.adversary)
-
-
-def _finds_a_person(one: Finding) -> bool:
-    finds = not {Threat.SINGLING_OUT, Threat.LINKABILITY}.isdisjoint(one.assessment.threats)
-    return finds and one.risk > 0 and _candidates(one) >= max(1 / one.risk, 2)
-
-
-def _candidates(one: Finding) -> float:
-    """Return among how many people somebody guesses; NaN if they do not."""
-    about = one.assessment
-    if about.unit == "people" or not about.baseline > 0:
-        return about.baseline
-    return 1 / about.baseline
 
 
 @dataclass(frozen=True)
@@ -291,8 +196,8 @@ class SweepRow:
 
 
 def loud(judged: Iterable[Finding]) -> list[Finding]:
-    """Leave out topics the person says nothing about: everybody who is silent shares the first rank."""
-    return [one for one in judged if one.assessment.assumptions.parameters.get("looks_like") != NOTHING]
+    """Leave out what the person says nothing about: everybody who is silent shares the first rank."""
+    return [one for one in judged if not measure_named(one.assessment.measure).is_silent(one.assessment)]
 
 
 def sweep(judged: Iterable[Finding]) -> tuple[SweepRow, ...]:

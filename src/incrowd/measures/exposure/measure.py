@@ -25,6 +25,7 @@ from incrowd.measures.exposure.assess import (
     assess_posts,
     assess_topics,
     most_exposed_first,
+    points_nowhere,
 )
 from incrowd.measures.exposure.definition import Floats, alert_ranks
 from incrowd.measures.exposure.prepared import (
@@ -117,6 +118,10 @@ class Exposure(Measure):
         if not assessment.defined:
             return math.inf
         return targets.exposed - _share(assessment) - LINE if looks_personal(assessment) else -1.0
+
+    def is_silent(self, assessment: Assessment) -> bool:
+        """Say whether no post points to the topic."""
+        return points_nowhere(assessment)
 
     def remark(self, finding: Finding) -> str:
         """Say why a place among the first is well hidden; to be told both without a reason would be no answer."""
