@@ -20,7 +20,9 @@ from incrowd.cli.console import (
 )
 from incrowd.cli.options import (
     Cluster,
+    Community,
     Computing,
+    CrowdFolder,
     KeepStopwords,
     Kernel,
     Resume,
@@ -34,10 +36,8 @@ if TYPE_CHECKING:
 
 
 def anonymity(
-    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
-    community: Annotated[
-        str, typer.Option("--community", help="The community to look at.", show_default=False)
-    ],
+    crowd: CrowdFolder,
+    community: Community,
     user: Annotated[
         str | None, typer.Option("--user", help="One member, by name: their crowd in words.")
     ] = None,

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.console import AsJson, FailAbove, Seed, exit_for_risk, progress_bar, show, show_json
-from incrowd.cli.options import Bands, Ignore, TopicWords, Unknown, table_choices, topic_words
+from incrowd.cli.options import Bands, CrowdFolder, Ignore, TopicWords, Unknown, table_choices, topic_words
 
 if TYPE_CHECKING:
     from incrowd.measures.belief.assess import PolicyCheck
     from incrowd.measures.belief.critical import CriticalSet
 
 app = typer.Typer(no_args_is_help=True, help="How sure could somebody be of what you hid?")
-
-CrowdFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The crowd's folder.", show_default=False)]
 
 
 @app.command()

@@ -19,6 +19,7 @@ from incrowd.cli.console import (
     show_json,
     writable,
 )
+from incrowd.cli.options import CrowdFolder
 
 if TYPE_CHECKING:
     from incrowd.cards.audit import Audit
@@ -28,7 +29,6 @@ app = typer.Typer(
     no_args_is_help=True, help="Make, read and attack crowd cards: statistics that replace a crowd."
 )
 
-CrowdFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The crowd's folder.", show_default=False)]
 Communities = Annotated[
     list[str] | None,
     typer.Option("--community", help="A community; may be given again [default: everybody as one]."),

@@ -19,14 +19,14 @@ from incrowd.cli.console import (
     show_json,
     writable,
 )
-from incrowd.cli.options import KeepStopwords, TokenRule, text_options
+from incrowd.cli.options import CrowdFolder, KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
     from incrowd.advisor.crowd_answer import CrowdReport
 
 
 def crowd_report(
-    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    crowd: CrowdFolder,
     html: Annotated[
         Path | None,
         typer.Option("--html", callback=writable, help="Write the report as one offline page."),

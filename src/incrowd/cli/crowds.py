@@ -25,7 +25,16 @@ from incrowd.cli.console import (
     show_json,
     stopping_at_once,
 )
-from incrowd.cli.options import Cluster, Computing, KeepStopwords, TokenRule, text_options
+from incrowd.cli.options import (
+    Cluster,
+    Columns,
+    Computing,
+    CrowdFolder,
+    Format,
+    KeepStopwords,
+    TokenRule,
+    text_options,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -48,12 +57,8 @@ def ingest(
     kind: Annotated[
         str | None, typer.Option("--kind", help="posts, items or attributes; else the format decides.")
     ] = None,
-    format: Annotated[
-        str, typer.Option("--format", help="Name of the format; auto: recognised by content.")
-    ] = "auto",
-    columns: Annotated[
-        str, typer.Option("--columns", help="Our column=theirs, e.g. user=author,time=created.")
-    ] = "",
+    format: Format = "auto",
+    columns: Columns = "",
     community: Annotated[
         str | None, typer.Option("--community", help="Community of every row, if the source names none.")
     ] = None,
@@ -293,7 +298,7 @@ NAMES = {
 
 
 def info(
-    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    crowd: CrowdFolder,
     verify: Annotated[
         bool, typer.Option("--verify", help="Also read every part and compare it with its recorded hash.")
     ] = False,
@@ -375,12 +380,8 @@ def count(
     crowd: Annotated[
         Path | None, typer.Option("--crowd", help="Give people the ids they have in this crowd.")
     ] = None,
-    format: Annotated[
-        str, typer.Option("--format", help="Name of the format; auto: recognised by content.")
-    ] = "auto",
-    columns: Annotated[
-        str, typer.Option("--columns", help="Our column=theirs, e.g. user=author,time=created.")
-    ] = "",
+    format: Format = "auto",
+    columns: Columns = "",
     tokens: TokenRule = "full",
     keep_stopwords: KeepStopwords = False,
     memory: Memory = "1GiB",

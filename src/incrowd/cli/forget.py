@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from incrowd.cli.console import AsJson, say, show, show_json
+from incrowd.cli.options import CrowdFolder
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def forget(
-    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    crowd: CrowdFolder,
     user: Annotated[
         str | None, typer.Option("--user", help="Forget this person: a name, or the id the crowd keeps.")
     ] = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,6 +21,7 @@ from incrowd.cli.console import (
 from incrowd.cli.options import (
     Cluster,
     Computing,
+    CrowdFolder,
     KeepStopwords,
     Kernel,
     Resume,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def linkability(
-    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    crowd: CrowdFolder,
     source: Annotated[
         str, typer.Option("--source", help="The community the adversary starts from.", show_default=False)
     ],

@@ -1,4 +1,4 @@
-"""Options that several commands share: how to compute, how to read words, what to make of attributes."""
+"""Options that several commands share: crowd, files, how to compute, how to read words, what to make of attributes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from incrowd.engine import Engine
     from incrowd.profiles.attributes import TableChoices
     from incrowd.text.options import TextOptions
+
+CrowdFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The crowd's folder.", show_default=False)]
+Community = Annotated[str, typer.Option("--community", help="The community to look at.", show_default=False)]
+Format = Annotated[str, typer.Option("--format", help="Name of the format; auto: recognised by content.")]
+Columns = Annotated[str, typer.Option("--columns", help="Our column=theirs, e.g. user=author,time=created.")]
 
 Cluster = Annotated[
     str,

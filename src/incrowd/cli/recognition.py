@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,16 +18,15 @@ from incrowd.cli.console import (
     show,
     show_json,
 )
+from incrowd.cli.options import Community, CrowdFolder
 
 if TYPE_CHECKING:
     from incrowd.measures.recognition.assess import CommunityRecognition, MemberRecognition
 
 
 def recognition(
-    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
-    community: Annotated[
-        str, typer.Option("--community", help="The community to look at.", show_default=False)
-    ],
+    crowd: CrowdFolder,
+    community: Community,
     user: Annotated[
         str | None, typer.Option("--user", help="One member, by name: how few posts it takes.")
     ] = None,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from incrowd.cli.console import AsJson, FailAbove, exit_for_risk, show, show_json
+from incrowd.cli.options import CrowdFolder
 
 
 def command_for(name: str) -> Callable[..., None]:
@@ -16,7 +17,7 @@ def command_for(name: str) -> Callable[..., None]:
     from incrowd.measures.protocol import measure_named
 
     def command(
-        crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+        crowd: CrowdFolder,
         user: Annotated[
             str | None, typer.Option("--user", help="One person, by name; without it, everybody.")
         ] = None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -42,14 +43,14 @@ Paper = Annotated[
 ]
 
 
-def finish(study: Study, out: Path | None, as_json: bool) -> None:
-    """Write the report if asked, and say what came out."""
+def finish(study: Study, out: Path | None, as_json: bool, more: Mapping[str, Any] | None = None) -> None:
+    """Write the report if asked, and say what came out; JSON has more if there is more."""
     if out is not None:
         from incrowd.report.page import study_page, write
 
         write(out, study_page(study))
     if as_json:
-        show_json(study.to_dict() | {"report": None if out is None else str(out)})
+        show_json(study.to_dict() | {"report": None if out is None else str(out)} | dict(more or {}))
         return
     show(
         f"{study.summary}\n" + (f"Report: {out}" if out else "Give --out report.html for tables and figures.")
@@ -257,14 +258,7 @@ def disclosures(
     with progress_bar("reading posts") as progress:
         rates = disclosure_rates(opened, options, progress)
         study = disclosures_study(opened, rates, options)
-    if not as_json:
-        finish(study, out, as_json=False)
-        return
-    if out is not None:
-        from incrowd.report.page import study_page, write
-
-        write(out, study_page(study))
-    show_json(study.to_dict() | {"attributes": {name: one.to_dict() for name, one in rates.items()}})
+    finish(study, out, as_json, {"attributes": {name: one.to_dict() for name, one in rates.items()}})
 
 
 @app.command()
@@ -384,11 +378,4 @@ def card(
     with progress_bar("counting words") as progress:
         rates = card_rates(opened, options, progress)
         study = card_study(opened, rates, options)
-    if not as_json:
-        finish(study, out, as_json=False)
-        return
-    if out is not None:
-        from incrowd.report.page import study_page, write
-
-        write(out, study_page(study))
-    show_json(study.to_dict() | rates.to_dict())
+    finish(study, out, as_json, rates.to_dict())

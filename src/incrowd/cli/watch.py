@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.console import AsJson, Memory, as_json_text, complain, parse_memory, show
-from incrowd.cli.options import KeepStopwords, TokenRule, text_options
+from incrowd.cli.options import CrowdFolder, KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
     from incrowd.advisor.watch import Watch
@@ -18,7 +18,7 @@ MOST_LINES = 20
 
 
 def watch(
-    crowd: Annotated[Path, typer.Argument(help="The crowd's folder.", show_default=False)],
+    crowd: CrowdFolder,
     user: Annotated[str, typer.Option("--user", help="You, by name.", show_default=False)],
     policy: Annotated[
         Path | None, typer.Option("--policy", help="A TOML file with your lines; without it, sensible ones.")
