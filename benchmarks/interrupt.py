@@ -1,4 +1,4 @@
-"""Ctrl-C at two hundred random moments of an import: how each ended. ``python -m benchmarks.interrupt [TRIES]``.
+"""Ctrl-C at two hundred random moments of an import: how each ended. ``python -m benchmarks.interrupt [TRIES [SEED]]``.
 
 Moments lie between where Python begins with incrowd and where an undisturbed import ends; before that nobody of ours
 is there to answer.
@@ -38,8 +38,8 @@ def _seconds(source: Path, crowd: Path) -> float:
     return time.perf_counter() - start
 
 
-def main(tries: int) -> None:
-    chance = random.Random(0)
+def main(tries: int = 200, seed: int = 0) -> None:
+    chance = random.Random(seed)
     ends: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
         source = Path(name) / "a.csv"
@@ -68,4 +68,4 @@ def main(tries: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    main(*map(int, sys.argv[1:]))

@@ -118,7 +118,9 @@ def calibration(crowd: Crowd) -> dict[str, Any]:
             continue
         practice = tuple(_practice_communities(identities, {source, target}))
         if practice not in models:
-            models[practice] = _practise(crowd, LinkabilityOptions(source=source, target=target), habits_of)
+            models[practice] = _practise(
+                crowd, LinkabilityOptions(source=source, target=target), identities, habits_of
+            )
         order = np.random.default_rng(1).permutation(shared)
         for away in AWAY:
             left = ~np.isin(users[target], order[: round(away * len(order))])

@@ -5,11 +5,10 @@ stays quick. The measures are modules with the same names in each: ``Options``, 
 ``assess(crowd, user, options)`` for one person and ``measure(crowd, options)`` for everybody.
 """
 
-from __future__ import annotations
-
 from incrowd.lazy import lazy_names
 
-# Not from `typing`, which takes longer to load than all of this: until `main` runs, Ctrl-C finds nobody to answer it.
+# Nothing is loaded from `typing` or `__future__`, which takes longer than all of this: until `main` runs, Ctrl-C finds
+# nobody to answer it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from incrowd import distances as distances

@@ -1,18 +1,17 @@
 """Names of a package that load on first use, so that ``import incrowd`` stays quick."""
 
-from __future__ import annotations
-
 import sys
-from importlib import import_module
-from types import ModuleType
 
 TYPE_CHECKING = False  # as in incrowd/__init__.py
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
     from typing import Any
+else:
+    ModuleType = type(sys)
 
 
-def lazy_names(package: str, names: Mapping[str, str]) -> list[str]:
+def lazy_names(package: str, names: "Mapping[str, str]") -> list[str]:
     """Give a package names that load on first use, and return them sorted, as its ``__all__``.
 
     `names` says where each lives, as "module:attribute", or as "module" for the module itself. A name may be that of
@@ -20,16 +19,17 @@ def lazy_names(package: str, names: Mapping[str, str]) -> list[str]:
     """
 
     class LazyPackage(ModuleType):
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> "Any":
             if name not in names:
                 raise AttributeError(
                     f"module '{package}' has no attribute {name!r}; it has: {', '.join(sorted(names))}"
                 )
             module, _, attribute = names[name].partition(":")
-            loaded = import_module(module)
+            __import__(module)
+            loaded = sys.modules[module]
             return getattr(loaded, attribute) if attribute else loaded
 
-        def __setattr__(self, name: str, value: Any) -> None:
+        def __setattr__(self, name: str, value: "Any") -> None:
             # Importing a submodule puts it into its package; a function of the same name keeps its place.
             if isinstance(value, ModuleType) and ":" in names.get(name, ""):
                 return

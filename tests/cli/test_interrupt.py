@@ -39,6 +39,18 @@ sys.modules["late"] = Late()
 """Makes Python say that it takes the modules apart, and take its time, as on a busy machine."""
 
 
+LATE = """
+import os, signal
+from incrowd.crowd import ingest
+save = ingest.save
+def save_and_be_interrupted(*arguments):
+    save(*arguments)
+    os.kill(os.getpid(), signal.SIGINT)
+ingest.save = save_and_be_interrupted
+"""
+"""Presses Ctrl-C right after the new state has taken the place of the old."""
+
+
 def started(begin: str, *words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", begin, *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -81,3 +93,11 @@ def test_ctrl_c_while_leaving_does_not_change_how_it_ended() -> None:
             pass
         process.send_signal(signal.SIGINT)
     assert process.returncode == 0
+
+
+def test_ctrl_c_that_comes_too_late_is_no_interruption(source: Path, tmp_path: Path) -> None:
+    with started(LATE + BEGIN, "ingest", str(source), "--crowd", str(tmp_path / "crowd")) as process:
+        said, complained = process.communicate(timeout=60)
+    assert (process.returncode, complained) == (0, "")
+    assert "60,000 of 60,000 rows added" in said
+    assert Crowd(tmp_path / "crowd").info().posts == 60_000

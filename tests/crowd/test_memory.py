@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
+
+import pyarrow as pa
+from tests.crowd.making import new_crowd, post, write_jsonl
 
 from incrowd.crowd import Crowd
 
@@ -36,3 +40,14 @@ def test_memory_stays_within_the_budget_whatever_the_file(tmp_path: Path) -> Non
     assert added == ROWS
     assert peak < BUDGET
     Crowd(tmp_path / "crowd").verify()
+
+
+def test_an_import_leaves_no_rows_in_memory(tmp_path: Path) -> None:
+    crowd = new_crowd(tmp_path / "crowd")
+    held = []
+    for number in range(3):
+        rows = (post(f"u{n % 97}", f"{number} {n}") for n in range(5000))
+        crowd.ingest(write_jsonl(tmp_path / f"{number}.jsonl", rows))
+        gc.collect()
+        held.append(pa.total_allocated_bytes())
+    assert held[2] - held[0] < 10_000

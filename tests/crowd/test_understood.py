@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.crowd.making import new_crowd, post, write_jsonl
+from tests.readers.files import EXAMPLES, Example
 
 from incrowd.crowd import Crowd
 from incrowd.crowd.ingest import stop_at_questions
@@ -148,3 +149,28 @@ def test_whoever_confirms_sees_everything_before_anything_changes(crowd: Crowd, 
 
     crowd.ingest(write_jsonl(tmp_path / "a.jsonl", [post("ann", "hi")]), confirm=look)
     assert [one.file for one in seen] == ["a.jsonl"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=repr)
+def test_every_format_goes_in_with_no_option_or_one_clear_question(
+    example: Example, crowd: Crowd, tmp_path: Path
+) -> None:
+    source = example.write(tmp_path)
+    told = {"user": example.options.user, "dates": example.options.dates}
+    asked: Undecided | None = None
+    try:
+        report = crowd.ingest(source, confirm=stop_at_questions)
+    except Undecided as question:
+        asked = question
+        # Where the question is whether to go on without a row, that row is faulty on purpose.
+        answers = told if question.option in told else {}
+        report = crowd.ingest(source, confirm=stop_at_questions if answers else None, **answers)
+    if asked is not None:
+        assert asked.question.endswith("?")
+        assert told.get(asked.option) or "1 of " in asked.question
+    (one,) = report.understood
+    kind = "posts" if "text" in example.rows[0] else "items" if "item" in example.rows[0] else "attributes"
+    assert (one.format, one.kind) == (example.format, kind)
+    usable = [row for row in example.rows if row.get("text") != ""]
+    assert report.added == len(usable)
+    assert one.people == len({row["user"] for row in usable})

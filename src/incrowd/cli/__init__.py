@@ -4,8 +4,6 @@ Modules here import Typer only; what a command needs it imports when it runs. Me
 ``incrowd --help`` would take two seconds (Polars, Numba, SciPy) in place of a quarter.
 """
 
-from __future__ import annotations
-
 import sys
 
 TYPE_CHECKING = False  # as in incrowd/__init__.py
@@ -51,7 +49,7 @@ def _stop_listening() -> None:
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Put all commands together for whoever asks for `app`."""
     if name != "app":
         raise AttributeError(f"module 'incrowd.cli' has no attribute {name!r}")

@@ -138,14 +138,16 @@ def progress_bar(what: str) -> Iterator[Progress]:
 
 
 @contextmanager
-def stopping_at_once(tidy: Callable[[], None]) -> Iterator[None]:
+def stopping_at_once(tidy: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """Let Ctrl-C end the process there and then, with one line: for work whose half-written files harm nobody.
 
     An exception instead could be raised inside a library's own code, which swallows it or reports something else.
+    Yields what to call before the work is made to last: from then on Ctrl-C comes too late, and changes nothing.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield lambda: None
         return
+    lasting = False
 
     def stop(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -155,11 +157,17 @@ def stopping_at_once(tidy: Callable[[], None]) -> Iterator[None]:
         os.write(2, show_cursor + b"incrowd: interrupted; nothing half-written was kept\n")
         os._exit(130)
 
+    def too_late() -> None:
+        nonlocal lasting
+        lasting = True
+        signal.signal(signal.SIGINT, lambda *_: None)
+
     before = signal.signal(signal.SIGINT, stop)
     try:
-        yield
+        yield too_late
     finally:
-        signal.signal(signal.SIGINT, before)
+        if not lasting:
+            signal.signal(signal.SIGINT, before)
 
 
 def answer_frugally() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from incrowd.cli.assess import show_report, write_report
 from incrowd.cli.console import (
     AsJson,
     Memory,
+    Progress,
     Seed,
     parse_memory,
     progress_bar,
@@ -121,10 +122,10 @@ def ingest(
     # Look before making a folder: a mistyped name should leave nothing behind.
     require_files(sources or [])
     is_new = not crowd.exists()
-    with stopping_at_once(partial(_take_away, crowd, is_new)):
+    with stopping_at_once(partial(_take_away, crowd, is_new)) as too_late:
         target = Crowd.open_or_create(crowd, plain_names=plain_names)
         try:
-            report = _import(target, sources or [], options, as_json=as_json)
+            report = _import(target, sources or [], options, too_late, as_json=as_json)
         finally:
             if is_new:
                 target.discard_if_empty()
@@ -144,9 +145,16 @@ def _take_away(crowd: Path, is_new: bool) -> None:
         shutil.rmtree(crowd, ignore_errors=True)
 
 
-def _import(target: Crowd, sources: list[Path], options: dict[str, Any], *, as_json: bool) -> ImportReport:
+def _import(
+    target: Crowd,
+    sources: list[Path],
+    options: dict[str, Any],
+    too_late: Callable[[], None],
+    *,
+    as_json: bool,
+) -> ImportReport:
     """Import; whoever sits at a terminal is asked what only a person can decide, and the import goes on."""
-    from incrowd.crowd.ingest import stop_at_questions
+    from incrowd.crowd.ingest import COMMITTING, stop_at_questions
     from incrowd.errors import Undecided
 
     shown: set[str] = set()
@@ -163,13 +171,23 @@ def _import(target: Crowd, sources: list[Path], options: dict[str, Any], *, as_j
     while True:
         given = {name: value for name, value in chosen.items() if name != "yes"}
         try:
-            with progress_bar("importing") as progress:
+            with progress_bar("importing") as show_progress:
+                progress = partial(_heeding, COMMITTING, too_late, show_progress)
                 return target.ingest(sources, **given, confirm=confirm, progress=progress)
         except Undecided as question:
             if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
                 raise
             chosen = _answered(question, chosen)
             shown.clear()
+
+
+def _heeding(
+    last: str, call: Callable[[], None], show: Progress, done: float, total: float | None, what: str
+) -> None:
+    """Pass progress on; when the last step is told, call something first."""
+    if what == last:
+        call()
+    show(done, total, what)
 
 
 def _answered(question: Undecided, options: dict[str, Any]) -> dict[str, Any]:

@@ -27,10 +27,12 @@ from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.schema import KINDS, MEANING
 from incrowd.crowd.sources import Source
 from incrowd.crowd.staging import DONE_NAME, Staged, Stager, Understood
-from incrowd.crowd.tables import connect, explained, parquet_sql
+from incrowd.crowd.tables import connect, explained, give_memory_back, parquet_sql
 from incrowd.errors import BudgetExceeded, CrowdError, InputError
 
 SPILL_NAME = "spill"
+COMMITTING = "committing"
+"""Said to whoever follows the progress, right before the new state takes the place of the old."""
 MIB = 2**20
 LIBRARIES = 160 * MIB
 """What Python and the libraries hold before the first row is read."""
@@ -189,6 +191,7 @@ class Import:
                 return self._run(sources, connection)
         finally:
             connection.close()
+            give_memory_back()
 
     @property
     def _staging(self) -> Path:
@@ -244,7 +247,7 @@ class Import:
                 bucket_bytes=self.budget.bucket,
             )
             manifest, records = self._merge(staged, merger)
-            self.progress(1, 1, "committing")
+            self.progress(1, 1, COMMITTING)
             save(manifest, self.folder, self.disk)
         self._clear_staging()
         return manifest, ImportReport(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -48,6 +49,13 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+def give_memory_back() -> None:
+    """Return to the system what allocators keep for later, so that many imports in a row take no more than one."""
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError, TypeError):  # only the GNU system's library has it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def stream(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
@@ -135,13 +143,19 @@ class ParquetSink:
     def finish(self) -> str:
         """Write what waits and the footer; return the hash of the whole file."""
         self._flush_group()
-        self._writer.close()
+        self._close()
         return self._digest.hexdigest()
 
     def abandon(self) -> None:
         """Stop after a failure: nothing more reaches the file."""
         self.broken = True
-        self._writer.close()
+        self._close()
+
+    def _close(self) -> None:
+        # The writer holds this object, through C++, where no garbage collector looks; so this lets go of the writer.
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
     def _flush_group(self) -> None:
         if self._waiting:
