@@ -175,7 +175,7 @@ class Lineup:
     def resemblance(self, known: pl.Series, asked: pl.Series) -> tuple[float, Floats]:
         """Return how like some posts are to the person's profile, `known`, and to everybody else's here."""
         mine, said = (_weighed(_summed(texts), self._rarity) for texts in (known, asked))
-        return float((said @ mine.T).toarray()[0, 0]), (self._others @ said.T).toarray().ravel()
+        return float((said @ mine.T).toarray()[0, 0]), np.asarray(self._others @ said.toarray().ravel())
 
     def risk(self, known: pl.Series, asked: pl.Series) -> float:
         """Return how often a guess would be right among all who are at least as like the posts as the person is.

@@ -116,6 +116,8 @@ def grouping(groups: Sequence[NDArray[np.int64]], posts: int) -> sp.csr_matrix:
 
 MOST_COMMON = 256
 """So many habits, those that most people have, are laid out densely: they are most of the work of a product."""
+WORTH_DENSE = 0.3
+"""Where rows have more of the common habits than this share, a dense product is quicker than adding one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +127,9 @@ class HabitLists:
     common: NDArray[np.float32]
     """Common habits down, people across."""
     slot: NDArray[np.int32]
-    """The place of each habit among the common ones; -1: it is none."""
-    lists: sp.csr_matrix
-    """All habits down, people across."""
+    """Where each habit is: among the common ones, or after them among the rare ones; -1: nobody has it."""
+    rare: sp.csr_matrix
+    """Rare habits down, people across."""
 
     @classmethod
     def of(cls, lists: sp.csr_matrix) -> HabitLists:
@@ -137,22 +139,24 @@ class HabitLists:
         chosen = np.sort(chosen[held[chosen] > 0])
         slot = np.full(lists.shape[0], -1, np.int32)
         slot[chosen] = np.arange(len(chosen), dtype=np.int32)
-        return cls(lists[chosen].toarray().astype(np.float32), slot, lists)
+        rest = np.flatnonzero((held > 0) & (slot < 0))
+        slot[rest] = np.arange(len(chosen), len(chosen) + len(rest), dtype=np.int32)
+        return cls(lists[chosen].toarray().astype(np.float32), slot, lists[rest].astype(np.float32))
 
     def products(self, rows: sp.csr_matrix) -> NDArray[np.float32]:
         """Return how much each row (of habits) has in common with everybody: the product of both matrices."""
-        from incrowd.profiles.kernels import add_products  # Numba takes long to load
+        from incrowd.profiles.kernels import add_products, dense_rows  # Numba takes long to load
 
-        row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        place = self.slot[rows.indices]
-        shared = place >= 0
-        dense = np.zeros((rows.shape[0], len(self.common)), np.float32)
-        dense[row[shared], place[shared]] = rows.data[shared]
-        out = dense @ self.common
-        starts = np.append(0, np.cumsum(np.bincount(row[~shared], minlength=rows.shape[0])))
-        rest = rows.indices[~shared], rows.data[~shared].astype(np.float32)
-        lists = self.lists
-        add_products(starts, *rest, lists.indptr, lists.indices, lists.data, out)
+        common, rare, starts = self.common, self.rare, rows.indptr
+        places, values = self.slot[rows.indices], rows.data.astype(np.float32, copy=False)
+        shared = np.count_nonzero((places >= 0) & (places < len(common)))
+        if shared < WORTH_DENSE * len(common) * rows.shape[0]:
+            out = np.zeros((rows.shape[0], rare.shape[1]), np.float32)
+            add_products(starts, places, values, common, rare.indptr, rare.indices, rare.data, out)
+        else:
+            out = dense_rows(starts, places, values, len(common)) @ common
+            places -= np.int32(len(common))
+            add_products(starts, places, values, common[:0], rare.indptr, rare.indices, rare.data, out)
         return out
 
 

@@ -264,13 +264,60 @@ def count_habits(
 
 
 @njit(cache=True, nogil=True)
+def dense_rows(starts: Any, places: Any, values: Any, common: int) -> Any:
+    """Return rows of the common habits alone."""
+    dense = np.zeros((len(starts) - 1, common), np.float32)
+    for row in range(len(starts) - 1):
+        for k in range(starts[row], starts[row + 1]):
+            if 0 <= places[k] < common:
+                dense[row, places[k]] = values[k]
+    return dense
+
+
+@njit(cache=True, nogil=True)
 def add_products(
-    starts: Any, columns: Any, values: Any, list_starts: Any, holders: Any, weights: Any, out: Any
+    starts: Any, places: Any, values: Any, common: Any, list_starts: Any, holders: Any, weights: Any, out: Any
 ) -> None:
-    """Add to each row of `out` the lists of the row's habits, each times the row's own value."""
+    """Add to each row of `out` what everybody has of the row's habits, each times the row's own value.
+
+    A habit's place is a row of `common`, or, after those, a list of those who have it; less than 0: it is left out.
+    """
     for row in range(len(starts) - 1):
         mine = out[row]
         for k in range(starts[row], starts[row + 1]):
-            value = values[k]
-            for at in range(list_starts[columns[k]], list_starts[columns[k] + 1]):
-                mine[holders[at]] += value * weights[at]
+            place, value = places[k], values[k]
+            if place >= len(common):
+                place -= len(common)
+                for at in range(list_starts[place], list_starts[place + 1]):
+                    mine[holders[at]] += value * weights[at]
+            elif place >= 0:
+                theirs = common[place]
+                for person in range(len(mine)):
+                    mine[person] += value * theirs[person]
+
+
+@njit(cache=True, nogil=True)
+def pull_and_scale(cosines: Any, neighbours: int) -> tuple[Any, float]:
+    """Return the mean of each column's largest values, and how far twice a value less that mean spreads."""
+    rows, columns = cosines.shape
+    best = np.full((columns, neighbours), -np.inf, np.float32)
+    for row in range(rows):
+        for column in range(columns):
+            value = cosines[row, column]
+            if value > best[column, 0]:
+                place = 0
+                while place + 1 < neighbours and best[column, place + 1] < value:
+                    best[column, place] = best[column, place + 1]
+                    place += 1
+                best[column, place] = value
+    pull = np.empty(columns, np.float32)
+    for column in range(columns):
+        pull[column] = best[column].sum() / neighbours
+    total, squares = 0.0, 0.0
+    for row in range(rows):
+        for column in range(columns):
+            left = float(2 * cosines[row, column] - pull[column])
+            total += left
+            squares += left * left
+    mean = total / cosines.size
+    return pull, np.sqrt(max(squares / cosines.size - mean * mean, 0.0))

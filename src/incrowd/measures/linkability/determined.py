@@ -280,14 +280,18 @@ def prepare(
     identities = _identities(crowd, options.min_posts)
     here, there = (identities.filter(pl.col("community") == name)["user"] for name in both)
     chosen = (None, None) if asked is None else _sampled(here, there, asked, options.seed)
-    sources, targets = (
-        _read(crowd, name, options.min_posts, some) for name, some in zip(both, chosen, strict=True)
-    )
+    # Whole communities may be practised on, too; samples are read afterwards, so that less is held at a time.
+    whole = {
+        name: _read(crowd, name, options.min_posts)
+        for name, some in zip(both, chosen, strict=True)
+        if some is None
+    }
     if learned is None:
-        whole = zip(both, (sources, targets), chosen, strict=True)
-        learned = _practise(
-            crowd, options, identities, {name: of for name, of, some in whole if some is None}
-        )
+        learned = _practise(crowd, options, identities, whole)
+    sources, targets = (
+        whole[name] if some is None else _read(crowd, name, options.min_posts, some)
+        for name, some in zip(both, chosen, strict=True)
+    )
     attack = attack_on(sources, targets, *learned)
     return replace(attack, candidates=len(there), in_both=int(here.is_in(there.implode()).sum()))
 
@@ -408,18 +412,29 @@ def _practise(
 ) -> tuple[LinkModel, int]:
     """Learn from the crowd's other pairs of communities; the habits of those in `known` were read before."""
     practice = _practice_communities(identities, {options.source, options.target})
-    of = {}
-    for name in sorted({name for pair in practice for name in pair}):
-        members = _members(identities, practice, name, options.seed)
-        if name not in known:
-            of[name] = _read(crowd, name, options.min_posts, members)
-        elif members is None:
-            of[name] = known[name]
-        else:
-            of[name] = known[name].only(known[name].identities["user"].is_in(members.implode()).to_numpy())
-    lessons = [_lesson(of[a], of[b], options.seed) for a, b in practice]
+    of: dict[str, Habits] = {}
+    lessons = []
+    for place, pair in enumerate(practice):
+        for name in pair:
+            if name not in of:
+                members = _members(identities, practice, name, options.seed)
+                of[name] = _practised_on(crowd, options, name, members, known)
+        lessons.append(_lesson(of[pair[0]], of[pair[1]], options.seed))
+        later = {name for other in practice[place + 1 :] for name in other}
+        of = {name: habits for name, habits in of.items() if name in later}  # the others are done with
     pairs = sum(int((lesson.truth >= 0).sum()) for lesson in lessons)
     return (fit(lessons), pairs) if pairs >= ENOUGH_PRACTICE else (PRACTISED, 0)
+
+
+def _practised_on(
+    crowd: Crowd, options: LinkabilityOptions, name: str, members: pl.Series | None, known: dict[str, Habits]
+) -> Habits:
+    """Return the habits of the members of a community who are practised on; None: everybody."""
+    if name not in known:
+        return _read(crowd, name, options.min_posts, members)
+    if members is None:
+        return known[name]
+    return known[name].only(known[name].identities["user"].is_in(members.implode()).to_numpy())
 
 
 def _identities(crowd: Crowd, min_posts: int) -> pl.DataFrame:
@@ -477,7 +492,6 @@ def _lesson(sources: Habits, targets: Habits, seed: int) -> TrainingPair:
     """
     of = {user: place for place, user in enumerate(targets.identities["user"])}
     truth = np.array([of.get(user, -1) for user in sources.identities["user"]])
-    resemblance = Resemblance(sources, targets, DEFAULT_VIEWS)
     generator = np.random.default_rng(seed)
     matched, unmatched = (generator.permutation(np.flatnonzero(some)) for some in (truth >= 0, truth < 0))
     few = min(len(matched), MOST_PRACTICE_SOURCES)
@@ -485,4 +499,7 @@ def _lesson(sources: Habits, targets: Habits, seed: int) -> TrainingPair:
     stands_for = np.where(
         truth[chosen] >= 0, len(matched) / max(few, 1), len(unmatched) / max(min(few, len(unmatched)), 1)
     )
-    return TrainingPair(resemblance.scores(chosen), truth[chosen], stands_for)
+    scores = np.empty((len(chosen), len(targets), len(DEFAULT_VIEWS)), np.float32)
+    for place, name in enumerate(DEFAULT_VIEWS):  # one view is held at a time
+        scores[:, :, place] = view_of(sources, targets, name).scores(chosen)
+    return TrainingPair(scores, truth[chosen], stands_for)

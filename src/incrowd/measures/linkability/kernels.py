@@ -20,15 +20,6 @@ def count_holders(indices: Ints, holders: Ints) -> None:
 
 
 @njit(cache=True, nogil=True)
-def rare_sizes(indptr: Longs, indices: Ints, slot: Ints, common: int, sizes: Longs) -> None:
-    """Count each row's habits that are kept and not common."""
-    for row in range(len(indptr) - 1):
-        for at in range(indptr[row], indptr[row + 1]):
-            if slot[indices[at]] >= common:
-                sizes[row] += 1
-
-
-@njit(cache=True, nogil=True)
 def fill_rows(
     indptr: Longs,
     indices: Ints,
@@ -45,31 +36,32 @@ def fill_rows(
 
     `damped` is what a count is worth, for small counts. Without `rarity` (no entries) the values are taken as
     they are. A habit that cannot meet anybody on the other side (its slot is -1) is not written, but counts
-    towards the length.
+    towards the length. Rare habits go one after the other into `columns` and `values`; `starts` says where.
     """
     common = dense.shape[1]
+    to = 0
     for row in range(len(indptr) - 1):
-        scale = 1.0
-        if len(rarity):
-            squares = 0.0
-            for at in range(indptr[row], indptr[row + 1]):
-                weight = _worth(counts[at], damped) * rarity[indices[at]]
-                squares += weight * weight
-            scale = 1.0 / np.sqrt(squares) if squares > 0 else 1.0
-        to = starts[row]
+        first, squares = to, 0.0
+        # Slots and rarities lie far apart: each is looked up once, and what is written is scaled afterwards.
         for at in range(indptr[row], indptr[row + 1]):
             column = indices[at]
-            place = slot[column]
-            if place < 0:
-                continue
             weight = float(counts[at])
             if len(rarity):
-                weight = _worth(counts[at], damped) * rarity[column] * scale
-            if place < common:
-                dense[row, place] = weight
-            else:
+                weight = _worth(counts[at], damped) * rarity[column]
+                squares += weight * weight
+            place = slot[column]
+            if place >= common:
                 columns[to], values[to] = place - common, weight
                 to += 1
+            elif place >= 0:
+                dense[row, place] = weight
+        starts[row + 1] = to
+        if squares > 0:
+            scale = 1.0 / np.sqrt(squares)
+            for place in range(common):
+                dense[row, place] *= scale
+            for at in range(first, to):
+                values[at] *= scale
 
 
 @njit(cache=True, nogil=True)

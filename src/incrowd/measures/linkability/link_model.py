@@ -260,18 +260,18 @@ def _laid_out(
 
 def _filled(rows: sp.csr_matrix, layout: _Layout) -> Any:
     """Return one side: the dense block of common habits, and starts, columns and values of the rare ones."""
-    from incrowd.measures.linkability.kernels import fill_rows, rare_sizes  # Numba takes long to load
+    from incrowd.measures.linkability.kernels import fill_rows  # Numba takes long to load
 
-    slot, rarity, common = layout.slot, layout.rarity, layout.common
     indptr, indices = rows.indptr.astype(np.int64, copy=False), rows.indices
     counts = rows.data.astype(np.float32, copy=False)
-    sizes = np.zeros(rows.shape[0], np.int64)
-    rare_sizes(indptr, indices, slot, common, sizes)
-    starts = np.append(0, np.cumsum(sizes))
-    dense = np.zeros((rows.shape[0], common), np.float32)
-    columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
-    fill_rows(indptr, indices, counts, _DAMPED, slot, rarity, dense, starts, columns, values)
-    return dense, starts, columns, values
+    starts = np.zeros(rows.shape[0] + 1, np.int64)
+    dense = np.zeros((rows.shape[0], layout.common), np.float32)
+    # What is not written of these takes no memory.
+    columns, values = np.empty(len(indices), np.int32), np.empty(len(indices), np.float32)
+    fill_rows(
+        indptr, indices, counts, _DAMPED, layout.slot, layout.rarity, dense, starts, columns, values
+    )  # fmt: skip
+    return dense, starts, columns[: starts[-1]], values[: starts[-1]]
 
 
 def _as_targets(common: Scores, starts: Any, columns: Any, values: Any, *, rare: int) -> _Targets:

@@ -31,16 +31,20 @@ Singles = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """Candidates under one view: rarity of each habit, and profiles of length 1 as columns."""
+    """Candidates under one view: profiles of length 1 as columns, and how rare each habit is among them."""
 
     name: str
     weight: float
-    rarity: Singles
     candidates: HabitLists
+    known_rarity: Singles
+    """Of the habits that candidates have, in the order of their places; 0 in the end for all others."""
+
+    def rarity(self, habits: NDArray[np.int32]) -> Singles:
+        """Return how rare some habits are; 0: no candidate has it, so it tells nobody apart."""
+        return np.asarray(self.known_rarity[self.candidates.slot[habits]])
 
     def cosines(self, groups: sp.csr_matrix, posts: PostHabits) -> Singles:
-        asked = _unit_rows(groups @ posts.rows[self.name], self.rarity)
-        return self.candidates.products(asked)
+        return self.candidates.products(_unit_rows(groups @ posts.rows[self.name], self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,25 +52,33 @@ class _Asked:
     """Some people's posts under one view, against which one more candidate can be held quickly."""
 
     damped: sp.csc_matrix
-    """How much each group of posts has of each habit, before rarity."""
+    """How much each group of posts has of each of the habits that any of them has, before rarity."""
+    habits: NDArray[np.int32]
+    """Those habits: next to all that there could be, few."""
     squares: Singles
     """The squared lengths of the groups, by the habits that candidates have."""
 
     @classmethod
-    def of(cls, counts: sp.csr_matrix, rarity: Singles) -> _Asked:
+    def of(cls, counts: sp.csr_matrix, view: _View) -> _Asked:
         damped = _damped(counts)
-        data = damped.data * rarity[damped.indices]
-        return cls(damped.tocsc(), _row_sums(damped, data**2))
+        squares = _row_sums(damped, (damped.data * view.rarity(damped.indices)) ** 2)
+        by_habit = damped.tocsc()
+        habits = np.flatnonzero(np.diff(by_habit.indptr)).astype(np.int32)
+        starts = np.append(by_habit.indptr[habits], by_habit.indptr[-1:])
+        shape = damped.shape[0], len(habits)
+        return cls(sp.csc_matrix((by_habit.data, by_habit.indices, starts), shape=shape), habits, squares)
 
     def attracted(self, profile: sp.csr_matrix, rarity: Singles, alone: NDArray[Any]) -> Singles:
         """Return the cosine of each group with a candidate's profile (one row of length 1).
 
         `rarity` is that of the profile's habits, and `alone` marks those that no other candidate has.
         """
-        shared = self.damped[:, profile.indices]
+        place = np.searchsorted(self.habits, profile.indices)
+        meets = np.append(self.habits, np.int32(-1))[place] == profile.indices
+        shared, rarity, alone = self.damped[:, place[meets]], rarity[meets], alone[meets]
         extra = np.asarray(shared[:, alone].power(2) @ np.square(rarity[alone])).ravel()
         length = np.sqrt(np.maximum(self.squares + extra, 1e-12))
-        return np.asarray(np.asarray(shared @ (rarity * profile.data)).ravel() / length, np.float32)
+        return np.asarray(np.asarray(shared @ (rarity * profile.data[meets])).ravel() / length, np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,20 +122,23 @@ class Attack:
     def rarity(self) -> dict[str, Singles]:
         """How rare each habit is, by family; what nobody else does is as rare as can be."""
         alone = np.float32(_rarity(1, self.people))
-        return {view.name: np.where(view.rarity > 0, view.rarity, alone) for view in self._views}
+        found = {view.name: view.known_rarity[view.candidates.slot] for view in self._views}
+        return {name: np.where(rarity > 0, rarity, alone) for name, rarity in found.items()}
 
     def hubs(self, posts: PostHabits, groups: Sequence[Rows]) -> Hubs:
         """Learn from some people's posts how much each candidate attracts."""
+        from incrowd.profiles.kernels import pull_and_scale  # Numba takes long to load
+
         chosen = grouping(groups, posts.count)
         k = min(NEIGHBOURS, len(groups))
         pull, scale, asked = [], [], []
         for view in self._views:
             counts = chosen @ posts.rows[view.name]
-            cosines = view.candidates.products(_unit_rows(counts, view.rarity))
-            strongest = np.partition(cosines, len(groups) - k, axis=0)[-k:].mean(axis=0)
+            cosines = view.candidates.products(_unit_rows(counts, view))
+            strongest, spread = pull_and_scale(cosines, k)
             pull.append(strongest)
-            scale.append(float((2 * cosines - strongest).std()) or 1.0)
-            asked.append(_Asked.of(counts, view.rarity))
+            scale.append(spread or 1.0)
+            asked.append(_Asked.of(counts, view))
         return Hubs(tuple(pull), tuple(scale), tuple(asked))
 
     def outcomes_of_one_more(
@@ -142,12 +157,13 @@ class Attack:
         for place, view in enumerate(self._views):
             # What only they do is as rare as can be.
             profile = sp.csr_matrix(mine @ known.rows[view.name])
-            alone = view.rarity[profile.indices] == 0
-            rarity = np.where(alone, alone_rarity, view.rarity[profile.indices])
+            rarity = view.rarity(profile.indices)
+            alone = rarity == 0
+            rarity = np.where(alone, alone_rarity, rarity)
             profile = _scaled_to_one(_damped(profile), rarity)
             said = _damped(asked @ posts.rows[view.name])
             only_theirs = np.isin(said.indices, profile.indices[alone])
-            said = _scaled_to_one(said, np.where(only_theirs, alone_rarity, view.rarity[said.indices]))
+            said = _scaled_to_one(said, np.where(only_theirs, alone_rarity, view.rarity(said.indices)))
             pull = np.empty((len(hubs), self.people + 1), np.float32)
             scale = np.empty(len(hubs), np.float32)
             for n, one in enumerate(hubs):
@@ -200,19 +216,23 @@ class Attack:
 
 def _view(name: str, weight: float, profiles: sp.csr_matrix) -> _View:
     holders = np.bincount(profiles.indices, minlength=profiles.shape[1])
-    # What no candidate does tells nobody apart.
-    rarity = np.where(holders > 0, _rarity(holders, profiles.shape[0]), 0.0).astype(np.float32)
-    return _View(name, weight, rarity, HabitLists.of(_unit_rows(profiles, rarity).T.tocsr()))
+    rarity = _rarity(holders, profiles.shape[0]).astype(np.float32)
+    rows = _damped(profiles)
+    candidates = HabitLists.of(_scaled_to_one(rows, rarity[rows.indices]).T.tocsr())
+    there = np.flatnonzero(candidates.slot >= 0)
+    known = np.zeros(len(there) + 1, np.float32)  # -1 finds the last one
+    known[candidates.slot[there]] = rarity[there]
+    return _View(name, weight, candidates, known)
 
 
 def _rarity(holders: Any, people: int) -> Any:
     return np.log((1 + people) / (1 + holders)) + 1
 
 
-def _unit_rows(counts: sp.csr_matrix, rarity: Singles) -> sp.csr_matrix:
+def _unit_rows(counts: sp.csr_matrix, view: _View) -> sp.csr_matrix:
     """Damp repetition, weigh by rarity, scale rows to length 1."""
     rows = _damped(counts)
-    return _scaled_to_one(rows, rarity[rows.indices])
+    return _scaled_to_one(rows, view.rarity(rows.indices))
 
 
 def _damped(counts: sp.csr_matrix) -> sp.csr_matrix:
