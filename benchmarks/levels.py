@@ -48,6 +48,7 @@ from incrowd.measures.recognition.assess import (
 )
 from incrowd.measures.recognition.measure import DRAWS, JUDGED
 from incrowd.measures.recognition.spec import RecognitionOptions
+from incrowd.measures.sampling import SampledRank
 
 AT_ONCE = ("recognition", "linkability")
 Found = dict[str, list[Finding]]
@@ -80,7 +81,8 @@ def recognised(people: Sequence[Person], options: AdvisorOptions) -> Found:
         members = [one for one in members if one.user in users]
         if not models or not members:
             continue
-        chances = recognised_today(histories, [users.index(one.user) for one in members], models, o)
+        places = np.array([users.index(one.user) for one in members])
+        chances = recognised_today(histories, places, models, o)
         for place, one in enumerate(members):
             told = {n: float(values[place]) for n, values in chances.items()}
             member = MemberRecognition(name, total, one.communities[name], told, {})
@@ -109,8 +111,8 @@ def linked(people: Sequence[Person], options: AdvisorOptions) -> Found:
         for person in some:
             if person.user in sure:
                 assessed = certainty_assessment(
-                    o, sure[person.user], targets=len(attack.targets), rank=1, pairs=len(sure),
-                    practice=attack.practice, data_hash="",
+                    o, sure[person.user], targets=len(attack.targets), rank=SampledRank(1, None, len(sure)),
+                    pairs=len(sure), practice=attack.practice, data_hash="",
                 )  # fmt: skip
                 found[person.user].append(measure.finding(assessed))
     return found

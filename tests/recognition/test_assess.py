@@ -86,6 +86,7 @@ def test_the_backtest_is_calibrated_and_tells_people_apart(measured: CommunityRe
     assert told["people"] == SHY + LOUD + 1
     assert told["backtest"]["auc"]["3"] > 0.95
     assert told["backtest"]["calibration_error"]["3"] < 0.07
+    assert told["backtest"]["auc_of_many_posts"]["3"] is None  # earlier halves hold eight posts
     found = told["posts_known"]["3"]
     assert found["people"] == SHY + LOUD
     assert found["found"] == pytest.approx(found["predicted"], abs=0.03)

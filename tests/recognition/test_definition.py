@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.measures.recognition.definition import halves, posts_it_takes
+from incrowd.measures.recognition.history import Judged
 from incrowd.statistics import expected_rank, first_place, unseen_above
 
 
@@ -62,3 +63,16 @@ def test_being_more_recognisable_never_takes_more_posts(ps: list[float], place: 
     assert posts_it_takes(dict(zip(known, more, strict=True))) <= posts_it_takes(
         dict(zip(known, ps, strict=True))
     )
+
+
+def test_the_backtest_by_hand() -> None:
+    judged = Judged(
+        people=np.arange(4),
+        happened=np.array([1.0, 0.0, 0.6, 0.1]),
+        predicted=np.array([0.2, 0.4, 0.8, 0.1]),
+        posts=np.array([2, 10, 12, 30]),
+    )
+    assert judged.auc == pytest.approx(
+        3 / 4
+    )  # recognised: the first and the third; one of four pairs is wrong
+    assert judged.auc_of_many_posts == 1.0  # without the first, who wrote two posts

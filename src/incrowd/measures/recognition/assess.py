@@ -62,8 +62,8 @@ class CommunityRecognition(Result):
             "compared_with": len(self.users),
             "posts_known": {str(n): self._known(n) for n in KNOWN},
             "backtest": {
-                "auc": {str(n): self._backtest(n, "auc") for n in KNOWN},
-                "calibration_error": {str(n): self._backtest(n, "calibration_error") for n in KNOWN},
+                name: {str(n): self._backtest(n, name) for n in KNOWN}
+                for name in ("auc", "auc_of_many_posts", "calibration_error")
             },
             "not_told": {str(n): self._too_few for n in KNOWN if n not in self.lessons},
             "assumptions": self.options.parameters(),

@@ -27,6 +27,7 @@ FOLDS = 10
 RIDGE = 3.0
 FEWEST = 40
 """Fewer people than this teach nothing reliable about n posts."""
+MANY_POSTS = 10
 HUB_SAMPLE = 500
 FACTS = 4
 
@@ -197,11 +198,19 @@ class Judged:
     people: Rows
     happened: Floats
     predicted: Floats
+    posts: Rows
+    """In the earlier half of each: what the prediction had to go by."""
 
     @property
     def auc(self) -> float:
         """How well the prediction tells those recognised at least half of the time from the rest."""
         return auc(self.happened >= 0.5, self.predicted)
+
+    @property
+    def auc_of_many_posts(self) -> float:
+        """The same among people of whose earlier half there were at least ten posts."""
+        many = self.posts >= MANY_POSTS
+        return auc(self.happened[many] >= 0.5, self.predicted[many])
 
     @property
     def calibration_error(self) -> float:
@@ -223,8 +232,10 @@ def learn(histories: Histories, how: How, *, most: int, known: Iterable[int] = K
     if not happened:
         return {}
     everybody = np.unique(np.concatenate([one.people for one in happened.values()]))
-    found = features(histories, ("first", "second"), histories.part("earlier"), everybody, how)
-    return _lessons(happened, everybody, found, how.seed)
+    earlier = histories.part("earlier")
+    found = features(histories, ("first", "second"), earlier, everybody, how)
+    posts = np.array([len(earlier[i]) for i in everybody])
+    return _lessons(happened, everybody, found, posts, how.seed)
 
 
 def _tried_out(histories: Histories, how: How, most: int, known: Iterable[int]) -> dict[int, Tried]:
@@ -246,7 +257,9 @@ def _first(people: Rows, turn: Rows, most: int) -> Rows:
     return np.sort(people[np.argsort(turn[people])[:most]])
 
 
-def _lessons(happened: Mapping[int, Tried], everybody: Rows, found: Floats, seed: int) -> dict[int, Lesson]:
+def _lessons(
+    happened: Mapping[int, Tried], everybody: Rows, found: Floats, posts: Rows, seed: int
+) -> dict[int, Lesson]:
     """Fit all numbers of posts together, and once more without each tenth of the people, to be judged on them."""
     known = np.repeat(list(happened), [len(one.people) for one in happened.values()])
     person = np.searchsorted(everybody, np.concatenate([one.people for one in happened.values()]))
@@ -259,10 +272,11 @@ def _lessons(happened: Mapping[int, Tried], everybody: Rows, found: Floats, seed
             asked = ~rest & (known == n)
             predicted[asked] = model.predict(found[person[asked]])
     models = fit_along(found[person], share, known, person, RIDGE)
-    return {
-        n: Lesson(models[n], Judged(one.people, one.first, predicted[known == n]))
-        for n, one in happened.items()
-    }
+    lessons = {}
+    for n, one in happened.items():
+        asked = known == n
+        lessons[n] = Lesson(models[n], Judged(one.people, one.first, predicted[asked], posts[person[asked]]))
+    return lessons
 
 
 @dataclass(frozen=True, eq=False)
