@@ -266,8 +266,8 @@ def _lessons(
     share = np.concatenate([one.first for one in happened.values()])
     fold = (np.random.default_rng(seed).permutation(len(everybody)) % FOLDS)[person]
     predicted = np.zeros(len(share))
-    for one in range(FOLDS):
-        rest = fold != one
+    for left_out in range(FOLDS):
+        rest = fold != left_out
         for n, model in fit_along(found[person[rest]], share[rest], known[rest], person[rest], RIDGE).items():
             asked = ~rest & (known == n)
             predicted[asked] = model.predict(found[person[asked]])
