@@ -22,6 +22,7 @@ LAYERS = {
     "policy_file": "policies in TOML, read and checked",
     "result": "assessment, evidence, advice: what every measure returns",
     "statistics": "small statistics that several measures need",
+    "opendp_library": "noise on counts of people (OpenDP)",
     "crowd": "the data: formats, import, store, synthetic crowds",
     "synthetic": "made-up crowds with known truth",
     "text": "posts become words",

@@ -61,7 +61,7 @@ def test_every_smiley_of_ours_survives() -> None:
     [
         ({"tokens": "words"}, "tokens must be one of 'full', 'simple', not 'words'"),
         ({"stop_words": 3}, "stop_words must be a tuple of words or a file, not int"),
-        ({"smileys": "/no/such/file"}, "cannot be read .*No such file.*one entry a line"),
+        ({"smileys": "/no/such/file"}, "cannot be read .*No such file.*one entry per line"),
     ],
 )
 def test_wrong_options_say_what_is_right(wrong: dict[str, object], message: str) -> None:

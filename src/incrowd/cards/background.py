@@ -87,7 +87,7 @@ class OverBackground(Private):
         scale = reach / math.sqrt(2 * (1 - sum(SPENT.values())) * self.budget)
         self.spent["words"] = library().noise_rho(scale, reach)
         users = _users(sp.csr_matrix(shares[:, public]), self.background.shares, self.words_each)
-        noisy = np.array(library().noise(scale)(users.tolist()), np.float64)
+        noisy = np.array(library().gaussian(scale)(users.tolist()), np.float64)
         return public, blended(noisy, scale, self.background.shares, k)
 
 

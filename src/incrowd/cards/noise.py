@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -20,7 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from incrowd.errors import InputError, MissingExtra
+from incrowd.errors import InputError
+from incrowd.opendp_library import OpenDP, least_threshold
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -187,14 +187,14 @@ class Private(Noise):
         def lost(least: int) -> float:
             return library().threshold_loss(scale, least, MOVED)[1]
 
-        return max(least_threshold(lost, self.delta / 2) / UNIT, k * LARGEST)
+        return max(least_threshold(lost, self.delta / 2, above=math.ceil(LARGEST * UNIT)) / UNIT, k * LARGEST)
 
     def counts(self, what: str, values: Ints, *, reach: float) -> Floats:
         """Add as much noise to counts as their part of the budget asks for."""
         scale = self.spread(what, reach)
         self.spent[what] = self.spent.get(what, 0.0) + library().noise_rho(scale, reach)
         flat = np.ravel(values).astype(np.int64)
-        return np.array(library().noise(scale)(flat.tolist()), np.float64).reshape(np.shape(values))
+        return np.array(library().gaussian(scale)(flat.tolist()), np.float64).reshape(np.shape(values))
 
     def spread(self, what: str, reach: float) -> float:
         """Return how much noise there is."""
@@ -226,41 +226,20 @@ def bounded(shares: sp.csr_matrix) -> sp.csr_matrix:
     return sp.csr_matrix(sp.diags(np.minimum(1.0, REACH / np.maximum(length, 1e-12))) @ cut)
 
 
-def least_threshold(lost: Callable[[int], float], delta: float) -> int:
-    """Return the smallest threshold that loses at most delta, above what one person can reach alone."""
-    low = math.ceil(LARGEST * UNIT)
-    high = 2 * low
-    while lost(high) > delta:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if lost(middle) <= delta else (middle, high)
-    return high
-
-
-class _Library:
-    """OpenDP's measurements on counts of people; loading it takes seconds, so it is done once and where needed."""
+class _Library(OpenDP):
+    """What cards ask of OpenDP."""
 
     def __init__(self) -> None:
-        try:
-            import opendp.prelude as opendp
-        except ImportError:
-            raise MissingExtra("a differentially private card", "gateway") from None
-        opendp.enable_features("contrib")
-        self._opendp: Any = opendp
-        self._vector = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l2_distance(T=float)
+        super().__init__("a differentially private card")
+        opendp = self._opendp
         self._named = (
             opendp.map_domain(opendp.atom_domain(T=str), opendp.atom_domain(T=int)),
             opendp.l02inf_distance(opendp.absolute_distance(T=float)),
         )
 
-    def noise(self, scale: float) -> Any:
-        """Return discrete Gaussian noise for a list of counts."""
-        return self._opendp.m.make_gaussian(*self._vector, scale)
-
     def noise_rho(self, scale: float, reach: float) -> float:
         """Return what it costs if one person moves the counts so far."""
-        return float(self.noise(scale).map(reach))
+        return float(self.gaussian(scale).map(reach))
 
     def threshold(self, scale: float, threshold: int) -> Any:
         """Return the same for counts by name, of which only those pass that reach a threshold."""
@@ -275,19 +254,6 @@ class _Library:
         """
         rho, delta = self.threshold(scale, threshold).map(moved)
         return float(rho), float(delta)
-
-    def most_rho(self, epsilon: float, delta: float) -> float:
-        """Return how much zero-concentrated loss (epsilon, delta) allows, by OpenDP's conversion."""
-        low, high = 0.01, 1e6  # scales of Gaussian noise on one count that moves by one
-        for _ in range(60):
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if self.epsilon(middle, delta) <= epsilon else (middle, high)
-        return 1 / (2 * high * high)
-
-    def epsilon(self, scale: float, delta: float) -> float:
-        """Return the epsilon of Gaussian noise on one count that moves by one."""
-        converted = self._opendp.c.make_zCDP_to_approxDP(self.noise(scale))
-        return float(converted.map(1.0).epsilon(delta=delta))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The command line: one thin file a command group, no arithmetic.
+"""The command line: one thin file per command group, no arithmetic.
 
 Modules here import Typer only; what a command needs it imports when it runs. Measured: with everything at the top
 ``incrowd --help`` would take two seconds (Polars, Numba, SciPy) in place of a quarter.

@@ -1,4 +1,4 @@
-"""`incrowd study`: a paper's tables and figures on a crowd, one subcommand a study."""
+"""`incrowd study`: a paper's tables and figures on a crowd, one subcommand per study."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 ::
 
-    sources -> staging (one folder a source) -> merge (one table after the other) -> parts -> manifest
+    sources -> staging (one folder per source) -> merge (one table after the other) -> parts -> manifest
 
 Everything before the manifest's rename can be thrown away; the next import does so.
 """
@@ -93,7 +93,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportReport:
-    """What an import did: totals, and one entry a source."""
+    """What an import did: totals, and one entry per source."""
 
     sources: tuple[SourceRecord, ...]
     """Sources that were read, in order of precedence."""

@@ -205,7 +205,7 @@ STORED_OVER_TEXT = 0.55
 
 
 def plan_import(paths: Paths, format: str, options: ReadOptions) -> list[JobStep]:
-    """Return the cost of importing files, one step a file."""
+    """Return the cost of importing files, one step per file."""
     return [_step(path, format, options) for path in require_files(paths)]
 
 

@@ -2,7 +2,7 @@
 
 What makes two rows the same are hashes computed by DuckDB, two 64-bit halves of SHA-256 each. `content` covers a
 row's visible columns. `id` is what the source says identifies the row (a post's own id in its community), or what the
-table says (one row a user and item); it is null for posts without an id, which are told apart by content and by how
+table says (one row per user and item); it is null for posts without an id, which are told apart by content and by how
 often it occurred before in the same source. NUL separates the columns; validation has removed it from all of them.
 """
 

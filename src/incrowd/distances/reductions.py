@@ -192,7 +192,7 @@ class DistanceHistogram:
         total["counts"] += piece["counts"]
 
     def finish(self, total: Piece) -> Ints:
-        """Return one count a bin; pairs outside the edges are left out."""
+        """Return one count per bin; pairs outside the edges are left out."""
         return np.asarray(total["counts"][1:-1], dtype=np.int64)
 
 

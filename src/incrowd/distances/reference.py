@@ -144,7 +144,7 @@ def as_rows(values: Any, name: str = "X") -> sparse.csr_matrix:
         values = np.atleast_2d(np.asarray(values, dtype=np.float64))
         if values.ndim != 2:
             raise InputError(
-                f"{name}: expected a matrix with one row a profile; got {values.ndim} dimensions."
+                f"{name}: expected a matrix with one row per profile; got {values.ndim} dimensions."
             )
     rows = sparse.csr_matrix(values, dtype=np.float64)
     if not (rows.has_canonical_format and rows.has_sorted_indices) or rows.data.min(initial=1) == 0:

@@ -29,7 +29,7 @@ from incrowd.errors import SchemaError, UnreadableSource
 
 
 def write_piece(path: Path, piece: Piece) -> None:
-    """Write a dict of arrays, one row an array."""
+    """Write a dict of arrays, one row per array."""
     arrays = {name: np.ascontiguousarray(array) for name, array in piece.items()}
     columns = {
         "name": pa.array(arrays, pa.string()),
@@ -50,7 +50,7 @@ def read_piece(path: Path) -> Piece:
 
 
 def write_rows(path: Path, rows: sparse.csr_matrix) -> None:
-    """Write profiles, one row a profile: its words (column numbers) and values."""
+    """Write profiles, one row per profile: its words (column numbers) and values."""
     rows = sparse.csr_matrix(rows)
     starts = pa.array(rows.indptr, pa.int64())
     table = pa.table(
@@ -76,7 +76,7 @@ def read_rows(path: Path) -> sparse.csr_matrix:
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:
-    """Write a result, one row a profile: ids and, say, the ball size at each radius."""
+    """Write a result, one row per profile: ids and, say, the ball size at each radius."""
     _write(pa.table({name: pa.array(values) for name, values in columns.items()}), path)
 
 

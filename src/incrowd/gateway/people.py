@@ -38,7 +38,7 @@ class Group:
         return digest_of(self.members)
 
     def words(self, size: int) -> Words:
-        """One bit a person, for `size` people."""
+        """One bit per person, for `size` people."""
         return words_of(self.members, size)
 
     def flags(self, size: int) -> NDArray[np.bool_]:

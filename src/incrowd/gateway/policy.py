@@ -46,7 +46,7 @@ class DatabasePolicy:
     """Which tables and columns there are. Nothing else of the database is ever read."""
 
     users: str
-    """Table with one row a person."""
+    """Table with one row per person."""
     id: str
     """Column of the users table that identifies a person."""
     created: str = ""

@@ -29,11 +29,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from incrowd.errors import InputError, MissingExtra, UnreadableSource
+from incrowd.errors import InputError, UnreadableSource
 from incrowd.gateway.ledger import Charge, Ledger
 from incrowd.gateway.people import Group, members_of
 from incrowd.gateway.policy import PrivacyPolicy
 from incrowd.gateway.snapshot import AttributeIndex
+from incrowd.opendp_library import OpenDP, least_threshold
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -120,7 +121,7 @@ def _laplace(policy: PrivacyPolicy, public: bool) -> Spending:
         epsilon=policy.epsilon,
         delta=policy.delta,
         questions=policy.questions,
-        threshold=0 if public else _least_threshold(lost, policy.delta / policy.questions),
+        threshold=0 if public else least_threshold(lost, policy.delta / policy.questions),
     )
 
 
@@ -140,40 +141,22 @@ def _gaussian(policy: PrivacyPolicy, public: bool) -> Spending:
         epsilon=policy.epsilon,
         delta=policy.delta,
         questions=policy.questions,
-        threshold=0 if public else _least_threshold(lost, half / policy.questions),
+        threshold=0 if public else least_threshold(lost, half / policy.questions),
     )
 
 
-def _least_threshold(lost: Callable[[int], float], delta: float) -> int:
-    """Return the smallest threshold that loses at most delta."""
-    low, high = 1, 2
-    while lost(high) > delta:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if lost(middle) <= delta else (middle, high)
-    return high
-
-
-class _Library:
-    """OpenDP's measurements; loading it takes seconds, so it is done once and where it is needed."""
+class _Library(OpenDP):
+    """What the gateway asks of OpenDP."""
 
     def __init__(self) -> None:
-        try:
-            import opendp.prelude as opendp
-        except ImportError:
-            raise MissingExtra('mechanism = "private"', "gateway") from None
-        opendp.enable_features("contrib")
-        self._opendp: Any = opendp
-        self._counts = opendp.vector_domain(opendp.atom_domain(T=int))
+        super().__init__('mechanism = "private"')
         # Values go in by number: a name that holds a NUL would be cut there, and could then stand for another value.
-        self._numbered = opendp.map_domain(opendp.atom_domain(T=int), opendp.atom_domain(T=int))
+        number = self._opendp.atom_domain(T=int)
+        self._numbered = self._opendp.map_domain(number, number)
 
     def noisy(self, kind: str, scale: float) -> Any:
-        """Add discrete noise to a vector of counts."""
-        if kind == "laplace":
-            return self._opendp.m.make_laplace(self._counts, self._opendp.l1_distance(T=int), scale)
-        return self._opendp.m.make_gaussian(self._counts, self._opendp.l2_distance(T=float), scale)
+        """Add discrete noise to a list of counts."""
+        return self.laplace(scale) if kind == "laplace" else self.gaussian(scale)
 
     def laplace_threshold(self, scale: float, threshold: int) -> Any:
         """Add noise to the counts of numbered values and let only those pass that reach a threshold."""
@@ -186,19 +169,6 @@ class _Library:
         return self._opendp.m.make_gaussian_threshold(
             self._numbered, metric, scale=scale, threshold=threshold
         )
-
-    def most_rho(self, epsilon: float, delta: float) -> float:
-        """Return how much zero-concentrated privacy loss (epsilon, delta) allows, by OpenDP's conversion."""
-        low, high = 0.01, 1e6  # scales of Gaussian noise on one count that moves by one
-        for _ in range(60):
-            middle = math.sqrt(low * high)
-            fits = self._epsilon(middle, delta) <= epsilon
-            low, high = (low, middle) if fits else (middle, high)
-        return 1 / (2 * high * high)
-
-    def _epsilon(self, scale: float, delta: float) -> float:
-        converted = self._opendp.c.make_zCDP_to_approxDP(self.noisy("gaussian", scale))
-        return float(converted.map(1.0).epsilon(delta=delta))
 
 
 @cache

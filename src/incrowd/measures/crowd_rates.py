@@ -208,7 +208,7 @@ def spread(
     standing: Standing,
     who: str = "people",
 ) -> Spread:
-    """Summarise one number a person; a set of fewer than `size` people counts at every line above it."""
+    """Summarise one number per person; a set of fewer than `size` people counts at every line above it."""
     people = len(sizes)
     return Spread(
         name=name,

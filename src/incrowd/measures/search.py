@@ -55,7 +55,7 @@ def fewest(most: int, lack: Callable[[int], float], now: float) -> int | None:
 
 
 def post_order(person: Person, inside: NDArray[np.bool_], per_use: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the numbers of some posts, those first whose words weigh most; `per_use`: one weight a word."""
+    """Return the numbers of some posts, those first whose words weigh most; `per_use`: one weight per word."""
     weights = person.words.matrix[inside] @ per_use
     return np.asarray(person.numbers[inside][np.argsort(-weights, kind="stable")], np.int64)
 

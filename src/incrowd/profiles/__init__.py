@@ -1,4 +1,4 @@
-"""What the adversary sees: words, presence, rarity, habits; one sparse row an identity."""
+"""What the adversary sees: words, presence, rarity, habits; one sparse row per identity."""
 
 from __future__ import annotations
 

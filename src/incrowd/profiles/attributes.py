@@ -1,6 +1,6 @@
 """People's attributes: which there are, which values they take, and what somebody saw of people, as arrays of codes.
 
-A *space* names attributes and values; a *table* holds everybody's values, one row a person, one column an attribute;
+A *space* names attributes and values; a *table* holds everybody's values, one row per person, one column per attribute;
 *evidence* is what was seen of some people. Numbers can be read in bands: an age of 34 among 18, 25, 35 is
 "25 to under 35". A band holds its lower edge and not its upper one. Numbers are compared as exact fractions, never as
 floating-point numbers, so 24.99999999999999999 stays below 25. What is no number keeps its own value.
@@ -119,7 +119,7 @@ class SeenAttributes:
         return sorted(shown | set(self.soft))
 
     def likelihood(self, place: int) -> Floats:
-        """Return Pr[seen | value], one row a person."""
+        """Return Pr[seen | value], one row per person."""
         codes, size = self.seen[:, place], self.space.sizes[place]
         exact = np.ones((len(self), size))
         shown = np.flatnonzero(codes != HIDDEN)
@@ -141,9 +141,9 @@ class SeenAttributes:
         return SeenAttributes(self.space, self.seen[rows], soft, own, traces)
 
     def hiding(self, hidden: NDArray[np.bool_]) -> SeenAttributes:
-        """Return one person's evidence with something withheld: one row a variant, True = withheld.
+        """Return one person's evidence with something withheld: one row per variant, True = withheld.
 
-        A column an attribute; columns that follow are traces.
+        One column per attribute; columns that follow are traces.
         """
         many = len(self.space.attributes)
         seen = np.where(hidden[:, :many], HIDDEN, self.seen[:1])
@@ -154,7 +154,7 @@ class SeenAttributes:
         return SeenAttributes(self.space, seen, soft, self._own_repeated(len(seen)), traces)
 
     def showing(self, more: Sequence[tuple[int, int]]) -> SeenAttributes:
-        """Return one person's evidence with one more value (place, code) shown: one row a variant."""
+        """Return one person's evidence with one more value (place, code) shown: one row per variant."""
         seen = np.repeat(self.seen[:1], len(more), axis=0)
         for row, (place, code) in enumerate(more):
             seen[row, place] = code

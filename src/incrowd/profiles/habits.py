@@ -82,7 +82,7 @@ def habits(posts: pl.DataFrame, *, min_posts: int = 1, families: tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class PostHabits:
-    """The written habits of single posts: one row a post under each family; columns mean the same everywhere."""
+    """The written habits of single posts: one row per post under each family; columns mean the same everywhere."""
 
     rows: dict[str, sp.csr_matrix]
 

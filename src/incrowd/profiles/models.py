@@ -28,7 +28,7 @@ class Profiles:
     """Sparse rows with the identities they belong to."""
 
     matrix: sp.csr_matrix
-    """One row an identity; rows sum to 1 where the model says so."""
+    """One row per identity; rows sum to 1 where the model says so."""
     ids: pl.DataFrame
     """Who the rows are: columns user, community, posts, or whatever the caller brought."""
     vocabulary: Sequence[str]

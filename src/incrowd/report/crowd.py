@@ -53,7 +53,7 @@ def crowd_report_page(report: CrowdReport) -> str:
 
 
 def threat_table(report: CrowdReport) -> Table:
-    """Return one row a risk."""
+    """Return one row per risk."""
     rows: list[tuple[Cell, ...]] = []
     for name, one in report.threats().items():
         rows.append((name, _told(one), _percent(one["share"]), QUESTIONS[name], one["finding"]))

@@ -1,6 +1,6 @@
 """The privacy label: the picture of the European energy label, told in words (paper 002, section 5).
 
-One bar a group, best on top; the worst is red and longest. The scale is closed: each bar is some people's.
+One bar per group, best on top; the worst is red and longest. The scale is closed: each bar is some people's.
 Letters, words and lengths say the same as the colours, so that the label reads in black and white and aloud.
 """
 

@@ -146,7 +146,7 @@ def _facts(table: AttributeTable, options: BeliefStudyOptions, topics: Topics | 
 def rises(parts: Iterable[Fold]) -> dict[tuple[int, int], Floats]:
     """Return for each pair (published, hidden) how much publishing one attribute alone raises belief in the other.
 
-    The rise is of the true value's probability over the prior, one number a held-out person who gave both.
+    The rise is of the true value's probability over the prior, one number per held-out person who gave both.
     """
     found: dict[tuple[int, int], list[Floats]] = {}
     for fold in parts:

@@ -84,7 +84,7 @@ def _given_words(given: tuple[str, ...] | Path | str | None, field: str) -> tupl
         reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
         raise InputError(
             f"TextOptions: {field} names a file that cannot be read ({given}: {reason}). "
-            "Give a UTF-8 text file with one entry a line."
+            "Give a UTF-8 text file with one entry per line."
         ) from None
 
 

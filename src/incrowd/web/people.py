@@ -1,4 +1,4 @@
-"""A person's pages: the answer, a tab a question, what-if, drafts, the offline report."""
+"""A person's pages: the answer, one tab per question, what-if, drafts, the offline report."""
 
 from __future__ import annotations
 

@@ -162,5 +162,5 @@ def _what_it_is(head: bytes) -> str:
     if start.startswith(b"<"):
         return "XML or HTML, but no Stack Exchange dump (its first element is neither posts nor comments)"
     if start.startswith((b"{", b"[")):
-        return "begins like JSON, but has neither one object a line nor one object that maps users to lists"
+        return "begins like JSON, but has neither one object per line nor one object that maps users to lists"
     return "text, but its first line names no column of users (author, user, username, user_id, ...)"

@@ -172,7 +172,7 @@ class Layout:
     columns: dict[str, tuple[str, ...]]
     """Our column -> the source's columns; texts of several are joined."""
     wide: tuple[str, ...] = ()
-    """Columns that are attributes themselves, one value a person."""
+    """Columns that are attributes themselves, one value per person."""
     notes: tuple[str, ...] = ()
     """What was decided between two readings, and the option for the other one."""
 

@@ -1,4 +1,4 @@
-"""A Goodreads library: one row a book, with the reader's own rating, dates and review."""
+"""A Goodreads library: one row per book, with the reader's own rating, dates and review."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ LEFT_OUT = frozenset({"blockquote", "pre", "script", "style", "head"})
 
 
 def html_text(markup: str) -> str:
-    """Return the text a reader of the page sees, one line a paragraph.
+    """Return the text a reader of the page sees, one line per paragraph.
 
     >>> html_text("<p>Hello <b>there</b> &amp; all</p><blockquote>quoted</blockquote>")
     'Hello there & all'

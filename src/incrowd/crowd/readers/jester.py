@@ -1,4 +1,4 @@
-"""Jester's matrix: a line a person, how many jokes they rated, then one number a joke; 99 means not rated."""
+"""Jester's matrix: one line per person, how many jokes they rated, then one number per joke; 99 means not rated."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SAMPLED = 200
 
 
 class JsonArray:
-    """One object a row."""
+    """One object per row."""
 
     name = "json"
     about = About("JSON list of objects")

@@ -303,7 +303,7 @@ class JsonLines:
         keys = sample_keys(first_lines(path))
         if not keys:
             raise SchemaError(
-                f"{path}: none of the first lines is a JSON object. Expected one object a line."
+                f"{path}: none of the first lines is a JSON object. Expected one object per line."
             )
         layout = layout_of(keys, options, str(path))
         for lines in read_lines(path, options):

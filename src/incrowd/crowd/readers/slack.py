@@ -1,4 +1,4 @@
-"""A Slack workspace's export: a folder a channel, a file a day. Only the owner's messages are read."""
+"""A Slack workspace's export: one folder per channel, one file per day. Only the owner's messages are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A StoryGraph library: one row a book."""
+"""A StoryGraph library: one row per book."""
 
 from __future__ import annotations
 

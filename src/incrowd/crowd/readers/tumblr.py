@@ -1,4 +1,4 @@
-"""A Tumblr blog: the posts of its export (HTML, a file a post, in a zip of their own), or of the API as JSON.
+"""A Tumblr blog: the posts of its export (HTML, one file per post, in a zip of their own), or of the API as JSON.
 
 `tumblr-backup` keeps what the API said of each post in a file of its own.
 """

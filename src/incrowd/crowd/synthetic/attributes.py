@@ -195,7 +195,7 @@ class SyntheticAttributes(SyntheticTable):
         return codes
 
     def wide(self, chunk: int = CHUNK) -> Iterator[pl.DataFrame]:
-        """Yield one row a person: user, then one column an attribute, null where it is not given."""
+        """Yield one row per person: user, then one column per attribute, null where it is not given."""
         require(chunk >= 1, "chunk", "at least 1 row", chunk)
         for first in range(0, self.users, chunk):
             person = np.arange(first, min(first + chunk, self.users))

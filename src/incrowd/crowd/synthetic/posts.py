@@ -393,7 +393,7 @@ class PostsTruth:
 
     @property
     def states(self) -> pl.DataFrame:
-        """Columns user, topic, domain, state, community: one row a user.
+        """Columns user, topic, domain, state, community: one row per user.
 
         The stake shows in one community only, the one in which the user writes most. A *professional* writes
         about every topic of the domain; *none* used a word of the topic once or twice.
@@ -412,7 +412,7 @@ class PostsTruth:
 
     @property
     def styles(self) -> pl.DataFrame:
-        """One row an identity: favourite words, dearest first; which of them go everywhere; habits."""
+        """One row per identity: favourite words, dearest first; which of them go everywhere; habits."""
         styles, words = self.crowd.styles, self.crowd.lexicon.words
         favourites = words.gather(styles.favourites.ravel()).reshape(styles.favourites.shape)
         habits = {name: styles.habits[:, column] for column, name in enumerate(HABITS)}

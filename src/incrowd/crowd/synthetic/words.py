@@ -85,7 +85,7 @@ Topics = Mapping[str, Topic]
 
 
 def load_topics(path: Path | str) -> dict[str, Topic]:
-    """Read topics from a TOML file: one table a topic, with `domain` and `words`."""
+    """Read topics from a TOML file: one table per topic, with `domain` and `words`."""
     tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     for name, table in tables.items():
         if not isinstance(table.get("domain"), str) or not table.get("words"):

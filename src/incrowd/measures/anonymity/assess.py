@@ -36,7 +36,7 @@ class CommunityAnonymity(Result):
     sizes: NDArray[np.int64]
     """Members within the radius, oneself included."""
     curve: NDArray[np.int64]
-    """Sizes at `radii`: one row a member."""
+    """Sizes at `radii`: one row per member."""
     needed: NDArray[np.float64]
     """The smallest radius at which each member hides among the wanted number; NaN if there are too few."""
     data_hash: str
@@ -63,7 +63,7 @@ class CommunityAnonymity(Result):
         return linkage_bound(o.radius, o.radius, self.sizes, o.rule)
 
     def to_frame(self, *, pandas: bool = False) -> Any:
-        """Return one row a member, most exposed first, without names: a Polars frame, or a pandas one."""
+        """Return one row per member, most exposed first, without names: a Polars frame, or a pandas one."""
         o = self.options
         frame = pl.DataFrame(
             {

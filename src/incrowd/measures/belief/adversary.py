@@ -189,7 +189,7 @@ class Traces:
         )
 
     def visible(self, evidence: SeenAttributes) -> Visible:
-        """Return which traces are seen, one row a person or variant."""
+        """Return which traces are seen, one row per person or variant."""
         everything = np.ones((len(evidence), len(self.names)), dtype=bool)
         return everything if evidence.traces is None else evidence.traces
 

@@ -29,7 +29,7 @@ class Belief(Protocol):
         ...
 
     def mass(self, evidence: SeenAttributes) -> Floats:
-        """Return the probability of the evidence, one number a person."""
+        """Return the probability of the evidence, one number per person."""
         ...
 
     def posteriors(self, targets: Sequence[int], evidence: SeenAttributes) -> list[Floats]:

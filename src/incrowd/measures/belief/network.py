@@ -77,7 +77,7 @@ BLOCK_CELLS = 2**22
 
 
 class NodeLike(Protocol):
-    """An attribute with its values, parents, and a table: a row a combination of parents, a column a value."""
+    """An attribute with its values, parents, and a table: one row per combination of parents, one column per value."""
 
     @property
     def name(self) -> str: ...  # noqa: D102  # told by the class
@@ -91,7 +91,7 @@ class NodeLike(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class NetworkBelief:
-    """A joint distribution as a product of one table an attribute, given its parents."""
+    """A joint distribution as a product of one table per attribute, given its parents."""
 
     space: AttributeSpace
     parents: tuple[tuple[int, ...], ...]

@@ -186,7 +186,7 @@ class Requirement:
             raise InputError("require: a joint requirement needs a value for each attribute, got '*'")
 
     def belief(self, adversary: Adversary, evidence: SeenAttributes) -> Floats:
-        """Return how sure the adversary is, one row a person, one column a value (one for a joint requirement)."""
+        """Return how sure the adversary is, one row per person, one column per value (one for a joint requirement)."""
         space = evidence.space
         places = [space.place(name) for name in self.values]
         if self.joint:

@@ -45,7 +45,7 @@ class Signs:
         return np.asarray((self.people + PSEUDO) / (self.people + PSEUDO).sum())
 
     def likelihood(self, used: sp.csr_matrix, own: Ints) -> Floats:
-        """Return Pr[words | value] up to a factor, one row a person; `own` is their value or HIDDEN."""
+        """Return Pr[words | value] up to a factor, one row per person; `own` is their value or HIDDEN."""
         return relative(_scores(used, own, self.counts, self.people) / self.temperature)
 
     def scores_of(self, used: Floats, own: int) -> Floats:

@@ -218,7 +218,7 @@ class Disclosed(Result):
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row a fact."""
+        """Return one row per fact."""
         return [
             {
                 "attribute": one.attribute,

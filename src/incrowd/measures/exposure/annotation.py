@@ -35,7 +35,7 @@ def salient_words(space: LdaSpace, count: int = WORDS) -> list[tuple[str, ...]]:
 
 
 def sheet(space: LdaSpace) -> pl.DataFrame:
-    """Return what judges are asked, one row a topic, to be filled in: the form for crowdsourcing."""
+    """Return what judges are asked, one row per topic, to be filled in: the form for crowdsourcing."""
     words = salient_words(space)
     return pl.DataFrame(
         {
@@ -85,7 +85,7 @@ def _votes(path: Path, topics: int) -> pl.DataFrame:
 def fleiss_kappa(counts: ArrayLike) -> float:
     """Return how far judges agree beyond chance: 1 fully, 0 as by chance. NaN where chance agrees fully.
 
-    `counts` has one row a subject and one column a category: how many judges chose it. Every subject must have
+    `counts` has one row per subject and one column per category: how many judges chose it. Every subject must have
     the same number of judges.
 
     >>> round(fleiss_kappa([[3, 0], [0, 3], [2, 1]]), 4)

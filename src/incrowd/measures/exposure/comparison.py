@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 # ENTROPY and DIFF-PRIV: each salient word of a topic is an attribute that a person has or has not. Both ask how much
 # one person changes the share of people who have it: U is everybody else (k people), U* is U with the person. `held`
-# has one row a person and one column a word. NOTES.md says why neither orders people by how exposed they are.
+# has one row per person and one column per word. NOTES.md says why neither orders people by how exposed they are.
 
 
 def _word_divergence(count: Floats, k: int, has: bool) -> Floats:

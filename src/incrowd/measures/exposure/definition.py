@@ -1,6 +1,6 @@
 """The mathematics of R-Susceptibility: how strongly, how narrowly and how lastingly posts point to a topic.
 
-Paper 004, definitions 4 to 9, with the corrections of NOTES.md. `similarities` has one row a post and one
+Paper 004, definitions 4 to 9, with the corrections of NOTES.md. `similarities` has one row per post and one
 column a topic. `peaks` has one row for each (person, period), sorted by person, with the largest similarity
 of the period's posts; person i owns the rows from ``starts[i]`` up to the next start. The
 period `UNDATED` holds posts without a time: they count for strength and breadth, and for no period.

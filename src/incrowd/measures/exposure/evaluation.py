@@ -44,7 +44,7 @@ class _Groups:
         return cls(order, group, np.cumsum(size) - size, size)
 
     def sums(self, values: Floats) -> Floats:
-        """Add up one value a person within each group."""
+        """Add up one value per person within each group."""
         return np.asarray(np.bincount(self.group, values[self.order], len(self.size)), np.float64)
 
 

@@ -119,7 +119,7 @@ class Corpus:
         )
 
     def reach(self, columns: NDArray[np.int64]) -> Floats:
-        """How far a word reaches: a root of the share of posts that hold it. One row a word."""
+        """How far a word reaches: a root of the share of posts that hold it. One row per word."""
         share = np.bincount(self.counts.indices, minlength=len(self.words)) / self.counts.shape[0]
         return np.asarray(share[columns, None] ** REACH)
 

@@ -96,7 +96,7 @@ class LdaSpace:
     prior: NDArray[np.float32]
     """alpha: what each dimension counts before any word is read."""
     topic_vectors: NDArray[np.float32]
-    """One row a topic, of length 1; a topic that the model does not know is a row of zeros."""
+    """One row per topic, of length 1; a topic that the model does not know is a row of zeros."""
     plain: bool = False
     """The paper's cosine, with the prior in it: a post that says nothing then lies close to every topic."""
     name = "LDA"
@@ -195,7 +195,7 @@ class WordVectors:
 
     @cached_property
     def topic_vectors(self) -> NDArray[np.float32]:
-        """One row a topic: the sum of its words' vectors, each as much as the word counts; zeros if none is known."""
+        """One row per topic: the sum of its words' vectors, each as much as the word counts; zeros if none is known."""
         place = {word: at for at, word in enumerate(self.words)}
         rows = []
         for topic in self.topics.topics:
@@ -268,7 +268,7 @@ class Embeddings:
     words: tuple[str, ...]
     vectors: NDArray[np.float32]
     topic_vectors: NDArray[np.float32]
-    """One row a topic, of length 1; a topic that the model does not know is a row of zeros."""
+    """One row per topic, of length 1; a topic that the model does not know is a row of zeros."""
     prior: float
     """The length that every post has besides its words': a short post says little."""
     name = "EMB"

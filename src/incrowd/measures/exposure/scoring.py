@@ -42,7 +42,7 @@ LEAST_MEMORY = 2**28
 
 @dataclass(frozen=True, eq=False)
 class Peaks:
-    """One row a (person, period), sorted by person and period; one column a topic."""
+    """One row per (person, period), sorted by person and period; one column per topic."""
 
     person: Ints
     period: NDArray[np.int64]

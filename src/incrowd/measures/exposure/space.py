@@ -194,7 +194,7 @@ class BagOfWords:
 
     @cached_property
     def _topic_words(self) -> Floats:
-        """One column a topic: its words' weights, brought to length 1."""
+        """One column per topic: its words' weights, brought to length 1."""
         place = {word: at for at, word in enumerate(self.words)}
         matrix = np.zeros((len(self.words), len(self.topics)))
         for column, topic in enumerate(self.topics.topics):

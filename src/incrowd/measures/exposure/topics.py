@@ -136,7 +136,7 @@ def load_topics(path: Path | str, text: TextOptions | None = None) -> TopicSet:
             f"{path}: no such file; write one with: incrowd exposure topics --out"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise UnreadableSource(f"{path}: expected a TOML file with one table a topic: {problem}") from None
+        raise UnreadableSource(f"{path}: expected a TOML file with one table per topic: {problem}") from None
     return _topic_set(tables, str(path), text)
 
 

@@ -303,7 +303,7 @@ def posts_on_topics(posts: WordLists, columns: Sequence[Sequence[int]], width: i
 
 
 def excess(parts: Iterable[Floats], on: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return how the mean of the posts on each topic differs from the mean of all, one row a topic.
+    """Return how the mean of the posts on each topic differs from the mean of all, one row per topic.
 
     `parts` are the posts' vectors in order, some at a time. A topic that no post is on is a row of zeros.
 

@@ -56,7 +56,7 @@ class WeightedWords:
 
     @cached_property
     def _weights(self) -> NDArray[np.float32]:
-        """One row a word, one column a topic."""
+        """One row per word, one column per topic."""
         place = {word: at for at, word in enumerate(self.words)}
         matrix = np.zeros((len(self.words), len(self.topics)), np.float32)
         for column, topic in enumerate(self.topics.topics):

@@ -238,7 +238,7 @@ def rank_weights(sizes: ArrayLike, *, share_ties: bool = False) -> NDArray[np.fl
     Parameters
     ----------
     sizes
-        Anonymity-set sizes, one row an identity, one column a radius.
+        Anonymity-set sizes, one row per identity, one column per radius.
     share_ties
         Add 1/|set| instead of 1 to each rank of a set (not the paper's reading).
     """
@@ -267,7 +267,7 @@ def consistent_ranking(
     Parameters
     ----------
     sizes
-        One row an identity, one column a radius (set sizes), or the negated radii an identity needs
+        One row per identity, one column per radius (set sizes), or the negated radii an identity needs
         for each wanted set size: the largest required radius is the most linkable.
     identities
         Names that settle what the sizes leave open; the row itself is hashed when absent.

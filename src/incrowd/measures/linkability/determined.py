@@ -92,7 +92,7 @@ class Judgement:
 
 
 def judge(job: Judgement, compute: Compute | None = None) -> dict[str, Any]:
-    """Return one array a name, a value a source: confidence, right, lead, own, and places of the two targets."""
+    """Return one array per name, one value per source: confidence, right, lead, own, and places of the two targets."""
     sources, targets = job.resemblance.shape
     found: dict[str, Any] = {name: np.zeros(sources, kind) for name, kind in _KINDS.items()}
 

@@ -41,7 +41,7 @@ Device = Literal["cpu", "gpu"]
 
 @dataclass(frozen=True)
 class Marks:
-    """Ratings or dates that have to agree: one row a property, aligned with the entries of a table."""
+    """Ratings or dates that have to agree: one row per property, aligned with the entries of a table."""
 
     profiles: NDArray[np.float32]
     crowd: NDArray[np.float32]
@@ -86,7 +86,7 @@ def expected_others(
 ) -> Floats:
     """Return E|AS| - 1: how many *other* people fit on average what the adversary knows of each profile.
 
-    Exact. Range 0 to the size of the crowd; higher is safer; E|AS| itself is one more. One row a knowledge
+    Exact. Range 0 to the size of the crowd; higher is safer; E|AS| itself is one more. One row per knowledge
     level if several are given. `inside`: the profiles are rows of the crowd (and do not count as their own
     company); False for people outside it. `marks`: ratings or dates that have to agree as well. `engine`:
     where ranges of profiles are counted; None: the cores of this machine.
@@ -128,7 +128,7 @@ class OverlapCounter:
     """Counting a range uses all cores already."""
 
     def __call__(self, part: RowRange) -> Piece:
-        """Return the expected number of others: one row a knowledge level, one column a profile."""
+        """Return the expected number of others: one row per knowledge level, one column per profile."""
         counted = self._histograms(part.rows)
         kept = leave_out_self(counted) if self.job.inside else counted
         return {
@@ -176,7 +176,7 @@ def few_others(
     asked: Sequence[Knowledge],
     marks: Marks | None = None,
 ) -> Floats:
-    """Return what :func:`anonymity_set.expected_others` does for members of the crowd: one row a knowledge."""
+    """Return what :func:`anonymity_set.expected_others` does for members of the crowd: one row per knowledge."""
     crowd = clean(crowd)
     found = np.empty((len(asked), profiles.shape[0]))
     for row, size in enumerate(np.diff(profiles.indptr).tolist()):
@@ -204,7 +204,7 @@ def _overlaps(profiles: sparse.csr_matrix, row: int, crowd: sparse.csr_matrix, m
 def few_rarest_first(
     profiles: sparse.csr_matrix, crowd: sparse.csr_matrix, asked: Sequence[Knowledge]
 ) -> Floats:
-    """Return what :func:`adversaries.rarest_first` does: one row a knowledge."""
+    """Return what :func:`adversaries.rarest_first` does: one row per knowledge."""
     crowd = clean(crowd)
     popularity = np.bincount(crowd.indices, minlength=crowd.shape[1])
     found = np.empty((len(asked), profiles.shape[0]))

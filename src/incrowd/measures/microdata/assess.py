@@ -154,7 +154,7 @@ def others_of(
 ) -> Floats:
     """Return the exact number of others who would fit if the person had these items only.
 
-    One column a variant, one row an amount of knowledge (the adversary's own if not given). The items must be
+    One column per variant, one row per amount of knowledge (the adversary's own if not given). The items must be
     the person's: the person's row is then among those that fit, and is not counted.
     """
     asked = [who.knowledge] if knowledge is None else list(knowledge)

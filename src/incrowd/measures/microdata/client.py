@@ -241,7 +241,7 @@ class Profile:
     people: Floats
     unknown: np.ndarray[Any, np.dtype[np.bool_]]
     probabilities: Floats
-    """One row a class of people, one column an item."""
+    """One row per class of people, one column per item."""
     crowd: Floats
     """How many people are in each class."""
     statistics: Statistics

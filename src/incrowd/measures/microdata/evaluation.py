@@ -55,7 +55,7 @@ class Evaluation(Result):
     """E|AS| - 1, exact."""
     scored: Scored
     estimates: dict[str, Floats]
-    """Score name -> a value a person, higher is safer."""
+    """Score name -> one value per person, higher is safer."""
     warnings: tuple[str, ...]
 
     @property
@@ -72,7 +72,7 @@ class Evaluation(Result):
         )
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        """Return one row a person, without names: the exact crowd and every score."""
+        """Return one row per person, without names: the exact crowd and every score."""
         columns = {"crowd": 1 + self.others, **self.estimates}
         return [
             dict(zip(columns, map(float, row), strict=True)) for row in zip(*columns.values(), strict=True)

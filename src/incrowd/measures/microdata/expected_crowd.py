@@ -47,7 +47,7 @@ class Activity:
 def symmetric_means(probabilities: ArrayLike, sizes: NDArray[np.int64]) -> Floats:
     """Return log of e_s(p) / C(n, s) for each size s: the average product of s of the n probabilities.
 
-    One row of probabilities a class gives one row a class. The recurrence e_s = cumulative sum of p_j e_(s-1)
+    Probabilities with one row per class give one row per class. The recurrence e_s = cumulative sum of p_j e_(s-1)
     has positive terms only, so no digits are lost; each step is rescaled, so nothing under- or overflows.
 
     >>> np.exp(symmetric_means([[0.5, 0.2, 0.1]], np.array([1, 2]))).round(4).tolist()
@@ -94,7 +94,7 @@ def expected_others(
 def expected_others_of_all(
     matrix: sparse.csr_matrix, probabilities: Floats, people: Floats, knowledge: Knowledge
 ) -> Floats:
-    """Return :func:`expected_others` of every row; probabilities has a row a class and a column an item."""
+    """Return :func:`expected_others` of every row; probabilities has one row per class and one column per item."""
     from incrowd.measures.microdata import kernels as cpu  # Numba takes a third of a second to load
 
     matrix = clean(matrix)
@@ -108,7 +108,7 @@ def expected_others_of_all(
 
 
 def class_probabilities(popularity: ArrayLike, activity: Activity) -> Floats:
-    """Return p(item | class), one row a class, so that the classes together have the given popularity."""
+    """Return p(item | class), one row per class, so that the classes together have the given popularity."""
     p = np.clip(np.asarray(popularity, dtype=np.float64), SMALLEST, LARGEST)
     distinct, where = np.unique(p, return_inverse=True)
     base = _item_levels(distinct, activity)

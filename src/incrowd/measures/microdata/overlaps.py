@@ -1,4 +1,4 @@
-"""How many items each person shares with everybody else, as a histogram a person.
+"""How many items each person shares with everybody else, as one histogram per person.
 
 From the histogram every knowledge level follows (``sum over o of count(o) * weight(o)``), so the pairs are
 looked at once however many adversaries are asked about, and are never written down.
@@ -39,14 +39,14 @@ class Postings:
     people: int
     items: int
     words: NDArray[np.uint64]
-    """One row a person: bit b of word w is popular item 64 w + b."""
+    """One row per person: bit b of word w is popular item 64 w + b."""
     bit_of: NDArray[np.int32]
     """Item -> its bit, or -1 if it has a posting list."""
     starts: NDArray[np.int64]
     holders: NDArray[np.int32]
     """holders[starts[i]:starts[i + 1]]: who has item i, ascending; empty for popular items."""
     marks: NDArray[np.float32]
-    """One row a property that has to agree (rating, day), aligned with `holders`."""
+    """One row per property that has to agree (rating, day), aligned with `holders`."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def histograms(
 ) -> OverlapHistograms:
     """Return for every profile how many people of the crowd share 0, 1, 2, ... of its items.
 
-    With `marks` (one row a property, aligned with the profiles' entries) an item counts as shared only if
+    With `marks` (one row per property, aligned with the profiles' entries) an item counts as shared only if
     every property differs by at most its `within`.
     """
     from incrowd.measures.microdata import kernels as cpu  # Numba takes a third of a second to load

@@ -205,7 +205,7 @@ def expected_others(
     inside: bool = True,
     progress: Progress | None = None,
 ) -> Floats:
-    """Return :func:`anonymity_set.expected_others`, one row a knowledge level."""
+    """Return :func:`anonymity_set.expected_others`, one row per knowledge level."""
     sizes = np.diff(profiles.indptr).astype(np.int64)
     order = np.argsort(-sizes, kind="stable")
     starts, counts = _count(profiles[order], crowd, progress)

@@ -18,7 +18,7 @@ SECONDS_A_DAY = 86_400
 
 @dataclass(frozen=True)
 class ItemTable:
-    """A crowd's items: one row a person, one column an item, entries in canonical order."""
+    """A crowd's items: one row per person, one column per item, entries in canonical order."""
 
     matrix: sparse.csr_matrix
     users: pl.Series

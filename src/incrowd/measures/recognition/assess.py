@@ -72,7 +72,7 @@ class CommunityRecognition(Result):
         }
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        """Return one row a number of posts."""
+        """Return one row per number of posts."""
         return [
             {
                 "posts_known": n,

@@ -93,7 +93,7 @@ class Hubs:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the adversary made of some groups of posts, one value a group."""
+    """What the adversary made of some groups of posts, one value per group."""
 
     first: NDArray[np.float64]
     """The probability that the true author was named."""

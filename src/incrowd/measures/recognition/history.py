@@ -75,7 +75,7 @@ def history_facts(words: Floats, days: Floats) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Tried:
-    """How people fared who were tried with n posts: one value a person."""
+    """How people fared who were tried with n posts: one value per person."""
 
     people: Rows
     first: Floats
@@ -173,8 +173,8 @@ def features(
 ) -> Floats:
     """Return how people fared when two parts of their history, `known`, were held against each other.
 
-    A row a person: the mean log rank and the likeness with 1, 3, … posts over both directions (NaN: too few posts), and
-    plain facts of the posts that are known `of` everybody. One direction after the other: each holds everybody's
+    One row per person: the mean log rank and the likeness with 1, 3, … posts over both directions (NaN: too few posts),
+    and plain facts of the posts that are known `of` everybody. One direction after the other: each holds everybody's
     profiles.
     """
     total, count = np.zeros((len(people), 2, len(KNOWN))), np.zeros((len(people), 1, len(KNOWN)))

@@ -138,7 +138,7 @@ class AccountLink(Result):
         }
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        """Return one row a number of posts."""
+        """Return one row per number of posts."""
         return [
             {"posts_known": n, "probability": p, "low": ends[0], "high": ends[1]}
             for (n, p), ends in zip(self.found.probability.items(), self.found.interval.values(), strict=True)

@@ -77,7 +77,7 @@ class Component:
 
     @cached_property
     def bits(self) -> int:
-        """Enough for the number of minimal groups: a choice of one holder a value, or of at most one user a
+        """Enough for the number of minimal groups: a choice of one holder per value, or of at most one user per
         pattern, determines the group.
         """
         by_value = np.log2(self.patterns.supports).sum()

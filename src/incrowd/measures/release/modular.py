@@ -59,7 +59,7 @@ def lanes(moduli: tuple[int, ...]) -> Lanes:
 
 
 def combine(residues: NDArray[Any], moduli: tuple[int, ...], deadline: Deadline) -> list[int] | None:
-    """Chinese remainder theorem, for each column of `residues` (one row a prime); None once time is up."""
+    """Chinese remainder theorem, for each column of `residues` (one row per prime); None once time is up."""
     whole = math.prod(moduli)
     factors = [whole // p * pow(whole // p, -1, p) for p in moduli]
     integers = []

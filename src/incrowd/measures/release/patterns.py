@@ -35,7 +35,7 @@ class PatternCounts:
     values
         The labels of the released values, in the order of the bits.
     masks
-        One row a pattern, bit i of the row set if the pattern has value i; 64 values a word.
+        One row per pattern, bit i of the row set if the pattern has value i; 64 values per word.
     weights
         How many users have the pattern.
     """
@@ -213,7 +213,7 @@ class HolderIndex:
 
 
 def words_for(values: int) -> int:
-    """How many 64-bit words hold one bit a value."""
+    """How many 64-bit words hold one bit per value."""
     return max(1, -(-values // WORD))
 
 

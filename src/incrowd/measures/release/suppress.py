@@ -185,7 +185,7 @@ class Search:
         return Certificate(threshold=self.threshold, parts=tuple(proved))
 
     def over_users(self, source: HolderIndex | PatternCounts, eligible: Places) -> Certificate:
-        """Thin thousands of values at once, a row a user (or pattern); the proof is users with one value each."""
+        """Thin thousands of values at once, one row per user (or pattern); the proof is users with one value each."""
         if isinstance(source, HolderIndex):
             values = np.repeat(np.arange(len(eligible)), source.supports[eligible])
             rows = np.concatenate([source.holders(place) for place in eligible.tolist()]).astype(np.int64)
