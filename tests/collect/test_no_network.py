@@ -12,9 +12,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import typer
 from tests.gateway.serving import make_world, question, running
 
 import incrowd
+from incrowd.cli import app
 from incrowd.gateway.keys import KeyStore
 
 ROOT = Path(incrowd.__file__).parent
@@ -115,15 +117,24 @@ def test_the_main_commands_connect_to_no_other_machine(tmp_path: Path) -> None:
         ["study", "anonymity", crowd],
         ["release", "q", str(holders)],
         ["microdata", "evaluate", crowd],
+        ["belief", "rules", crowd],
+        ["card", "info", str(ROOT / "cards" / "reddit.card")],
+        ["count", str(posts), "--out", str(tmp_path / "counts")],
+        ["exposure", "rank", crowd, "--topic", "depression"],
+        ["link", str(posts), str(posts)],
         ["forget", crowd, "--user", "jo"],
         ["forget", crowd, "--yes"],
     ]
+    every = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    services = {"serve", "gateway"}  # below
+    assert {words[0] for words in commands} == every - services - {"collect"}
     said = _run(commands)
     assert said["tried"] == [["socket.getaddrinfo", "192.0.2.1"]]  # the guard's own check, and nothing else
     assert said["codes"]["demo --out"] == 0
     assert said["codes"][f"forget {crowd}"] == 0
     for name in ("linkability", "recognition", "assess", "draft", "disclosures", "crowd-report", "watch"):
         assert said["codes"][f"{name} {crowd}"] == 0, name
+    assert said["codes"][f"count {posts}"] == said["codes"]["card info"] == 0
     assert said["collector"] is False
 
 

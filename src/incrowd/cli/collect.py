@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -83,6 +84,9 @@ def collect(
     INCROWD_BLUESKY_HANDLE and INCROWD_BLUESKY_PASSWORD, INCROWD_MASTODON_TOKEN, INCROWD_STACKEXCHANGE_KEY,
     INCROWD_NNTP_USER and INCROWD_NNTP_PASSWORD.
     """
+    # What an import frees goes back to the system at once: the next one, hours later, begins where the first did.
+    # Polars reads this when it is loaded, so it comes first.
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
     from incrowd.collect import CollectPlan
     from incrowd.crowd import Crowd
     from incrowd.crowd.forget import forget_everything
@@ -129,7 +133,6 @@ def _collected(plan: CollectPlan, target: Any, *, yes: bool, as_json: bool) -> C
 
     from incrowd.collect import Collector
 
-    # What an import frees goes back to the system at once: the next one, hours later, begins where the first did.
     pa.set_memory_pool(pa.system_memory_pool())
     with Collector(plan, target) as collector:
         say(_costs(collector.estimate(), collector.service.server), err=True)
