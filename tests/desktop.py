@@ -98,7 +98,7 @@ def serve(crowd: Path) -> None:
 
 def main(folder: Path) -> None:
     crowd = folder / "demo" / "crowd"
-    command("demo", "--users", "50", "--out", folder / "demo", "--no-open")
+    command("demo", "--users", "120", "--out", folder / "demo", "--no-open")
     (folder / "more.csv").write_text(
         "user,community,time,text\r\nzoë,cycling,2014-06-01,naïve “quotes” → 自転車\r\n", encoding="utf-8"
     )
@@ -108,6 +108,12 @@ def main(folder: Path) -> None:
     print(f"report: {'alex' in report or 'you' in report.lower()}")
     command("draft", crowd, "a quick ride, naïve “quotes”", "--user", "alex", "--community", "cycling")
     command("watch", crowd, "--user", "alex", "--once")
+    card, export = folder / "everybody.card", folder / "demo" / "files" / "export.ndjson"
+    command("card", "make", crowd, "--out", card)
+    alone = command("assess", export, "--card", card, "--quick")
+    print(f"alone: {'you' in alone.lower()}")
+    command("link", export, export, "--card", card)
+    command("disclosures", export)
     serve(crowd)
     said = io.StringIO()
     with contextlib.redirect_stderr(said):

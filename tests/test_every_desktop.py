@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("demo", "ingest", "info", "assess", "draft", "watch", "serve")
+COMMANDS = ("demo", "ingest", "info", "assess", "draft", "watch", "card", "link", "disclosures", "serve")
 
 
 @pytest.fixture
@@ -41,6 +41,8 @@ def test_everything_a_person_needs_runs_without_posix(tmp_path: Path, windows_lo
     for name in COMMANDS:
         assert f"{name}: exit 0" in said, said + done.stderr.decode("utf-8", "replace")[-3000:]
     assert "report: True" in said
+    assert "alone: True" in said  # with an export and a card, and no crowd
+    assert said.count("assess: exit 0") == 2
     assert "page: [(200, True)]" in said
     assert "gateway: exit 2" in said
     assert "needs Linux" in said
