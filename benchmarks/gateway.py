@@ -187,6 +187,7 @@ def sustained(
             "start": done.watched[0] / 2**20,
             "first_half_max": max(done.watched[: half + 1]) / 2**20,
             "second_half_max": max(done.watched[half:]) / 2**20,
+            "max_of_each_tenth": [round(max(one) / 2**20) for one in np.array_split(done.watched, 10)],
         },
     }
 

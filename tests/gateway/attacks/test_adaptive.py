@@ -6,6 +6,7 @@ The same attacks run over HTTP on both databases, in more worlds, in benchmarks/
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -164,3 +165,15 @@ def test_the_bound_on_guessing_a_number_by_hand() -> None:
     """Two numbers: the best guess is right with e / (1 + e). No budget: chance."""
     assert most_right(1.0, 2) == pytest.approx(np.e / (1 + np.e))
     assert most_right(0.0, 7) == pytest.approx(1 / 7)
+
+
+@pytest.mark.parametrize("database", ["duckdb", "postgres"])
+def test_over_http_it_is_the_same_on_both_databases(database: str) -> None:
+    """The benchmark in small: four worlds each way."""
+    from benchmarks.gateway_adaptive import PLANS, row
+
+    warnings.simplefilter("ignore", RuntimeWarning)  # about folders of the user, of no concern here
+    cells = [cell.strip() for cell in row(PLANS["edge"], database, "private", 4).strip("|").split("|")]
+    assert cells[:2] == [database, "private"]
+    assert float(cells[4].split(" to ")[0]) <= most(1.0, 1e-8)
+    assert float(cells[5]) == pytest.approx(most(1.0), abs=0.01)
