@@ -172,7 +172,7 @@ def test_over_http_it_is_the_same_on_both_databases(database: str) -> None:
     """The benchmark in small: four worlds each way."""
     from benchmarks.gateway_adaptive import PLANS, row
 
-    warnings.simplefilter("ignore", RuntimeWarning)  # about folders of the user, of no concern here
+    warnings.simplefilter("ignore", UserWarning)  # about folders of the user, of no concern here
     cells = [cell.strip() for cell in row(PLANS["edge"], database, "private", 4).strip("|").split("|")]
     assert cells[:2] == [database, "private"]
     assert float(cells[4].split(" to ")[0]) <= most(1.0, 1e-8)
