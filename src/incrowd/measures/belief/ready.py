@@ -6,10 +6,13 @@ rest, and is passed over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.measures.belief.adversary import Adversary
 from incrowd.measures.belief.assess import JudgedRequirement, PolicyCheck, judge
@@ -34,7 +37,7 @@ from incrowd.measures.protocol import (
     registered,
 )
 from incrowd.profiles.attributes import AttributeTable, SeenAttributes, attribute_table
-from incrowd.result import say_count
+from incrowd.result import Evidence, say_count
 
 LARGEST = 2
 """Every set of so many attributes is tried; larger ones greedily."""
@@ -58,11 +61,42 @@ class ReadyBelief(Ready):
             why = f"fewer than {SMALLEST_CROWD} people in this crowd have {self.measure.reads}"
             remedy = ADD_PEOPLE.format(self.measure.reads)
             return Findings((), (self.measure.not_assessed(why, remedy),))
-        return self._stranger(person).assess(person, explain=explain)
+        question = {
+            "what": "belief",
+            "user": person.user,
+            "said": person.digest(*person.communities) if person.communities else "",
+            "withheld": sorted(person.withheld),
+            "gain": self.options.targets.gain,
+            "seed": self.options.seed,
+            "explain": explain,
+        }
+        kept = self.crowd.answer(question, lambda: self._stranger(person).judged(person, explain).arrays())
+        return self._findings(JudgedSecrets.from_arrays(kept))
+
+    def _findings(self, found: JudgedSecrets) -> Findings:
+        checks = [
+            PolicyCheck(
+                judged=(one,),
+                critical=CriticalSets((), 0),
+                what_if=(),
+                published=(),
+                options=chosen_options(self.options),
+                people=found.people,
+                data_hash=self.crowd.data_hash,
+            )
+            for one in found.judged
+        ]
+        return Findings(
+            tuple(check.assessments()[0] for check in checks), tuple(map(self._nothing_shown, found.alone))
+        )
+
+    def _nothing_shown(self, secret: str) -> NotAssessed:
+        why = f"you show no other attribute from which your {secret} could be guessed"
+        return self.measure.not_assessed(why, "nothing to do, as far as attributes go")
 
     def _stranger(self, person: Person) -> Stranger:
         if person.user not in self._strangers:
-            self._strangers[person.user] = Stranger.to(person, self.measure, self.options)
+            self._strangers[person.user] = Stranger.to(person, self.options)
         return self._strangers[person.user]
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
@@ -76,20 +110,46 @@ def enough_people(crowd: PreparedCrowd) -> bool:
     return people.height >= SMALLEST_CROWD
 
 
+def chosen_options(options: AdvisorOptions) -> BeliefOptions:
+    """Return the measure's own options for one person's answer."""
+    return BeliefOptions(seed=options.seed, largest=LARGEST)
+
+
+@dataclass(frozen=True)
+class JudgedSecrets:
+    """What the stranger makes of each of a person's attributes; found out once."""
+
+    people: int
+    judged: tuple[JudgedRequirement, ...]
+    alone: tuple[str, ...]
+    """Attributes beside which nothing else is shown."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return it as an array, to be kept."""
+        return {"json": np.array(json.dumps(asdict(self)))}
+
+    @classmethod
+    def from_arrays(cls, kept: Mapping[str, NDArray[Any]]) -> JudgedSecrets:
+        """Read what :meth:`arrays` gave."""
+        found = json.loads(str(kept["json"]))
+        judged = (
+            {**one, "evidence": tuple(Evidence(**part) for part in one["evidence"]), "remedies": ()}
+            for one in found["judged"]
+        )
+        return cls(found["people"], tuple(JudgedRequirement(**one) for one in judged), tuple(found["alone"]))
+
+
 @dataclass(frozen=True, eq=False)
 class Stranger:
     """Somebody who has learnt from all but one person what attributes go together."""
 
-    measure: Measure
     others: AttributeTable
     adversary: Adversary
     gain: float
     """The target: how much of the doubt may go."""
-    options: BeliefOptions
-    data_hash: str
 
     @classmethod
-    def to(cls, person: Person, measure: Measure, options: AdvisorOptions) -> Stranger:
+    def to(cls, person: Person, options: AdvisorOptions) -> Stranger:
         """Learn from everybody else."""
         table = attribute_table(person.crowd.crowd())
         everybody = np.arange(len(table.codes))
@@ -99,21 +159,17 @@ class Stranger:
             lambda: {"smoothing": fitted_belief(others, seed=options.seed).smoothing},
         )["smoothing"]
         belief = replace(CrowdBelief.learn(others), smoothing=smoothing)
-        chosen = BeliefOptions(seed=options.seed, largest=LARGEST)
-        gain = options.targets.gain
-        return cls(measure, others, Adversary(belief), gain, chosen, person.crowd.data_hash)
+        return cls(others, Adversary(belief), options.targets.gain)
 
-    def assess(self, person: Person, *, explain: bool = True) -> Findings:
-        """Hide one attribute at a time and let the stranger guess it."""
+    def judged(self, person: Person, explain: bool) -> JudgedSecrets:
+        """Hide one attribute at a time and guess it."""
         evidence = {secret: self._evidence(person, secret) for secret in person.attributes}
         shown = {secret: seen for secret, seen in evidence.items() if seen.informative}
         judged = self._quickly(person, shown) if shown else []
         if explain:
             judged = [one if one.satisfied else self._explained(one, shown[one.attribute]) for one in judged]
-        return Findings(
-            tuple(self._check(one).assessments()[0] for one in judged),
-            tuple(self._nothing_shown(secret) for secret in evidence.keys() - shown.keys()),
-        )
+        alone = tuple(secret for secret in evidence if secret not in shown)
+        return JudgedSecrets(len(self.others.codes) + 1, tuple(judged), alone)
 
     def _evidence(self, person: Person, secret: str) -> SeenAttributes:
         space = self.others.space
@@ -163,17 +219,6 @@ class Stranger:
     def _sigma(self, prior: float) -> float:
         return min(1.0, prior + self.gain * (1 - prior))
 
-    def _check(self, judged: JudgedRequirement) -> PolicyCheck:
-        return PolicyCheck(
-            judged=(judged,),
-            critical=CriticalSets((), 0),
-            what_if=(),
-            published=(),
-            options=self.options,
-            people=len(self.others.codes) + 1,
-            data_hash=self.data_hash,
-        )
-
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try the smallest sets of other attributes to withhold, those that tell least first."""
         secret = finding.assessment.subject.removeprefix("your ")
@@ -190,7 +235,3 @@ class Stranger:
                 loss=f"{len(one.attributes)} of your {say_count(len(person.attributes), 'attribute')}",
                 changes=Changes(withhold_attributes=frozenset(one.attributes)),
             )
-
-    def _nothing_shown(self, secret: str) -> NotAssessed:
-        why = f"you show no other attribute from which your {secret} could be guessed"
-        return self.measure.not_assessed(why, "nothing to do, as far as attributes go")
