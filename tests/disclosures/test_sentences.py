@@ -12,11 +12,13 @@ from incrowd.errors import InputError
 from incrowd.measures.disclosures.find import read_text
 from incrowd.measures.disclosures.language import SEEN, beginnings, load_language
 
-ROWS = [
-    line.split("\t")
-    for line in Path(__file__).with_name("sentences.tsv").read_text("utf-8").splitlines()
-    if line and not line.startswith("#")
-]
+
+def rows(name: str) -> list[list[str]]:
+    lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines if line and not line.startswith("#")]
+
+
+ROWS = rows("sentences.tsv")
 
 
 def wanted(cell: str) -> set[str]:
@@ -37,11 +39,17 @@ def test_there_are_enough_sentences_of_every_kind() -> None:
     assert sum(cell == "-" for _, cell in ROWS) >= 150
 
 
-def test_the_finder_is_precise_and_misses_little() -> None:
-    """Precision at least .97, recall at least .90, over all finds."""
-    right = sum(len(found(text) & wanted(cell)) for text, cell in ROWS)
-    made = sum(len(found(text)) for text, _ in ROWS)
-    there = sum(len(wanted(cell)) for _, cell in ROWS)
+@pytest.mark.parametrize("name", ["sentences.tsv", "fresh_sentences.tsv", "held_back_sentences.tsv"])
+def test_the_finder_is_precise_and_misses_little(name: str) -> None:
+    """Precision at least .97, recall at least .90, over all finds.
+
+    The finder was mended by each of these sets. What it does with sentences it has never seen is what it did with
+    the second and the third set before: precision .88 and .93, recall .61 and .66 (NOTES.md).
+    """
+    said = rows(name)
+    right = sum(len(found(text) & wanted(cell)) for text, cell in said)
+    made = sum(len(found(text)) for text, _ in said)
+    there = sum(len(wanted(cell)) for _, cell in said)
     assert right / made >= 0.97
     assert right / there >= 0.90
 

@@ -27,6 +27,9 @@ LONGEST = 100_000
 """Characters of a post that are read; nobody says who they are after a hundred pages."""
 MOST_MODIFIERS = 3
 """Words between the article and the noun: "a tired old divorced nurse"."""
+MOST_INITIALS = 4
+_ONES_OWN = ("age", "age band", "gender")
+"""What "we are" does not tell of the writer."""
 _STRAIGHT = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00b4": "'", "\u00a0": " "}
 _QUOTED = re.compile(
     r'"[^"\n]{2,600}?"|\u00ab[^\u00bb\n]{2,600}\u00bb|^[ \t]*(?:>|&gt;)[^\n]*|```.*?```'
@@ -38,8 +41,10 @@ _WORD = re.compile(r"[\w'/&+-]+")
 _NEXT = re.compile(r" ([\w'-]+)")
 _SLOT = re.compile(r"\{(\w+)\}")
 _CAPITALS = re.compile(r"[A-Z][\w&'.-]*(?: (?:(?:of|the|and|&|at|for|in) )?[A-Z][\w&'.-]*){0,4}")
-_PERSON_NAME = re.compile(r"[A-Z][a-z'-]+(?: (?:[A-Z]\.|[A-Z][a-zA-Z'-]+)){0,2}")
-_FULL_NAME = re.compile(r"[A-Z][a-z'-]+(?: [A-Z]\.)? [A-Z][a-z][a-zA-Z'-]*\b")
+_BIG, _SMALL = "A-Z\u00c0-\u00d6\u00d8-\u00de", "a-z\u00df-\u00f6\u00f8-\u017f"
+_PERSON_NAME = re.compile(rf"[{_BIG}][{_SMALL}'-]+(?: (?:[{_BIG}]\.|[{_BIG}][{_BIG}{_SMALL}'-]+)){{0,2}}")
+_FULL_NAME = re.compile(rf"[{_BIG}][{_SMALL}'-]+(?: [{_BIG}]\.)? [{_BIG}][{_SMALL}][{_BIG}{_SMALL}'-]*\b")
+_OPENING_LIST = re.compile(r"(?P<list>)(?=\d\d(?:s| ?[mf])?\s*[,/|]\s*[a-z])")
 _NOT_LETTERS = re.compile(r"[^\n]")
 
 
@@ -140,6 +145,7 @@ class _Text:
             found = self.language.trigger.match(low, place)
             if found is not None:
                 self._at(found)
+        self._opening_list()
         self._anywhere(places)
         if not (self.finds or named or self.others):
             return NOTHING
@@ -152,13 +158,19 @@ class _Text:
     def _at(self, found: re.Match[str]) -> None:
         start, end = found.lastgroup or "", found.end()
         if start == "am":
+            before = len(self.finds)
             self._am(found)
+            if not found.group().startswith("i"):  # "we are 18 in class", "we're girls who ..."
+                self.finds[before:] = [one for one in self.finds[before:] if one.attribute not in _ONES_OWN]
+            return
+        if start == "list":
+            self._list(found)
             return
         if start == "my" and self.guards["other"].match(self.low, found.start()):
             self.others += 1
         rules = self.language.rules_at(start, self.low[end : end + SEEN])
         matches = [(rule, match) for rule in rules if (match := rule.match.match(self.low, end)) is not None]
-        if not matches or self._taken_back(found.start()):
+        if not matches or self._taken_back(found.start()) or (start == "i" and self._asked(found.start())):
             return
         if start == "as" and not self._about_me(found):
             return
@@ -166,8 +178,9 @@ class _Text:
             self._apply(rule, match)
 
     def _am(self, found: re.Match[str]) -> None:
-        """Read a list of what somebody is: "I'm 31, divorced and from Duluth"."""
+        """Read a list of what somebody is: "I'm 31, divorced and from Duluth", "About me: 31, divorced, Duluth"."""
         low, end, more = self.low, found.end(), self.language.grammar.more
+        starts = ("am",) if found.lastgroup == "am" else ("list", "am")
         stop = _SENTENCE_END.search(low, end)
         last = min(stop.start() if stop else len(low), end + 200)
         place, guarded = end, False
@@ -178,19 +191,33 @@ class _Text:
             if place >= last or not (first or self.language.grammar.subject.match(low, place) is None):
                 return
             reached = place
-            for rule in self.language.rules_at("am", low[place : place + SEEN]):
+            letters = low[place : place + SEEN]
+            for rule in (rule for start in starts for rule in self.language.rules_at(start, letters)):
                 match = rule.match.match(low, place)
                 if match is None or not (first or rule.attribute != "age" or low[place].isdigit()):
                     continue
                 if not guarded and self._taken_back(found.start()):
                     return
                 guarded = True
-                reached = max(reached, self._apply(rule, match))
+                reached = max(reached, self._apply(rule, match, listed=len(starts) > 1))
             reached = reached if reached > place else self._over_some_words(place)
             further = more.match(low, reached) if reached > place else None
             if further is None or further.end() <= place:
                 return
             place = further.end()
+
+    def _opening_list(self) -> None:
+        """Read a text that opens with a list of facts ("40s, single dad, Glasgow")."""
+        found = _OPENING_LIST.match(self.low)
+        if found is not None:
+            self._list(found)
+
+    def _list(self, found: re.Match[str]) -> None:
+        """Read a list of facts; one that tells a single fact is none ("me: 30 of them!")."""
+        before = len(self.finds)
+        self._am(found)
+        if len({find.attribute for find in self.finds[before:]}) < 2:
+            del self.finds[before:]
 
     def _over_some_words(self, place: int) -> int:
         """Pass over up to three words that say nothing, if the list goes on after them."""
@@ -200,6 +227,8 @@ class _Text:
                 return place
             if self.language.grammar.more.match(self.low, word.end()):
                 return word.end()
+            if word.group().endswith("ing"):  # what follows may be about others: "dating a doctor from Spain"
+                return place
             word = _WORD.match(self.low, word.end() + 1)
         return place
 
@@ -215,6 +244,8 @@ class _Text:
         for mark, some in by_mark.items():
             if mark in low:
                 places.update({number: [] for number in some})
+        if low[:1].isdigit():
+            places.update({number: [0] for number in self.language.opening})
         return places
 
     def _anywhere(self, places: Mapping[int, Sequence[int]]) -> None:
@@ -232,6 +263,10 @@ class _Text:
         cut = max(map(before.rfind, ".!?\n;:"))
         said = before[cut + 1 :].replace(",", " ").replace("  ", " ")
         return self.guards["before"].search(said) is not None
+
+    def _asked(self, place: int) -> bool:
+        """Say whether "I" comes after the verb of a question: "do I have ...?"."""
+        return self.guards["asked"].search(self.low[max(0, place - 16) : place]) is not None
 
     def _about_me(self, found: re.Match[str]) -> bool:
         """Say whether "as a ..." is about the writer: it opens a clause, or the sentence speaks of "me"."""
@@ -258,11 +293,11 @@ class _Text:
 
     # From a match to finds
 
-    def _apply(self, rule: Rule, match: re.Match[str]) -> int:
+    def _apply(self, rule: Rule, match: re.Match[str], *, listed: bool = False) -> int:
         """Add what a match says and return where it ended; a match that says nothing ends where it began."""
         begin, end = match.span()
         if "person" in rule.slots:
-            return self._person(rule, match)
+            return self._person(rule, match, listed=listed)
         if self._denied_after(end) or self.guards["inside"].search(match.group()):
             return begin
         values = {name.rstrip("_"): text for name, text in match.groupdict().items() if text}
@@ -278,11 +313,18 @@ class _Text:
                 if named is None:
                     return begin
                 values[slot], end = named
+        if rule.kind == "am in" and not self._clause_goes_on(end):
+            return begin
         for number, (attribute, template) in enumerate(((rule.attribute, rule.value), *rule.also)):
             sign = rule.also_signs if number else rule.sign
             for name, value in self._values(attribute, template, values):
                 self.finds.append(Find(name, value, rule.kind, sign, begin, end))
         return end
+
+    def _clause_goes_on(self, end: int) -> bool:
+        """Say whether a place ends there: "in Houston" and not "in Houston traffic"."""
+        found = _NEXT.match(self.low, end)
+        return found is None or found.group(1) in self.language.grammar.after_noun
 
     def _values(self, attribute: str, template: str, values: dict[str, str]) -> Iterator[Pair]:
         """Bring what a rule caught into its normal form."""
@@ -306,14 +348,24 @@ class _Text:
             number = 1 if values["n"] in ("a", "an") else self._number(values["n"])
             if number <= 12:
                 yield "children", str(number)
+        elif attribute == "health" and not filled:
+            return
         elif attribute == "health":
-            yield "health", self.language.health[filled]
-            if self.language.health[filled] == "pregnancy":
+            condition = self.language.health.get(filled) or self.language.medication[filled]
+            yield "health", condition
+            if condition == "pregnancy":
                 yield "gender", "female"
         elif attribute == "trait":
             yield from self._trait(filled)
         elif attribute == "pet":
-            yield "pet", grammar.pet(filled)
+            if filled:
+                yield "pet", grammar.pet(filled)
+        elif "trade" in values:
+            yield attribute, self.language.trades[filled]
+        elif "workplace" in values:
+            yield attribute, self.language.workplaces[filled]
+        elif "rite" in values:
+            yield attribute, grammar.rites[filled]
         else:
             slot = {"location": "place", "birthplace": "place", "employer": "org"}.get(attribute, attribute)
             value = (filled or values.get(slot, "")).strip()
@@ -352,7 +404,9 @@ class _Text:
         if plain == "done":
             yield "education", grammar.finished.get(rest, "degree")
             return
-        if plain == "studies":
+        if plain == "pursues":
+            yield "education", "college student"
+        elif plain == "studies":
             if rest:
                 yield "education", "school" if rest == "high school" else "college student"
         else:
@@ -374,21 +428,26 @@ class _Text:
 
     # What somebody calls themselves
 
-    def _person(self, rule: Rule, match: re.Match[str]) -> int:
-        """Read a noun phrase for a person ("a divorced nurse from Duluth"), or a bare trait ("divorced")."""
+    def _person(self, rule: Rule, match: re.Match[str], *, listed: bool = False) -> int:
+        """Read a noun phrase for a person ("a divorced nurse from Duluth"), or a bare trait ("divorced").
+
+        In a list of facts (`listed`) a noun needs no article: "electrician".
+        """
         low, first = self.low, match.start("person")
         grammar, nothing = self.language.grammar, match.start()
         here = rule.kind == "here"
         if (here and grammar.subject.match(low, first)) or self.guards["inside"].search(low[nothing:first]):
             return nothing
         words = _Words.of(low, first, match.end("person"))
-        bare = rule.start == "am" and not grammar.article.search(low[max(0, first - 6) : first])
+        bare = (
+            rule.start == "am" and not listed and not grammar.article.search(low[max(0, first - 6) : first])
+        )
         for begin in range(min(len(words), 6)):
             word = words.said[begin]
             if word in grammar.refused:
                 return nothing
             if word in self.language.first_words:
-                end = self._trait_at(rule, words, begin) if bare or here else 0
+                end = self._trait_at(rule, words, begin) if bare or here or listed else 0
                 end = end or (0 if bare else self._noun_at(rule, words, begin))
                 if end:
                     return end
@@ -398,14 +457,18 @@ class _Text:
 
     def _noun_at(self, rule: Rule, words: _Words, begin: int) -> int:
         """Add what a noun says and the words before it; return where it ends, 0 if there is none."""
+        grammar = self.language.grammar
+        allowed = {"work as": grammar.after_job, "as a": grammar.after_as}.get(rule.kind, grammar.after_noun)
         for phrase, after in words.phrases(begin):
             pairs = self.language.nouns.get(phrase)
-            if pairs is None or not self._may_follow(rule, words, after, self.language.grammar.after_noun):
+            if pairs is None or not self._may_follow(rule, words, after, allowed):
                 continue
             end = words.ends[after - 1]
             most = MOST_MODIFIERS + 2 if "old" in words.said[:begin] else MOST_MODIFIERS
             if begin > most or self._denied_after(end):
                 return 0
+            if rule.kind == "work as" and all(attribute == "gender" for attribute, _ in pairs):
+                return 0  # "I've been a bad boy"
             self._add(rule, pairs, words.starts[begin], end)
             self._add_modifiers(rule, words, begin, phrase)
             return end
@@ -424,7 +487,7 @@ class _Text:
             to = following == "to" and trait[1] in ("married", "engaged")
             if not to and not self._may_follow(rule, words, after, grammar.after_trait):
                 continue
-            if self._denied_after(end) or (following == "in" and trait[1] in ("engaged", "black")):
+            if self._denied_after(end) or (following == "in" and phrase in ("engaged", "black")):
                 return 0
             self._add(rule, (trait,), words.starts[begin], end)
             return end
@@ -475,8 +538,10 @@ class _Text:
             if low.startswith(name, start) and not low[start + len(name) : start + len(name) + 1].isalnum()
         ]
         if known:
-            longest = max(known, key=len)
-            return " ".join(map(str.capitalize, longest.split())), start + len(longest)
+            end = start + len(max(known, key=len))
+            said = self.text[start:end]  # "IBM" stays as it is; "walmart" and "WALMART" are one
+            initials = said.isupper() and len(said) <= MOST_INITIALS
+            return said if initials else " ".join(map(str.capitalize, said.split())), end
         return self._capitals(start)
 
     def _school(self, start: int) -> tuple[str, int] | None:

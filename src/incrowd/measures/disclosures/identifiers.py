@@ -29,14 +29,19 @@ class IdentifierPatterns:
     mail_words: re.Pattern[str]
     phone: re.Pattern[str]
     phone_words: re.Pattern[str]
+    phone_mine: re.Pattern[str]
+    role_mail: re.Pattern[str]
     national_phone: re.Pattern[str]
     date: re.Pattern[str]
     street_words: re.Pattern[str]
     street: re.Pattern[str]
     street_said: re.Pattern[str]
+    not_my_street: re.Pattern[str]
     url: re.Pattern[str]
     my_page: re.Pattern[str]
+    my_domain: re.Pattern[str]
     handle: re.Pattern[str]
+    i_am_on: re.Pattern[str]
     social_security: re.Pattern[str]
     card: re.Pattern[str]
     iban: re.Pattern[str]
@@ -59,15 +64,18 @@ class IdentifierPatterns:
                 found += self._phones(text, found)
             if self.street_words.search(low):
                 found += self._streets(text)
-        if (accounts or ".com" in low or ".blogspot" in low) and ("my" in low or " me " in low):
+        if (accounts or ".com" in low or ".blogspot" in low) and (
+            "my" in low or " me " in low or "i'm" in low
+        ):
             found += self._accounts(text)
         return tuple(sorted(_apart(found), key=lambda one: one.start)) if found else ()
 
     def _emails(self, text: str) -> Iterator[Identifier]:
         plain = [match.span() for match in self.email.finditer(text)]
-        for span in plain:
-            yield Identifier("e-mail address", *span)
-        for match in self.email_spelt.finditer(text):
+        for start, end in plain:
+            if not self.role_mail.match(text, start):  # nobody's own
+                yield Identifier("e-mail address", start, end)
+        for match in _overlapping(self.email_spelt, text):
             said = match.group().lower()
             if any(start < match.end() and match.start() < end for start, end in plain):
                 continue
@@ -87,7 +95,8 @@ class IdentifierPatterns:
             if is_iban(match.group().replace(" ", "")):
                 yield Identifier("account number", *match.span())
         for match in self.document.finditer(text):
-            yield Identifier("document number", *match.span("number"))
+            kind = "account number" if "account" in match.group().lower() else "document number"
+            yield Identifier(kind, *match.span("number"))
 
     def _phones(self, text: str, taken: Sequence[Identifier]) -> Iterator[Identifier]:
         for match in self.phone.finditer(text):
@@ -99,9 +108,13 @@ class IdentifierPatterns:
             called = self.phone_words.search(text, max(0, match.start() - 40), match.end() + 15)
             if called or said.startswith("+") or self.national_phone.fullmatch(said):
                 yield Identifier("phone number", *match.span())
+        for match in self.phone_mine.finditer(text):
+            yield Identifier("phone number", *match.span("number"))
 
     def _streets(self, text: str) -> Iterator[Identifier]:
         for match in self.street.finditer(text):
+            if self.not_my_street.search(text[max(0, match.start() - 40) : match.start()]):
+                continue
             yield Identifier("street address", *match.span())
         for match in self.street_said.finditer(text):
             yield Identifier("street address", *match.span("street"))
@@ -109,14 +122,28 @@ class IdentifierPatterns:
     def _accounts(self, text: str) -> Iterator[Identifier]:
         for match in self.handle.finditer(text):
             said = match.group("handle")
-            introduced = re.search(r"(?: is|:) ?$", text[match.start() : match.start("handle")])
+            before = text[match.start() : match.start("handle")]
+            introduced = re.search(r"(?: is|:|,? (?:user|username|under|handle|name)) ?$", before)
             if said.lower().lstrip("@") in self.no_handles:
                 continue
             if said.startswith("@") or re.search(r"[\d_.]", said) or introduced:
                 yield Identifier("user name elsewhere", *match.span("handle"))
+        for match in self.i_am_on.finditer(text):
+            yield Identifier("user name elsewhere", *match.span("handle"))
+        for match in self.my_domain.finditer(text):
+            yield Identifier("own page", *match.span("domain"))
         for match in self.url.finditer(text):
             if self.my_page.search(text, max(0, match.start() - 60), match.start()):
                 yield Identifier("own page", *match.span())
+
+
+def _overlapping(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Find a pattern from every word on: in "me at jane(at)example.org" the first "at" is not the right one."""
+    place = 0
+    while (match := pattern.search(text, place)) is not None:
+        yield match
+        space = text.find(" ", match.start() + 1)
+        place = space + 1 if 0 <= space < match.end() else max(match.end(), place + 1)
 
 
 def _apart(found: Sequence[Identifier]) -> Iterator[Identifier]:

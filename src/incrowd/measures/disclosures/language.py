@@ -49,13 +49,18 @@ class Rule:
         """The names of its groups."""
         return frozenset(_NAMED.findall(self.pattern))
 
+    @property
+    def opens(self) -> bool:
+        """Whether it can match at a number that opens a text, and nowhere else: "26m from ..."."""
+        return self.pattern.startswith(r"^(?=\d)")
+
     def finds(self, low: str, places: Iterable[int]) -> Iterator[re.Match[str]]:
-        """Find it in a text: where it may begin, if that is known (without `needs`, or with "^"), else anywhere."""
-        if self.needs and self.pattern[0] != "^":
+        """Find it in a text: where it may begin, if that is known (without `needs`), else anywhere."""
+        if self.needs:
             yield from self.match.finditer(low)
             return
         end = -1
-        for place in places or (0,):
+        for place in places:
             found = self.match.match(low, place) if place >= end else None
             if found is not None:
                 end = found.end()
@@ -67,6 +72,8 @@ class Grammar:
 
     def __init__(self, words: Mapping[str, Any]) -> None:
         self.after_noun = frozenset(words["after_noun"])
+        self.after_job = self.after_noun | frozenset(words["after_job"])
+        self.after_as = self.after_noun | frozenset(words["after_as"])
         self.after_trait = self.after_noun - frozenset(words["not_after_trait"])
         self.intensifiers = frozenset(words["intensifiers"])
         self.no_names = frozenset(words["no_names"])
@@ -75,6 +82,7 @@ class Grammar:
         self.genders: dict[str, str] = words["genders"]
         self.levels: dict[str, str] = words["levels"]
         self.finished: dict[str, str] = words["finished"]
+        self.rites: dict[str, str] = words["rites"]
         self.schools = frozenset(words["schools"])
         self.demonyms: dict[str, str] = words["demonyms"]
         self._dogs, self._other_pets = frozenset(words["dogs"]), words["other_pets"]
@@ -148,6 +156,8 @@ class Language:
         for gender, some in self.words["kin"].items():
             for noun in some:
                 found.setdefault(noun, []).append(("gender", gender))
+        for noun in self.words["heads"]["names"]:
+            found.setdefault(noun, [])
         for noun in ("wife", "husband"):
             found[noun].append(("relationship", "married"))
         for noun in ("widow", "widower"):
@@ -172,6 +182,9 @@ class Language:
                 for phrase in some:
                     if not phrase.startswith(("a ", "an ")):
                         found.setdefault(phrase, (attribute, value))
+        for noun, pairs in self.nouns.items():  # "we're teachers"
+            if pairs and pairs[0][0] in ("occupation", "religion", "politics"):
+                found.setdefault(f"{noun}s", pairs[0])
         return found
 
     @cached_property
@@ -189,11 +202,28 @@ class Language:
         return found
 
     @cached_property
+    def medication(self) -> dict[str, str]:
+        """What people take or use, and the condition it suggests."""
+        return {name: value for value, some in self.words["medication"].items() for name in some}
+
+    @cached_property
+    def trades(self) -> dict[str, str]:
+        """What people do for a living, and the occupation that is."""
+        return {said: job for job, some in self.words["trades"].items() for said in some}
+
+    @cached_property
+    def workplaces(self) -> dict[str, str]:
+        """Where people work, and the occupation that suggests."""
+        return {said: job for job, some in self.words["workplaces"].items() for said in some}
+
+    @cached_property
     def rules(self) -> dict[str, tuple[Rule, ...]]:
         """All rules by their start."""
         found: dict[str, list[Rule]] = {name: [] for name in self.patterns["starts"]}
         for entry in self.patterns["rule"]:
-            found[entry["start"]].append(self._rule(entry))
+            starts = entry["start"] if isinstance(entry["start"], list) else [entry["start"]]
+            for start in starts:
+                found[start].append(self._rule({**entry, "start": start}))
         return {start: tuple(rules) for start, rules in found.items()}
 
     @cached_property
@@ -234,6 +264,8 @@ class Language:
         words: dict[str, list[int]] = {}
         marks: dict[str, list[int]] = {}
         for number, rule in enumerate(self.rules["any"]):
+            if rule.opens:
+                continue
             for text in rule.needs or beginnings(rule.pattern, LONGEST_BEGINNING):
                 if len(text) < 2 and not rule.needs:
                     raise InputError(
@@ -261,6 +293,11 @@ class Language:
         )
 
     @cached_property
+    def opening(self) -> tuple[int, ...]:
+        """The rules of the start "any", by number, that only match at a number that opens a text."""
+        return tuple(number for number, rule in enumerate(self.rules["any"]) if rule.opens)
+
+    @cached_property
     def guards(self) -> dict[str, re.Pattern[str]]:
         """What takes a statement back."""
         return {name: re.compile(text) for name, text in self.patterns["guards"].items()}
@@ -279,11 +316,15 @@ class Language:
             "pet": words["pets"]["names"],
             "car": words["cars"]["names"],
             "field": words["education_fields"]["names"],
+            "employer": words["employers"]["names"],
+            "medication": self.medication,
+            "trade": self.trades,
+            "workplace": self.workplaces,
+            "demonym": [f"{one}{ending}" for one in self.grammar.demonyms for ending in ("", "s")],
         }
         slots = {name: f"(?:(?P<{name}>{_alternatives(some)})\\b)" for name, some in lists.items()}
-        slots |= {
-            f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in ("field", "language")
-        }
+        twice = ("field", "language", "pet", "health")  # "French and German"
+        slots |= {f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in twice}
         return slots | {
             "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"])|{number})",
             "n": f"(?P<n>\\d{{1,2}}|an?|{number})",
@@ -330,7 +371,9 @@ class Language:
 SEEN = 7
 """Letters of a text by which rules are passed over."""
 LONGEST_BEGINNING = 16
-MOST_BEGINNINGS = 300
+MOST_BEGINNINGS = 1500
+MOST_LETTERS = 10
+"""In a set ("[ab]", a digit) whose letters are told apart."""
 STARTS, ACCOUNTS = -1, -2
 """Stand for no rule of their own in :attr:`Language.anywhere`."""
 
@@ -366,8 +409,8 @@ def _beginnings_of(name: str, value: Any, longest: int) -> set[tuple[str, bool]]
     nothing, anything = ("", True), ("", False)
     if name == "LITERAL":
         return {(chr(value), True)}
-    if name == "IN" and len(value) <= 6 and all(str(kind) == "LITERAL" for kind, _ in value):
-        return {(chr(letter), True) for _, letter in value}
+    if name == "IN" and (letters := _letters_in(value)):
+        return {(letter, True) for letter in letters}
     if name == "SUBPATTERN":
         return _beginnings(value[-1], longest)
     if name == "BRANCH":
@@ -378,6 +421,21 @@ def _beginnings_of(name: str, value: Any, longest: int) -> set[tuple[str, bool]]
         repeated = once if most == 1 else {(text, False) for text, _ in once}
         return repeated | {nothing} if least == 0 else repeated
     return {nothing} if name in ("AT", "ASSERT", "ASSERT_NOT") else {anything}
+
+
+def _letters_in(some: Iterable[Any]) -> set[str]:
+    """Return the letters of a set in a pattern if they are few, else none; digits are 0 to 9 here."""
+    letters: set[str] = set()
+    for kind, value in some:
+        if str(kind) == "LITERAL":
+            letters.add(chr(value))
+        elif str(kind) == "RANGE":
+            letters.update(map(chr, range(value[0], min(value[1], value[0] + MOST_LETTERS) + 1)))
+        elif str(value) == "CATEGORY_DIGIT":
+            letters.update("0123456789")
+        else:
+            return set()
+    return letters if len(letters) <= MOST_LETTERS else set()
 
 
 def _tree_pattern(words: list[str]) -> str:
