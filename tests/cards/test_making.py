@@ -335,3 +335,13 @@ class TestCommands:
             "--fail-above",
             "1",
         )
+
+
+class TestPrivateCard:
+    def test_the_benchmark_in_small_orders_strangers_as_the_truth_does(self) -> None:
+        from benchmarks.private_card import run as measured
+
+        found = measured(4000, epsilon=4.0, judged=80)
+        assert found["privacy"]["epsilon"] == 4.0
+        assert found["spearman"] > 0.9
+        assert found["same_side"] > 0.7
