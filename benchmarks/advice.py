@@ -1,6 +1,7 @@
 """Does advice about links hold? Promises on a random sample, judged by attackers that incrowd never asks.
 
     python benchmarks/advice.py CROWD [--people 40] [--seed 0] [--out FILE]
+    python benchmarks/advice.py CROWD --whole [--people 40] ...      # who is at risk and gets no advice at all
 
 People are drawn at random from those with ten or more posts in each of two communities. Of those whose profiles the
 determined adversary would link more often than not, advice is looked for as `incrowd assess` does. A promise is an
@@ -9,6 +10,9 @@ attackers whom neither the measure, nor the search, nor the re-check contains (c
 beside them, without the corrections that the determined adversary makes) look for the second profile among everybody
 with ten posts there: a promise is broken if one of them has it among its first four. Character runs are not among the
 judges, because the advice asked them.
+
+With `--whole` random members are assessed as `incrowd assess` does it, by every measure: of those whose verdict is
+"at risk", how many get no advice, only some for what they write next, and for how many the plan ends at a better level?
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import polars as pl
 
 from incrowd.advisor.advice import look_for_advice, measure_advice
 from incrowd.advisor.answer import Action
+from incrowd.advisor.assess import assess
 from incrowd.advisor.assessor import Assessor
 from incrowd.crowd import Crowd
 from incrowd.measures.attackers import ATTACKERS, RECHECK
@@ -133,18 +138,50 @@ def measured(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
     }
 
 
+def assessed(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
+    """Assess random members by every measure, and count who at risk is left without advice."""
+    started = time.time()
+    prepared = PreparedCrowd.of(crowd)
+    tables = crowd.posts(), crowd.items()
+    everybody = sorted({user for one in tables for user in one.select("user").unique().collect()["user"]})
+    counts: Counter[str] = Counter()
+    for user in np.random.default_rng(seed).permutation(everybody)[:people]:
+        report = assess(prepared, str(user))
+        at_risk = report.verdict.level is Level.AT_RISK
+        counts["people"] += 1
+        counts["at risk"] += at_risk
+        counts["without advice"] += at_risk and not report.actions
+        counts["only from now on"] += (
+            at_risk and bool(report.actions) and all(one.from_now_on for one in report.actions)
+        )
+        counts["plans that end better"] += (
+            at_risk and report.plan is not None and report.plan.verdict.level is not Level.AT_RISK
+        )
+        counts["plans with harm"] += report.plan is not None and bool(report.plan.harms)
+        counts["advice"] += len(report.actions)
+        counts["advice that changes no level"] += sum(
+            one.promised.severity >= one.effect.level_before.severity for one in report.actions
+        )
+        print(json.dumps({**counts, "seconds": round(time.time() - started)}), flush=True)
+    return {name.replace(" ", "_"): count for name, count in counts.items()} | {
+        "seconds": time.time() - started
+    }
+
+
 def main() -> dict[str, Any] | None:
     """Run it on a crowd given by its folder."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("crowd", type=Path, nargs="?")
     parser.add_argument("--people", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--whole", action="store_true")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if given.crowd is None:
         print("   skipped: give the folder of a crowd, python benchmarks/advice.py CROWD")
         return None
-    report = measured(Crowd(given.crowd), given.people, given.seed)
+    look = assessed if given.whole else measured
+    report = look(Crowd(given.crowd), given.people, given.seed)
     if given.out:
         given.out.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report))

@@ -130,6 +130,11 @@ class Evidence:
     contribution: float
     detail: str = ""
 
+    @property
+    def is_rest(self) -> bool:
+        """True for a part that holds many small ones: "175 more"."""
+        return re.fullmatch(r"[\d,]+ more( .*)?", self.what) is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.advisor.answer import Plan, Verdict
+from incrowd.advisor.answer import Action, Plan, Verdict
 from incrowd.errors import InputError
 from incrowd.measures.protocol import Changes, Effect, Finding, Level, ThemeName, measure_named
 from incrowd.result import Assessment, Assumptions, Direction, Standing
@@ -75,12 +75,46 @@ def effect(**changed: Any) -> Effect:
 
 def test_an_effect_says_when_the_profile_is_gone() -> None:
     gone = effect(after=math.nan, level_after=Level.CANNOT_TELL)
-    assert "1 person -> no profile left" in gone.sentence()
+    assert "1 person → no profile left" in gone.sentence()
 
 
-def test_an_effect_names_the_adversary_and_rounds_as_the_page_does() -> None:
-    told = effect(adversary="somebody who saw five of them", before=1.9731, after=10.668)
-    assert "somebody who saw five of them: 2 people -> 10.7 people" in told.sentence()
+def test_an_effect_is_one_plain_line_without_the_name_of_a_measure() -> None:
+    told = effect(before=1.9731, after=10.668)
+    assert told.sentence() == "you in a and b: 2 people → 10.7 people; at risk → well hidden"
+    same = effect(level_after=Level.AT_RISK)
+    assert same.sentence() == "you in a and b: 1 person → 1 person; still at risk"
+
+
+def test_a_rank_is_said_as_how_often_somebody_would_be_right() -> None:
+    ranks = {"unit": "rank", "before": 1.0, "after": 1.0}
+    told = effect(**ranks, risk_before=0.94, risk_after=0.04)
+    assert "94% → 4%" in told.sentence()
+    assert "rank 1 → rank 1" in effect(**ranks).sentence(), (
+        "where nobody calibrated it, the rank is all there is"
+    )
+
+
+@pytest.mark.parametrize(
+    ("recheck", "said", "promised"),
+    [(math.nan, "2%", Level.WELL_HIDDEN), (0.01, "2%", Level.WELL_HIDDEN), (0.33, "33%", Level.WATCH)],
+)
+def test_an_action_says_the_number_that_holds_by_both_attackers(
+    recheck: float, said: str, promised: Level
+) -> None:
+    found = effect(unit="probability", before=0.9, after=0.02, risk_before=0.9, risk_after=0.02)
+    action = Action(what="Delete it", loss="a post", changes=Changes(), effect=found, recheck=recheck)
+    assert action.promised is promised
+    assert action.outcome == f"you in a and b: 90% → {said}; at risk → {promised}"
+    plain = action.to_dict()
+    assert (plain["promised"], plain["outcome"]) == (promised, action.outcome)
+
+
+def test_what_becomes_worse_is_said_before_the_rest() -> None:
+    worse = effect(subject="you in c", level_before=Level.WELL_HIDDEN, level_after=Level.AT_RISK, before=20.0)
+    action = Action(what="Delete it", loss="a post", changes=Changes(), effect=effect(), also=(worse,))
+    assert action.warning == (
+        "It also makes something worse: you in c: 20 people → 1 person; well hidden → at risk."
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,4 +148,4 @@ def test_a_plan_does_not_claim_what_could_not_be_measured() -> None:
 
     assert goal(Level.WELL_HIDDEN, reached=True) == "reaches all your targets"
     assert goal(Level.CANNOT_TELL, reached=True) == "brings all that could be measured to your targets"
-    assert goal(Level.CANNOT_TELL, reached=False) == "goes as far as changes help"
+    assert goal(Level.CANNOT_TELL, reached=False) == "helps, but does not reach every target"

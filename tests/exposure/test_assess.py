@@ -232,7 +232,7 @@ def test_silence_has_no_place_with_published_quantiles_either(
     )
     found = assess_alone(score(quiet, space), "me", "debts", quantiles(scored))
     assert points_nowhere(found)
-    assert "nothing you wrote points to debts" in found.sentence()
+    assert "Nothing you wrote points to debts" in found.sentence()
 
 
 def test_advice_that_would_change_nothing_is_not_given(space: BagOfWords) -> None:

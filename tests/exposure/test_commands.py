@@ -62,7 +62,7 @@ def test_a_person_sees_their_own_place(incrowd, tiny_crowd: Crowd) -> None:
     assert 1 <= found["value"] <= 60
     strict = incrowd("exposure", "rank", tiny_crowd.path, "--user", "alex", "--fail-above", "0")
     assert strict.code == 1
-    assert "how it looks to them" in " ".join(strict.out.replace("│", " ").split())
+    assert "This says how it looks, not how you are." in " ".join(strict.out.replace("│", " ").split())
 
 
 def test_without_a_user_only_totals_are_shown(incrowd, tiny_crowd: Crowd) -> None:
@@ -150,7 +150,7 @@ def test_topics_nobody_points_to_are_counted_apart(incrowd, tmp_path: Path) -> N
     quiet = incrowd("exposure", "rank", crowd.path, "--user", "p1").out
     assert quiet.strip() == f"Nothing you wrote points to the {SENSITIVE} topics."
     one = incrowd("exposure", "rank", crowd.path, "--user", "p1", "--topic", "debts").out
-    assert "nothing you wrote points to debts" in one
+    assert "Nothing you wrote points to debts" in one
     assert "1 of 10" not in one
 
 

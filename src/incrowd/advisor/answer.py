@@ -6,7 +6,7 @@ Nobody but the person asked about is in it: set sizes, ranks, the person's own w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,17 @@ from incrowd.measures.protocol import (
     ThemeName,
     level_of,
 )
-from incrowd.result import Advice, Assessment, Evidence, Result, Threat, say_count, say_percent, to_plain
+from incrowd.result import (
+    Advice,
+    Assessment,
+    Evidence,
+    Result,
+    Threat,
+    fields_to_plain,
+    say_count,
+    say_percent,
+    to_plain,
+)
 
 Key = tuple[str, str, str, str]
 """What makes a finding the same question before and after a change."""
@@ -113,11 +123,54 @@ class Action(Advice):
         return not_better(self.effect.level_after, self.recheck, self.effect.level_before)
 
     @property
+    def promised_risk(self) -> float:
+        """How often somebody would still be right: the larger of what the measure and the other attacker say."""
+        return max(
+            (risk for risk in (self.effect.risk_after, self.recheck) if not math.isnan(risk)),
+            default=math.nan,
+        )
+
+    @property
+    def said_after(self) -> str:
+        """The number that holds afterwards, as a person would say it."""
+        other = not math.isnan(self.recheck) and not self.recheck <= self.effect.risk_after
+        return say_percent(self.recheck) if other else self.effect.said_after
+
+    @property
+    def outcome(self) -> str:
+        """What it does to the finding it is aimed at, in words."""
+        seen = self.effect
+        note = f" ({seen.note})" if seen.note else ""
+        return f"{seen.subject}: {seen.said_before} → {self.said_after}; {seen.level_before} → {self.promised}{note}"
+
+    @property
     def harms(self) -> tuple[Effect, ...]:
         """What it makes worse by a level."""
-        return tuple(
-            one for one in self.also if one.decides and one.level_after.severity > one.level_before.severity
-        )
+        return worse_levels(self.also)
+
+    @property
+    def warning(self) -> str:
+        """What it makes worse, as a sentence; empty if nothing."""
+        return say_harms("It", self.harms)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types."""
+        told = {"promised": str(self.promised), "promised_risk": to_plain(self.promised_risk)}
+        return fields_to_plain(self) | told | {"outcome": self.outcome}
+
+
+def worse_levels(effects: Iterable[Effect]) -> tuple[Effect, ...]:
+    """Return what becomes worse by a level, of that which decides."""
+    return tuple(
+        one for one in effects if one.decides and one.level_after.severity > one.level_before.severity
+    )
+
+
+def say_harms(what: str, harms: Sequence[Effect]) -> str:
+    """Say what becomes worse; empty if nothing."""
+    if not harms:
+        return ""
+    return f"{what} also makes something worse: {'; '.join(one.sentence() for one in harms)}."
 
 
 def not_better(level: Level, recheck: float, before: Level) -> Level:
@@ -150,7 +203,7 @@ class Plan:
     def goal(self) -> str:
         """How far it goes, as the end of "a plan that ...": what could not be measured is not called reached."""
         if not self.reached:
-            return "goes as far as changes help"
+            return "helps, but does not reach every target"
         if self.verdict.level is Level.CANNOT_TELL:
             return "brings all that could be measured to your targets"
         return "reaches all your targets"
@@ -158,21 +211,12 @@ class Plan:
     @property
     def harms(self) -> tuple[Effect, ...]:
         """What it makes worse by a level, to be said first."""
-        return tuple(
-            one
-            for one in self.effects
-            if one.decides and one.level_after.severity > one.level_before.severity
-        )
+        return worse_levels(self.effects)
 
     @property
     def warning(self) -> str:
         """What it makes worse, as a sentence; empty if nothing."""
-        if not self.harms:
-            return ""
-        said = "; ".join(
-            f"{one.subject} goes from {one.level_before} to {one.level_after}" for one in self.harms
-        )
-        return f"This plan also makes something worse: {said}."
+        return say_harms("This plan", self.harms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,6 +291,10 @@ class OwnPost:
     community: str
     time: int | None
     text: str | None = None
+    link: str | None = None
+    """Where it is, if the person's own export said so."""
+    in_plan: bool = False
+    """True if the plan does without it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,39 +380,68 @@ class PersonReport(Result):
         deciding = [one for one in self.findings if one.decides and not math.isnan(one.risk)]
         return max(deciding, key=lambda one: (one.level.severity, one.risk), default=None)
 
+    @property
+    def _open(self) -> list[Finding]:
+        """The worst finding of each question that is not well hidden, the worst first."""
+        worst = [next(iter(theme.of(Role.DECIDES)), None) for theme in self.themes]
+        bad = [one for one in worst if one is not None and one.level in (Level.AT_RISK, Level.WATCH)]
+        return sorted(bad, key=lambda one: (-one.level.severity, -one.risk))
+
     def _by_whom(self) -> str:
         if self._worst is None:
             return "Nobody could be tried: too little is here."
-        about = self._worst.assessment
-        who, said = about.assumptions.adversary, about.sentence()
-        return said if who.lower() in said.lower() else f"{who[0].upper()}{who[1:]}. {said}"
+        if not self._open:
+            return f"Of all who were tried, {_who(self._worst)} comes closest: right {_often(self._worst)} of the time."
+        first, *others = self._open
+        said = [f"{_who(first)}: right {_often(first)} of the time"]
+        said += [f"{_who(one)}: {_often(one)}" for one in others]
+        return _sentence("; ".join(said))
 
     def _what_gives_away(self) -> str:
-        if self._worst is None or self._worst.level is Level.WELL_HIDDEN:
+        bad = [one for one in self._open if one.level is self.verdict.level]
+        if not bad:
             return "Nothing much, as far as could be measured."
-        about = self._worst.assessment
-        kinds = next((one.kinds for one in self.write_differently if one.subject == about.subject), ())
+        told = [(one.theme.matter, self._because(one)) for one in bad]
+        if len(told) == 1:
+            return _sentence(told[0][1])
+        return " ".join(_sentence(f"{matter}: {because}") for matter, because in told)
+
+    def _because(self, finding: Finding) -> str:
+        """Say what a finding rests on most."""
+        about = finding.assessment
+        same = (
+            one
+            for one in self.write_differently
+            if (one.theme, one.subject) == (finding.theme, about.subject)
+        )
+        kinds = next((one.kinds for one in same), ())
         if kinds:
-            return "; ".join(f"{one.kind} ({', '.join(one.examples)})" for one in kinds[:3]) + "."
-        named = sorted(about.evidence, key=lambda part: -part.contribution)[:3]
-        said = ", ".join(part.what for part in named if part.contribution > 0)
-        return f"{said[0].upper()}{said[1:]}." if said else "The sum of it, no single thing."
+            return "; ".join(f"{one.kind} ({', '.join(one.examples)})" for one in kinds[:3])
+        named = [part for part in about.evidence if part.contribution > 0 and not part.is_rest]
+        said = ", ".join(part.what for part in sorted(named, key=lambda part: -part.contribution)[:3])
+        return said or "the sum of it, no single thing"
 
     def _what_to_do(self) -> str:
         if self.verdict.level in (Level.WELL_HIDDEN, Level.CANNOT_TELL):
             return "Nothing that the measures ask for."
-        worst = None if self._worst is None else self._worst.key
-        first = min(self.actions, key=lambda one: (one.aim != worst, one.from_now_on), default=None)
-        if first is not None:
-            more = len(self.actions) - 1
+        if self.plan is not None and self.plan.steps:
+            said = [self.plan.warning] if self.plan.warning else []
+            step, *others = self.plan.steps
+            then = self.plan.verdict.sentence.partition(" Not measured:")[0]
+            said.append(f"{'; '.join([step, *map(_lower, others)])}. Afterwards: {then}")
+            later = next((one for one in self.actions if one.from_now_on), None)
+            if later is not None and self.plan.verdict.level is not Level.WELL_HIDDEN:
+                said.append(f"For what you write next: {_lower(later.what)}.")
+            return " ".join(said)
+        if self.actions:
+            first, more = self.actions[0], len(self.actions) - 1
             rest = f" {say_count(more, 'more way')} below." if more else ""
-            return f"{first.what}: {first.effect.subject} would then be {first.promised}.{rest}"
-        if self.write_differently:
-            return (
-                "Nothing that was tried on what you wrote so far helps enough. From now on, write differently where it "
-                "says below what gives you away, or use another account for it."
-            )
-        return "Nothing that was tried helps enough."
+            return f"{first.what} ({first.outcome}).{rest}"
+        kinds = [kind for one in self.write_differently for kind in one.kinds][:3]
+        if kinds:
+            now = "; ".join(f"{one.kind} ({', '.join(one.examples)}): {one.advice}" for one in kinds)
+            return f"Nothing that was tried on what is there already helps enough. From now on: {now}."
+        return "Nothing that was tried helps enough. From now on, another account for this is what is left."
 
     def sentence(self) -> str:
         """Say the verdict."""
@@ -451,3 +528,22 @@ def _candidates(one: Finding) -> float:
     if about.unit == "people" or not about.baseline > 0:
         return about.baseline
     return 1 / about.baseline
+
+
+def _who(one: Finding) -> str:
+    return one.assessment.assumptions.adversary
+
+
+def _often(one: Finding) -> str:
+    """Say how often the adversary of a finding would be right."""
+    about = one.assessment
+    share = about.value if about.unit.startswith("probability") else one.risk
+    return say_percent(share)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def _lower(words: str) -> str:
+    return f"{words[:1].lower()}{words[1:]}"

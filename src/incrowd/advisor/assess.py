@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from incrowd.crowd.sources import Paths
 
 MOST_RECENT = 2
+SEARCH = 2
+"""Raise when the search for advice changes: what an older release found and kept is then looked for anew."""
 _recent: dict[tuple[Path, str, str, AdvisorOptions], Assessor] = {}
 
 
@@ -107,7 +109,7 @@ def _searched(
     def search() -> dict[str, np.ndarray[Any, Any]]:
         found = look_for_advice(assessor, findings, options.targets)
         actions = measure_advice(assessor, findings, found)
-        changes = look_for_plan(assessor, actions, options.targets)
+        changes = look_for_plan(assessor, findings, actions, options.targets)
         rechecks = recheck_plan(assessor, findings, changes, options.targets) if changes else {}
         kept = {
             "advice": [one.to_dict() for one in found],
@@ -117,7 +119,7 @@ def _searched(
         return {"json": np.array(json.dumps(kept))}
 
     decides = {name: value for name, value in options.parameters().items() if name != "quote_posts"}
-    question = {"what": "advice that holds", "user": assessor.person.user, **decides}
+    question = {"what": "advice that holds", "search": SEARCH, "user": assessor.person.user, **decides}
     kept = json.loads(str(assessor.person.crowd.answer(question, search)["json"]))
     changes = None if kept["plan"] is None else Changes.from_dict(kept["plan"])
     rechecks = {cast("Key", tuple(key)): float(risk) for key, risk in kept["rechecks"]}
@@ -157,12 +159,20 @@ def _posts(
     assessor: Assessor, actions: Sequence[Action], plan: Plan | None, options: AdvisorOptions
 ) -> tuple[OwnPost, ...]:
     """Return the person's own posts that the advice names."""
-    changes = [action.changes for action in actions] + ([plan.changes] if plan else [])
-    numbers = {number for one in changes for number in one.gone_posts}
+    planned = frozenset(plan.changes.gone_posts) if plan else frozenset()
+    numbers = planned.union(*(action.changes.gone_posts for action in actions))
     posts = assessor.person.posts
     named = posts.filter(posts["number"].is_in(list(numbers)))
+    links = assessor.person.crowd.own_links(assessor.person.user) if numbers else {}
     return tuple(
-        OwnPost(number=number, community=community, time=time, text=text if options.quote_posts else None)
+        OwnPost(
+            number=number,
+            community=community,
+            time=time,
+            text=text if options.quote_posts else None,
+            link=links.get(number),
+            in_plan=number in planned,
+        )
         for number, community, time, text in named.select("number", "community", "time", "text").iter_rows()
     )
 

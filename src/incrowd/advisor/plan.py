@@ -2,8 +2,9 @@
 
 A plan is put together from actions, each of which holds for its own finding: for every finding the one that brings it
 furthest, of those the cheapest. Findings whose remedy costs least are served first, so that a large deletion never
-crowds out a small fix; what would go over the loss that is allowed is left out. The result is measured as a whole, by
-every measure, and what it makes worse is said first. Loss is counted in shares of one's words, items and attributes.
+crowds out a small fix; what would go over the loss that is allowed, or undo an earlier step, is left out. The result
+is measured as a whole, by every measure, and what it makes worse is said first. Loss is counted in shares of one's
+words, items and attributes.
 """
 
 from __future__ import annotations
@@ -20,21 +21,39 @@ from incrowd.measures.protocol import Changes, Finding, Person, Targets
 from incrowd.result import say_count
 
 MOST_GOALS = 8
-NAMED = 12
+NAMED = 6
 
 
-def look_for_plan(assessor: Assessor, actions: Sequence[Action], targets: Targets) -> Changes | None:
-    """Put actions together; None if there is none that takes something back."""
+def look_for_plan(
+    assessor: Assessor, findings: Sequence[Finding], actions: Sequence[Action], targets: Targets
+) -> Changes | None:
+    """Put actions together that do not undo one another; None if there is none that takes something back."""
     best: dict[Key, Action] = {}
     for action in sorted(actions, key=lambda one: (one.promised.severity, _cost(assessor, one.changes))):
         if not (action.from_now_on or action.changes.move_posts or action.harms):
             best.setdefault(action.aim, action)
-    changes = Changes()
+    changes, taken = Changes(), list[Action]()
     for action in sorted(best.values(), key=lambda one: _cost(assessor, one.changes))[:MOST_GOALS]:
         both = changes | action.changes
-        if _is_affordable(assessor, both, targets):
-            changes = both
+        if _is_affordable(assessor, both, targets) and _all_hold(assessor, findings, [*taken, action], both):
+            changes, taken = both, [*taken, action]
     return changes or None
+
+
+def _all_hold(
+    assessor: Assessor, findings: Sequence[Finding], actions: Sequence[Action], changes: Changes
+) -> bool:
+    """Say whether every action still brings its finding to its level when all are done together.
+
+    Steps may undo one another: with fewer posts left, two profiles can look more alike than before.
+    """
+    if len(actions) == 1:
+        return True
+    known, person = {one.key: one for one in findings}, assessor.changed(changes)
+    then = [(action, assessor.assess_again(person, known[action.aim])) for action in actions]
+    return all(
+        one is None or one.level.severity <= action.effect.level_after.severity for action, one in then
+    )
 
 
 def _cost(assessor: Assessor, changes: Changes) -> float:

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from incrowd.crowd import manifest as manifests
 from incrowd.crowd.disk import import_lock
+from incrowd.crowd.links import read_links, write_links
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER, StoredTable, TablePart
 from incrowd.crowd.schema import KINDS, Kind
 from incrowd.crowd.staging import add_hashes
@@ -136,6 +137,8 @@ class _Removal:
         removed: dict[str, int] = {}
         for kind in KINDS:
             tables[kind], removed[kind] = self._without(kind, old.tables[kind], old.generation + 1)
+        links = read_links(crowd.path)
+        write_links(crowd.path, crowd.disk, links.filter(~self._chosen.among(links)))
         if sum(removed.values()):
             new = replace(old, generation=old.generation + 1, tables=tables)
             manifests.save(new, crowd.path, crowd.disk)

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import duckdb
 
 from incrowd.crowd.disk import Disk, disk_full
+from incrowd.crowd.links import add_links
 from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, Manifest, SourceRecord, load, save
 from incrowd.crowd.merge import Merger
 from incrowd.crowd.pseudonyms import Pseudonyms
@@ -247,6 +248,8 @@ class Import:
                 bucket_bytes=self.budget.bucket,
             )
             manifest, records = self._merge(staged, merger)
+            # Before the commit: an address too many harms nobody, one that is missing would never come.
+            add_links(self.folder, self.disk, (source.folder for source in staged))
             self.progress(1, 1, COMMITTING)
             save(manifest, self.folder, self.disk)
         self._clear_staging()

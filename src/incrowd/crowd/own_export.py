@@ -9,7 +9,8 @@ from hashlib import blake2b
 
 import polars as pl
 
-from incrowd.crowd.readers.base import ReadOptions
+from incrowd.crowd.links import IS_ADDRESS
+from incrowd.crowd.readers.base import ReadOptions, empty_rows
 from incrowd.crowd.readers.export import OWNER
 from incrowd.crowd.readers.rows import DateOrderNeeded
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind, check
@@ -25,7 +26,7 @@ class OwnExport:
     """What the files of one account hold, as an import would keep it."""
 
     posts: pl.DataFrame = field(repr=False)
-    """Columns number, community, time, text; numbered by community, then time, then text."""
+    """Columns number, community, time, text, link; numbered by community, then time, then text."""
     items: frozenset[str] = field(repr=False)
     attributes: Mapping[str, str] = field(repr=False)
     name: str = field(repr=False)
@@ -50,7 +51,10 @@ def read_export(paths: Paths, user: str | None = None, *, format: str = "auto") 
         for kind, rows in _rows(source):
             frames[kind] = pl.concat([frames[kind], rows])
     name = _account(frames, user)
-    own = {kind: rows.filter(pl.col("user") == name).drop("user").unique() for kind, rows in frames.items()}
+    own = {
+        kind: rows.filter(pl.col("user") == name).unique(list(COLUMNS[kind])).drop("user")
+        for kind, rows in frames.items()
+    }
     posts = own["posts"].sort("community", "time", "text", nulls_last=True).with_row_index("number")
     values = own["attributes"].group_by("attribute").agg(pl.col("value").min()).sort("attribute")
     digest = blake2b("".join(source.content_hash for source in sources).encode(), digest_size=16)
@@ -63,7 +67,7 @@ def read_export(paths: Paths, user: str | None = None, *, format: str = "auto") 
     )
 
 
-COLUMNS_OF: dict[Kind, pl.DataFrame] = {kind: pl.DataFrame(schema=COLUMNS[kind]) for kind in KINDS}
+COLUMNS_OF: dict[Kind, pl.DataFrame] = {kind: empty_rows(kind).drop("row", "id") for kind in KINDS}
 
 
 def _rows(source: Source) -> list[tuple[Kind, pl.DataFrame]]:
@@ -76,7 +80,9 @@ def _rows(source: Source) -> list[tuple[Kind, pl.DataFrame]]:
     for batch in batches:
         named = batch.rows.with_columns(pl.col("user").fill_null(OWNER))
         sound = check(named, batch.kind, now=int(time.time()), allow_bots=True).rows
-        found.append((batch.kind, sound.select(*COLUMNS[batch.kind])))
+        if batch.kind == "posts":
+            sound = sound.with_columns(link=pl.when(IS_ADDRESS).then(pl.col("link")))
+        found.append((batch.kind, sound.select(*COLUMNS_OF[batch.kind].columns)))
     return found
 
 

@@ -23,6 +23,7 @@ import polars as pl
 import pyarrow as pa
 
 from incrowd.crowd.disk import Disk
+from incrowd.crowd.links import links_in, write_links
 from incrowd.crowd.manifest import SourceRecord
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.readers.base import Batch, empty_rejects, empty_rows
@@ -228,7 +229,11 @@ class RowTally:
         self.columns = self.columns or dict(batch.columns)
         self.notes = self.notes or batch.notes
         if len(self.examples) < EXAMPLES:
-            self.examples += checked.rows.drop("row", "id").head(EXAMPLES - len(self.examples)).to_dicts()
+            self.examples += (
+                checked.rows.drop("row", "id", "link", strict=False)
+                .head(EXAMPLES - len(self.examples))
+                .to_dicts()
+            )
         self.incomplete |= batch.incomplete
         for rejects in (batch.rejects, checked.rejects):
             self.reasons.update(dict(rejects["reason"].value_counts().iter_rows()))
@@ -333,26 +338,33 @@ class Stager:
         first = next(batches, Batch(empty_rows("posts"), empty_rejects()))
         # A reader of tables may find out from the columns only what kind of rows it has.
         tally = RowTally(first.kind)
+        links: list[pl.DataFrame] = []
         with (
             parquet_sink(folder / ROWS_NAME, hashed_schema(tally.kind), self.disk, compression="lz4") as good,
             parquet_sink(folder / REJECTS_NAME, REJECTS, self.disk, compression="lz4") as bad,
         ):
             for batch in chain([first], batches):
-                rows, checked = self._prepare(batch.rows, tally.kind, source)
+                rows, checked, linked = self._prepare(batch.rows, tally.kind, source)
+                links += linked
                 tally.add(batch, checked)
                 good.add(rows)
                 bad.add(pl.concat([batch.rejects, checked.rejects]).sort("row").to_arrow())
                 self.report(tally.rows, source.name)
             good.finish()
             bad.finish()
+        if links:
+            write_links(folder, self.disk, pl.concat(links))
         return tally
 
-    def _prepare(self, rows: pl.DataFrame, kind: Kind, source: Source) -> tuple[pa.Table, Checked]:
-        """Check, pseudonymise and hash a batch."""
+    def _prepare(
+        self, rows: pl.DataFrame, kind: Kind, source: Source
+    ) -> tuple[pa.Table, Checked, list[pl.DataFrame]]:
+        """Check, pseudonymise and hash a batch; of somebody's own export, also keep where the posts are."""
         own_export = source.options.user is not None
         checked = check(rows, kind, now=self.now, allow_bots=own_export)
         named = checked.rows.with_columns(self.pseudonyms.replace(checked.rows["user"]).alias("user"))
-        return add_hashes(self.connection, named, kind), checked
+        own = kind == "posts" and (own_export or source.about.whose == "own")
+        return add_hashes(self.connection, named, kind), checked, [links_in(named)] if own else []
 
 
 def _folder_name(record: SourceRecord) -> str:

@@ -18,6 +18,7 @@ import polars as pl
 
 from incrowd.crowd import manifest, pseudonyms
 from incrowd.crowd.disk import LOCK_NAME, PRIVATE_FOLDER, Disk, import_lock
+from incrowd.crowd.links import LINKS_NAME
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER
 from incrowd.crowd.readers.base import ReadOptions
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
@@ -226,6 +227,7 @@ class Crowd:
         with import_lock(self.path):
             self._disk.remove(self.path / pseudonyms.KEY_NAME)
             self._disk.remove(self.path / JOURNAL_FOLDER)  # it names accounts
+            self._disk.remove(self.path / LINKS_NAME)  # addresses do, too
             self._disk.sync_folder(self.path)
 
     def _pseudonyms(self) -> pseudonyms.Pseudonyms | None:

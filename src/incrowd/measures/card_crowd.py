@@ -81,7 +81,11 @@ class CardCrowd(PreparedCrowd):
 
     def own_posts(self, user: str) -> pl.DataFrame:
         """Return the owner's posts."""
-        return self.posts
+        return self.posts.drop("link")
+
+    def own_links(self, user: str) -> Mapping[int, str]:
+        """Return where the owner's posts are, by number, as far as the export says."""
+        return {number: link for number, link in self.posts.select("number", "link").iter_rows() if link}
 
     def own_items(self, user: str) -> frozenset[str]:
         """Return the owner's items."""

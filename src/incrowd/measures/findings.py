@@ -18,7 +18,16 @@ from typing import Any
 
 from incrowd.errors import InputError
 from incrowd.measures.person import Changes
-from incrowd.result import Assessment, Direction, Evidence, fields_to_plain, say_amount, say_number, to_plain
+from incrowd.result import (
+    Assessment,
+    Direction,
+    Evidence,
+    fields_to_plain,
+    say_amount,
+    say_number,
+    say_percent,
+    to_plain,
+)
 
 AT_RISK_ABOVE = 1 / 2
 WATCH_ABOVE = 1 / 10
@@ -202,6 +211,9 @@ class Effect:
     rank_before: int | None = None
     rank_after: int | None = None
     """For a set of people: how many members have a smaller one, plus 1."""
+    risk_before: float = math.nan
+    risk_after: float = math.nan
+    """On the common scale: how often the adversary would be right; NaN if it cannot be told."""
     score_before: float = math.nan
     score_after: float = math.nan
     """For a rank: the score behind it."""
@@ -217,11 +229,30 @@ class Effect:
 
     def sentence(self) -> str:
         """Say it in words."""
-        after = "no profile left" if math.isnan(self.after) else say_amount(self.after, self.unit)
-        return (
-            f"{self.measure}, {self.subject}, {self.adversary}: {say_amount(self.before, self.unit)} -> {after} "
-            f"({self.level_before} -> {self.level_after}{self.note and '; ' + self.note})"
+        levels = f"{self.level_before} → {self.level_after}" if self.turns else f"still {self.level_after}"
+        return f"{self.subject}: {self.said_before} → {self.said_after}; {levels}" + (
+            f" ({self.note})" if self.note else ""
         )
+
+    @property
+    def turns(self) -> bool:
+        """True if the level is another one afterwards."""
+        return self.level_before is not self.level_after
+
+    @property
+    def said_before(self) -> str:
+        """The number before, as a person would say it."""
+        return self._said(self.before, self.risk_before)
+
+    @property
+    def said_after(self) -> str:
+        """The number afterwards, as a person would say it."""
+        return "no profile left" if math.isnan(self.after) else self._said(self.after, self.risk_after)
+
+    def _said(self, value: float, risk: float) -> str:
+        """A rank says little about a level; where it is known how often its adversary would be right, that is said."""
+        on_the_scale = self.unit == "rank" and not math.isnan(risk)
+        return say_percent(risk) if on_the_scale else say_amount(value, self.unit)
 
     def short_sentence(self) -> str:
         """Say it in a few words."""

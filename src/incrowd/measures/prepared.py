@@ -141,6 +141,12 @@ class PreparedCrowd:
         """Return a person's posts (by id), numbered: by community, then time, then text."""
         return numbered_posts(self.crowd(), user)
 
+    def own_links(self, user: str) -> Mapping[int, str]:
+        """Return where a person's posts are, by number, as far as their own export said."""
+        from incrowd.crowd.links import links_of
+
+        return links_of(self.folder, user, self.own_posts(user))
+
     def own_items(self, user: str) -> frozenset[str]:
         """Return a person's likes, ratings or purchases."""
         import polars as pl

@@ -342,6 +342,8 @@ class Measure(ABC):
             of_after=self._people_behind(new),
             rank_before=None if old is None or old.unit != "people" else old.crowd_rank,
             rank_after=None if new is None or new.unit != "people" else new.crowd_rank,
+            risk_before=math.nan if before is None else before.risk,
+            risk_after=math.nan if after is None else after.risk,
             score_before=_score(old),
             score_after=_score(new),
             says="" if after is None else about.sentence(),

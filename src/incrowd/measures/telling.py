@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -23,11 +24,13 @@ from incrowd.measures.findings import GivesAway
 from incrowd.measures.prepared import PreparedCrowd
 from incrowd.profiles.habits import WEEK, PostHabits, post_habits
 from incrowd.result import Evidence
+from incrowd.text.options import TextOptions
 
 Floats = NDArray[np.float64]
 
 LEAST_SHARE = 0.02
 """A kind of habit that counts for less is not worth a sentence."""
+SAME = 1e-9
 MOST_NAMED = 60
 """Habits of a family that are looked up by name: the strongest."""
 
@@ -37,6 +40,7 @@ class Kind(StrEnum):
 
     NAMES = "names of places, people and things"
     WORDS = "words that few others use"
+    LITTLE = "how you use little words"
     PHRASES = "turns of phrase"
     WRITING = "spelling, capitals and punctuation"
 
@@ -44,10 +48,13 @@ class Kind(StrEnum):
 ADVICE: dict[Kind, str] = {
     Kind.NAMES: "say it more coarsely: a region instead of a town, a field instead of an employer or a school",
     Kind.WORDS: "use the everyday word",
+    Kind.LITTLE: "hard to change at will; shorter posts show less of it",
     Kind.PHRASES: "put it another way each time",
     Kind.WRITING: "write as the others there do; a spelling checker helps",
 }
 """What to do about a kind of habit from now on."""
+TIMES = "when you are there"
+OTHER_TIMES = "post there at other hours, and not in the same weeks"
 
 
 @dataclass(frozen=True)
@@ -220,8 +227,19 @@ def _proper_names(texts: Sequence[str]) -> set[str]:
     return {word for word, lead in upper.items() if lead > 0}
 
 
+_MARKS = ".,;:!?()[]\"'*“”"
+
+
+@cache
+def _little_words() -> frozenset[str]:
+    """Return words such as "the", "her" and "didn't": everybody uses them, each person in their own measure."""
+    return frozenset(word for word in TextOptions().stop_word_list if len(word) > 1 or word in "ai")
+
+
 def _kind_of(family: str, name: str, names: set[str]) -> tuple[Kind, str]:
     """Return the kind of a habit and how to call it."""
+    if family != "phrases" and (little := name.strip(_MARKS).lower()) in _little_words():
+        return Kind.LITTLE, f"“{little}”"
     if family == "style":
         if name in _SHAPES.values():
             return Kind.WRITING, name
@@ -229,13 +247,19 @@ def _kind_of(family: str, name: str, names: set[str]) -> tuple[Kind, str]:
         return Kind.WRITING, plain
     if family == "phrases":
         return Kind.PHRASES, f"“{name}”"
-    plain = name.strip(".,;:!?()[]\"'*“”").lower()
+    plain = name.strip(_MARKS).lower()
     if family == "words" and not re.fullmatch(_WORD, plain or " "):
         return Kind.WRITING, f"“{name}”"
     return (Kind.NAMES if plain in names else Kind.WORDS), f"“{plain}”"
 
 
-_SAID = {Kind.NAMES: "the name", Kind.WORDS: "the word", Kind.PHRASES: "the phrase", Kind.WRITING: "writing"}
+_SAID = {
+    Kind.NAMES: "the name",
+    Kind.WORDS: "the word",
+    Kind.LITTLE: "the little word",
+    Kind.PHRASES: "the phrase",
+    Kind.WRITING: "writing",
+}
 
 
 def evidence(habits: Sequence[Habit]) -> tuple[Evidence, ...]:
@@ -246,9 +270,15 @@ def evidence(habits: Sequence[Habit]) -> tuple[Evidence, ...]:
     )
 
 
-def by_kind(habits: Sequence[Habit], most: int = 3) -> tuple[GivesAway, ...]:
-    """Return the kinds of habits, strongest first: the share of each among those named, and its strongest few."""
-    whole = sum(one.share for one in habits) or 1.0
+def by_kind(
+    habits: Sequence[Habit], times: Mapping[str, float] | None = None, most: int = 3
+) -> tuple[GivesAway, ...]:
+    """Return the kinds of habits, strongest first: the share of each among those named, and its strongest few.
+
+    `times`: what being there at the same times counts for, by name, as shares of all that counts; writing is the rest.
+    """
+    when = {name: share for name, share in (times or {}).items() if share >= LEAST_SHARE}
+    whole = (sum(one.share for one in habits) or 1.0) / (1.0 - min(sum(when.values()), 1.0 - SAME))
     kinds: dict[Kind, list[Habit]] = {}
     for one in habits:
         kinds.setdefault(one.kind, []).append(one)
@@ -261,6 +291,8 @@ def by_kind(habits: Sequence[Habit], most: int = 3) -> tuple[GivesAway, ...]:
         )
         for kind, some in kinds.items()
     ]
+    if when:
+        told.append(GivesAway(kind=TIMES, share=sum(when.values()), examples=tuple(when), advice=OTHER_TIMES))
     worth_saying = [one for one in told if one.share >= LEAST_SHARE]
     return tuple(sorted(worth_saying, key=lambda one: (-one.share, one.kind)))
 

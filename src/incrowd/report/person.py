@@ -157,7 +157,7 @@ class Bar:
 def evidence_bars(evidence: Sequence[Evidence], *, shares: bool = False) -> tuple[Bar, ...]:
     """Return evidence as bars around a common zero line; the longest part fills its side.
 
-    `shares`: write and draw each part as its share of the whole, which everybody can read; only if no part is negative.
+    `shares`: write and draw each part as its share of all that speaks for it, which everybody can read.
     """
     values = [part.contribution for part in evidence]
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
@@ -166,19 +166,27 @@ def evidence_bars(evidence: Sequence[Evidence], *, shares: bool = False) -> tupl
     return tuple(_bar(part, zero, room, largest, whole) for part in evidence)
 
 
+SPEAKS_AGAINST = "A minus speaks against it."
+
+
 def share_of(evidence: Sequence[Evidence]) -> float | None:
-    """Return what the parts are shares of; None if they are not: some speak against, or there is nothing."""
+    """Return what the parts are shares of: all that speaks for it together; None if nothing does."""
     values = [part.contribution for part in evidence]
-    whole = math.fsum(values) if all(math.isfinite(value) and value >= 0 for value in values) else 0.0
-    return whole or None
+    return math.fsum(value for value in values if value > 0 and math.isfinite(value)) or None
+
+
+def say_share(part: float, whole: float) -> str:
+    """Write a part as its share; what speaks against has a minus."""
+    share = say_percent(abs(part) / whole)
+    return f"−{share}" if part < 0 else share
 
 
 def _bar(part: Evidence, zero: float, room: float, largest: float, whole: float | None) -> Bar:
     value = part.contribution
-    full = largest if whole is None else whole  # a share of 33 % fills a third of its track
+    full = largest if whole is None else max(largest, whole)  # a share of 33 % fills a third of its track
     width = max(abs(value) / full * room, LEAST_WIDTH) if full and math.isfinite(value) else 0.0
     start = zero - width if value < 0 else zero
-    amount = f"{value:+.3g}".replace("-", "−") if whole is None else say_percent(value / whole)
+    amount = f"{value:+.3g}".replace("-", "−") if whole is None else say_share(value, whole)
     return Bar(
         part.what, part.detail, amount, round(start, 2), round(width, 2), "minus" if value < 0 else "plus"
     )
@@ -219,7 +227,9 @@ def helps(effect: Effect) -> str:
     """Say whether a change makes things better, worse or neither; gone profiles cannot be assessed."""
     if math.isnan(effect.after):
         return "gone"
-    if say_amount(effect.after, effect.unit) == say_amount(effect.before, effect.unit):
+    if effect.said_after == effect.said_before:
         return "same"
+    if effect.unit == "rank" and not math.isnan(effect.risk_before) and not math.isnan(effect.risk_after):
+        return "better" if effect.risk_after < effect.risk_before else "worse"
     higher = effect.after > effect.before
     return "better" if higher == (effect.direction is Direction.HIGHER_IS_SAFER) else "worse"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
@@ -13,8 +12,8 @@ from rich.text import Text
 
 from incrowd.advisor.answer import Action, OwnPost, PersonReport, Plan, Reason, Since, WriteDifferently
 from incrowd.measures.protocol import Level, Role
-from incrowd.report.person import loud, share_of
-from incrowd.result import say_amount, say_count, say_number, say_percent
+from incrowd.report.person import SPEAKS_AGAINST, loud, say_day, say_share, share_of
+from incrowd.result import say_amount, say_count, say_percent
 
 STYLES = {
     Level.AT_RISK: "bold white on red",
@@ -69,27 +68,27 @@ def _badge(level: Level) -> Text:
     return Text(f" {level} ", style=STYLES[level])
 
 
-def _label(report: PersonReport) -> Table:
+def _label(report: PersonReport) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     for theme in report.themes:
-        table.add_row(_badge(theme.level), Text(str(theme.name), style="bold"), Text(theme.sentence))
+        said = Text.assemble((theme.name.question, "bold"), " ", theme.sentence)
+        table.add_row(_badge(theme.level), said)
     return table
 
 
 def _reason(reason: Reason) -> RenderableType:
-    said = Text.assemble(
-        _badge(reason.level), " ", (f"{reason.theme}: {reason.subject}. ", "bold"), reason.sentence
-    )
-    if not reason.evidence:
-        return said
+    said = Text.assemble(_badge(reason.level), " ", (f"{reason.subject}. ", "bold"), reason.sentence)
     whole = share_of(reason.evidence)
-    table = Table("because of", "adds" if whole is None else "share", box=None, header_style="dim")
+    if whole is None:
+        return said
+    table = Table("because of", "share", box=None, header_style="dim")
     for part in reason.evidence:
-        counts = say_number(part.contribution) if whole is None else say_percent(part.contribution / whole)
-        table.add_row(Text(part.what), counts)
-    if whole is None and reason.explained is not None:
-        table.add_row(Text("together", style="dim"), say_number(reason.explained))
-    return Group(said, Padding(table, (0, 0, 0, 4)))
+        table.add_row(Text(part.what), say_share(part.contribution, whole))
+    against = any(part.contribution < 0 for part in reason.evidence)
+    lines: list[RenderableType] = [said, Padding(table, (0, 0, 0, 4))]
+    if against:
+        lines.append(Padding(Text(SPEAKS_AGAINST, style="dim"), (0, 0, 0, 4)))
+    return Group(*lines)
 
 
 def _advice(report: PersonReport) -> Iterator[RenderableType]:
@@ -105,8 +104,9 @@ def _advice(report: PersonReport) -> Iterator[RenderableType]:
         yield _actions(later)
     for one in report.write_differently:
         yield _write_differently(one)
+    planned = any(post.in_plan for post in report.posts)
     if report.posts:
-        yield _posts(report.posts)
+        yield _posts(report.posts, planned)
 
 
 def _write_differently(one: WriteDifferently) -> RenderableType:
@@ -134,19 +134,12 @@ def _actions(actions: Sequence[Action]) -> RenderableType:
     """List them: a table of this many columns would be too narrow to read."""
     lines: list[RenderableType] = []
     for action in actions:
-        seen = action.effect
-        then = "no profile left" if math.isnan(seen.after) else say_amount(seen.after, seen.unit)
-        effect = f"{seen.subject}: {say_amount(seen.before, seen.unit)} → {then}; {seen.level_before} → "
         lines.append(Text(f"• {action.what}", style="bold"))
-        told = Text.assemble(effect, _badge(action.promised), f" {seen.note}" if seen.note else "")
-        lines.append(Padding(told, (0, 0, 0, 2)))
-        lines.append(Padding(Text(f"costs: {_cost(action)}", style="dim"), (0, 0, 0, 2)))
+        if action.warning:
+            lines.append(Padding(Text(action.warning, style="bold red"), (0, 0, 0, 2)))
+        lines.append(Padding(Text(action.outcome), (0, 0, 0, 2)))
+        lines.append(Padding(Text(f"costs: {action.loss}", style="dim"), (0, 0, 0, 2)))
     return Group(*lines)
-
-
-def _cost(action: Action) -> str:
-    worse = action.harms
-    return action.loss + (f"; makes {say_count(len(worse), 'other finding')} worse" if worse else "")
 
 
 def _plan(plan: Plan) -> RenderableType:
@@ -156,21 +149,32 @@ def _plan(plan: Plan) -> RenderableType:
     lines.append(Text(f"A plan that {plan.goal}, at the cost of {plan.loss}:", style="bold"))
     lines += [Text(f"  {number}. {step}") for number, step in enumerate(plan.steps, start=1)]
     lines.append(Text.assemble("After it: ", _badge(plan.verdict.level), " ", plan.verdict.sentence))
-    better = [one for one in plan.effects if one.decides and one.level_before is not one.level_after]
+    better = [one for one in plan.effects if one.decides and one.turns]
     lines += [Text(f"  {one.sentence()}", style="dim") for one in better]
     if plan.missed:
-        verb = "misses its" if len(plan.missed) == 1 else "miss their"
-        lines.append(Text(f"{say_count(len(plan.missed), 'finding')} still {verb} target.", style="dim"))
+        lines.append(Text("What it does not reach:", style="dim"))
+        lines += [Text(f"  {one}", style="dim") for one in plan.missed]
     return Group(*lines)
 
 
-def _posts(posts: tuple[OwnPost, ...]) -> RenderableType:
-    shown = [f"{post.number} ({post.community})" for post in posts[:MOST_POSTS]]
-    more = f" and {len(posts) - MOST_POSTS:,} more" if len(posts) > MOST_POSTS else ""
-    named = f"Your posts meant here, by number: {', '.join(shown)}{more}."
-    how = "" if any(post.text is not None for post in posts) else " --quote shows what they say."
-    lines = [Text(named + how, style="dim")]
-    lines += [Text(f"  {post.number}: {post.text}") for post in posts[:MOST_POSTS] if post.text is not None]
+def _posts(posts: Sequence[OwnPost], planned: bool) -> RenderableType:
+    """Name the posts that the plan does without, or all that advice names if there is no plan."""
+    meant = [post for post in posts if post.in_plan] if planned else posts
+    what = "The posts that the plan does without" if planned else "The posts meant here"
+    how = "" if any(post.text is not None for post in meant) else " (--quote shows what they say)"
+    lines = [Text(f"{what}{how}:", style="dim")]
+    for post in meant[:MOST_POSTS]:
+        parts = (
+            f"number {post.number}",
+            post.community,
+            say_day(post.time),
+            post.link or "",
+            post.text or "",
+        )
+        lines.append(Text(f"  {', '.join(part for part in parts if part)}", style="dim"))
+    if len(meant) > MOST_POSTS:
+        more = say_count(len(meant) - MOST_POSTS, "more", "more")
+        lines.append(Text(f"  and {more}: --html and --json list them all", style="dim"))
     return Group(*lines)
 
 

@@ -55,7 +55,7 @@ def routes(site: Site) -> APIRouter:
     @router.post("/uploads/assess")
     async def assess_export(request: Request) -> Response:
         brought = await receive_files(site, request)
-        return site.begin("Assessing you", "/reports/{id}", _of_export(brought))
+        return site.begin("Assessing you", "/reports/{id}", _of_export(site, brought))
 
     @router.get("/reports/{job_id}")
     def overview(job_id: str) -> Response:
@@ -141,7 +141,7 @@ class ReportOfExport(PersonReport):
     among: CardCrowd
 
 
-def _of_export(upload: Upload) -> Callable[[Progress], ReportOfExport]:
+def _of_export(site: Site, upload: Upload) -> Callable[[Progress], ReportOfExport]:
     """Return the work that assesses the owner of some files; they are deleted as soon as they are read."""
 
     def work(progress: Progress) -> ReportOfExport:
@@ -153,6 +153,9 @@ def _of_export(upload: Upload) -> Callable[[Progress], ReportOfExport]:
         finally:
             upload.discard()
         report = ask(among, options=AdvisorOptions(), progress=progress)
+        earlier = _last_report(site, report.person)
+        if earlier is not None:
+            report = replace(report, since=since(Earlier.of(earlier), report))
         return ReportOfExport(
             **{part.name: getattr(report, part.name) for part in fields(report)}, among=among
         )
@@ -246,9 +249,11 @@ class Holdings:
 
 def holdings(crowd: PreparedCrowd, user: str, texts: bool) -> Holdings:
     """Read what is known of one person (by id); texts only where they ask to see them."""
-    posts = crowd.own_posts(user)
+    posts, links = crowd.own_posts(user), crowd.own_links(user)
     by_community = {
-        str(name): tuple(_post(row, texts) for row in part.reverse().head(MOST_POSTS).iter_rows(named=True))
+        str(name): tuple(
+            _post(row, texts, links) for row in part.reverse().head(MOST_POSTS).iter_rows(named=True)
+        )
         for (name,), part in posts.group_by("community", maintain_order=True)
     }
     counts = dict(posts.group_by("community").len().iter_rows())
@@ -256,9 +261,11 @@ def holdings(crowd: PreparedCrowd, user: str, texts: bool) -> Holdings:
     return Holdings(by_community, counts, tuple(items), dict(crowd.own_attributes(user)), texts)
 
 
-def _post(row: Mapping[str, Any], texts: bool) -> OwnPost:
-    text = row["text"] if texts else None
-    return OwnPost(number=row["number"], community=row["community"], time=row["time"], text=text)
+def _post(row: Mapping[str, Any], texts: bool, links: Mapping[int, str]) -> OwnPost:
+    number, text = row["number"], row["text"] if texts else None
+    return OwnPost(
+        number=number, community=row["community"], time=row["time"], text=text, link=links.get(number)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,7 @@ class Batch:
     """Some rows of a source, in order, and the rows that could not be parsed."""
 
     rows: pl.DataFrame
-    """Columns of :data:`ROW_COLUMNS` and of the kind's table; `user`, `community`, ... may be null."""
+    """Columns of :data:`ROW_COLUMNS` and of the kind's table, and of posts their address, `link`; all may be null."""
     rejects: pl.DataFrame
     """Columns `row` (UInt64) and `reason` (String)."""
     replaced: int = 0
@@ -133,7 +133,8 @@ class Reader(Protocol):
 
 def empty_rows(kind: Kind) -> pl.DataFrame:
     """Return no rows, with the right columns."""
-    return pl.DataFrame(schema={**ROW_COLUMNS, **COLUMNS[kind]})
+    linked = {"link": pl.String()} if kind == "posts" else {}
+    return pl.DataFrame(schema={**ROW_COLUMNS, **COLUMNS[kind], **linked})
 
 
 def empty_rejects() -> pl.DataFrame:
@@ -154,6 +155,7 @@ GUESSES: dict[str, str] = {
     "value": "rating value score stars weight plays count play_count listens quantity",
     "attribute": "attribute key field property trait",
     "id": "id post_id comment_id tweet_id message_id status_id",
+    "link": "permalink post_url status_url tweet_url",
 }
 """Names in order of preference; case, underscores, blanks and RecBole's ``:type`` endings do not count."""
 
@@ -223,9 +225,7 @@ def layout_of(names: Sequence[str], options: ReadOptions, place: str) -> Layout:
     kind = options.kind or _kind(guessed, set(chosen))
     _ask_whose(guessed, chosen, kind, place)
     _check_ours(chosen, kind, place)
-    columns: dict[str, tuple[str, ...]] = {
-        ours: (guessed[ours],) for ours in (*COLUMNS[kind], "id") if ours in guessed
-    }
+    columns: dict[str, tuple[str, ...]] = {ours: (guessed[ours],) for ours in _ours(kind) if ours in guessed}
     if kind == "posts" and "text" in guessed and "title" in guessed:
         columns["text"] = (guessed["title"], guessed["text"])
     columns |= chosen
@@ -311,8 +311,13 @@ def _named(theirs: str, names: Sequence[str], place: str) -> tuple[str, ...]:
     return tuple(name if name in names else by_normal[name] for name in wanted)
 
 
+def _ours(kind: Kind) -> list[str]:
+    """Return what a source's columns may be called here."""
+    return [*COLUMNS[kind], "id", *(["link"] if kind == "posts" else [])]
+
+
 def _check_ours(chosen: dict[str, tuple[str, ...]], kind: Kind, place: str) -> None:
-    allowed = [*COLUMNS[kind], "id"]
+    allowed = _ours(kind)
     for ours in chosen:
         if ours not in allowed:
             raise SchemaError(

@@ -21,6 +21,7 @@ def _post(record: dict[str, str], owner: str) -> Row | object:
         text=pick(record, *_TEXT),
         time=record["created at"],
         id=record["url"],
+        link=record["url"],
         community=pick(record, "categories", "category"),
     )
 

@@ -206,6 +206,8 @@ class Row:
     time: Any = None
     community: str | None = None
     id: Any = None
+    link: Any = None
+    """The post's address, where the export has it."""
     user: str | None = None
     """Only in formats about many people, whose records name their authors."""
 
@@ -342,7 +344,7 @@ class _Numbered:
         if kind == "items":
             return user, _text(row.item), _text(row.value), _text(row.time)
         community = row.community or self._options.community or self._export.community
-        return _text(row.id), user, _text(community), _text(row.time), _text(row.text)
+        return _text(row.id), user, _text(community), _text(row.time), _text(row.text), _text(row.link)
 
     def batch(self, layout: Layout) -> Batch:
         left = self.collected.left

@@ -33,7 +33,13 @@ def _hit(record: dict[str, Any], owner: str) -> Row | object:
     text = "\n\n".join(part for part in texts if part)
     if not text:
         return SKIP
-    return Row(text=text, time=record.get("created_at_i"), id=record["objectID"], user=record["author"])
+    return Row(
+        text=text,
+        time=record.get("created_at_i"),
+        id=record["objectID"],
+        link=_address(record["objectID"]),
+        user=record["author"],
+    )
 
 
 def _item(record: dict[str, Any], owner: str) -> Row | object:
@@ -41,7 +47,12 @@ def _item(record: dict[str, Any], owner: str) -> Row | object:
         return SKIP
     texts = [record.get("title"), html_text(record["text"]) if record.get("text") else None]
     text = "\n\n".join(part for part in texts if part)
-    return Row(text=text, time=record["time"], id=record["id"], user=record["by"])
+    link = _address(record["id"])
+    return Row(text=text, time=record["time"], id=record["id"], link=link, user=record["by"])
+
+
+def _address(item: object) -> str:
+    return f"https://news.ycombinator.com/item?id={item}"
 
 
 def _items(file: File) -> Iterator[object]:

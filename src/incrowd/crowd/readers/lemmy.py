@@ -36,6 +36,7 @@ def _post(record: dict[str, Any], owner: str) -> Row | object:
         text="\n\n".join(part for part in texts if part),
         time=said["published"],
         id=said.get("ap_id") or said["id"],
+        link=said.get("ap_id"),
         user=federated_name(record["creator"]),
         community=federated_name(record["community"]),
     )

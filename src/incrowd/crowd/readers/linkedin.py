@@ -19,7 +19,8 @@ def _is_comments(head: bytes) -> bool:
 def _post(record: dict[str, str], owner: str) -> Row | object:
     text = pick(record, "sharecommentary", "message")
     # LinkedIn doubles the quotes of text that has line ends a second time.
-    return Row(text=text.replace('"\n"', "\n").strip('"'), time=record["date"]) if text else SKIP
+    link = pick(record, "sharelink", "link")
+    return Row(text=text.replace('"\n"', "\n").strip('"'), time=record["date"], link=link) if text else SKIP
 
 
 def _owner(files: Files) -> str | None:

@@ -114,7 +114,8 @@ def _add(rows: Collector, number: int, activity: object, options: ReadOptions) -
     identity = note["id"] if isinstance(note.get("id"), str) else None
     published = note.get("published")
     time = published if published is None or isinstance(published, str) else json.dumps(published)
-    return rows.add(number, (identity, options.user or user, options.community or host, time, text))
+    link = note["url"] if isinstance(note.get("url"), str) else identity
+    return rows.add(number, (identity, options.user or user, options.community or host, time, text, link))
 
 
 def _public(note: dict[str, object]) -> bool:

@@ -110,7 +110,8 @@ def _last_row(frame: pl.DataFrame) -> int:
 
 def _numbered(batch: Batch, before: int, prefix: str) -> Batch:
     row = pl.col("row") + pl.lit(before, pl.UInt64)
-    rows = batch.rows.with_columns(row, pl.concat_str(pl.lit(prefix), pl.col("id")).alias("id"))
+    link = pl.col("link").str.replace("^/", "https://www.reddit.com/")
+    rows = batch.rows.with_columns(row, pl.concat_str(pl.lit(prefix), pl.col("id")).alias("id"), link)
     return replace(batch, rows=rows, rejects=batch.rejects.with_columns(row))
 
 

@@ -114,6 +114,7 @@ def _posts(raw: pl.DataFrame, layout: Layout, options: ReadOptions) -> tuple[pl.
         _name(raw, layout, "community", options.community),
         time.alias("time"),
         _joined(raw, layout.columns["text"]).alias("text"),
+        _name(raw, layout, "link"),
     )
     return _split(rows, {Reason.MISSING_FIELD: rows["text"].is_null(), Reason.BAD_TIME: bad_time})
 
@@ -307,7 +308,8 @@ def parse_numbers(text: pl.Series) -> tuple[pl.Series, pl.Series]:
     return number, text.is_not_null() & number.is_null() & ~blank
 
 
-POSTS = Layout(kind="posts", columns={name: (name,) for name in ("id", "user", "community", "time", "text")})
+_POST = ("id", "user", "community", "time", "text", "link")
+POSTS = Layout(kind="posts", columns={name: (name,) for name in _POST})
 ITEMS = Layout(kind="items", columns={name: (name,) for name in ("user", "item", "value", "time")})
 ATTRIBUTES = Layout(kind="attributes", columns={name: (name,) for name in ("user", "attribute", "value")})
 
@@ -339,11 +341,12 @@ class Collector:
         return self._size >= self._batch_bytes
 
     def add(self, row: int, values: Sequence[str | None], *, replaced: bool = False) -> None:
-        """Add a row; what cannot be stored is replaced, and counted."""
+        """Add a row; what cannot be stored is replaced, and counted. Columns at the end may be left out."""
+        values = [*values, *[None] * (len(self._names) - len(values))]
         clean = [None if value is None else storable(value) for value in values]
         self._rows.append(row)
         self._values.append(clean)
-        self._replaced += replaced or clean != list(values)
+        self._replaced += replaced or clean != values
         self._size += 64 + sum(len(value) for value in clean if value is not None)
 
     def reject(self, row: int, reason: Reason) -> None:

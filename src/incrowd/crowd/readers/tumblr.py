@@ -57,7 +57,14 @@ def _from_api(record: dict[str, Any], owner: str) -> Row | object:
     texts = [record.get(name) for name in ("title", "body", "caption", "text", "question", "answer")]
     text = "\n\n".join(html_text(part) for part in texts if isinstance(part, str) and part)
     return (
-        Row(text=text, time=record["timestamp"], id=record.get("id_string") or record["id"]) if text else SKIP
+        Row(
+            text=text,
+            time=record["timestamp"],
+            id=record.get("id_string") or record["id"],
+            link=record.get("post_url"),
+        )
+        if text
+        else SKIP
     )
 
 

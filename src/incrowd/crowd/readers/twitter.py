@@ -76,7 +76,8 @@ def _add(rows: Collector, number: int, record: object, user: str, community: str
         return rows.skip()
     identity = tweet.get("id_str", tweet.get("id"))
     name = identity if isinstance(identity, str) else None
-    return rows.add(number, (name, user, community, _time(tweet.get("created_at")), text))
+    link = f"https://x.com/{user}/status/{name}" if name else None
+    return rows.add(number, (name, user, community, _time(tweet.get("created_at")), text, link))
 
 
 def _time(created: object) -> str | None:

@@ -39,7 +39,18 @@ from incrowd.profiles.attributes import (
     SeenAttributes,
     attribute_table,
 )
-from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Result, Standing, Threat
+from incrowd.result import (
+    Advice,
+    Assessment,
+    Assumptions,
+    Direction,
+    Evidence,
+    Result,
+    Standing,
+    Threat,
+    say_amount,
+    say_percent,
+)
 
 
 def steps(adversary: Adversary, evidence: SeenAttributes, one: Requirement) -> tuple[Evidence, ...]:
@@ -268,9 +279,9 @@ class PolicyCheck(Result):
             unit="probability",
             direction=Direction.LOWER_IS_SAFER,
             meaning=(
-                f"{ADVERSARIES[self.options.adversary].capitalize()}, is {one.posterior:.0%} sure of "
-                f"{worded(one.attribute)} ({one.value}), and was {one.prior:.0%} sure before; your line is "
-                f"{one.sigma:.0%}."
+                f"{ADVERSARIES[self.options.adversary].capitalize()}, is "
+                f"{say_amount(one.posterior, 'probability')} sure of {worded(one.attribute)} ({one.value}); for "
+                f"anybody it would be {say_percent(one.prior)}, and you would allow {say_percent(one.sigma)}."
             ),
             standing=Standing.HEURISTIC,
             assumptions=Assumptions(

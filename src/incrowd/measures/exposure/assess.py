@@ -173,7 +173,7 @@ def impression(posts: OwnPosts, scored: Scored, topic: int, rank: int) -> str:
     return PASSING if lasting < lines.passing_below * strength else LASTING
 
 
-CARE = "This says how it looks to them, not how you are."
+CARE = "This says how it looks, not how you are."
 UNDATED_POSTS = (
     "undated_posts: your posts carry no time, so a lasting interest cannot be told from a passing one"
 )
@@ -293,8 +293,8 @@ def assess_alone(own: Scored, user: str, topic: str, published: Quantiles) -> As
         meaning=_nothing_points(own, topic)
         if silent
         else (
-            f"To {ADVERSARIES[own.space.name]}, you are between number {best:,} and {worst:,} of "
-            f"{published.people:,} for {topic} (1 is the most exposed). {CARE}"
+            f"By what you wrote you are between number {best:,} and {worst:,} of {published.people:,} for {topic} "
+            f"(1 stands out most). {CARE}"
         ),
         standing=Standing.HEURISTIC,
         assumptions=_assumptions(own, topic=topic, **({"looks_like": NOTHING} if silent else {})),
@@ -362,17 +362,17 @@ def _meaning(
     right = (
         ""
         if math.isnan(chance)
-        else f" Whoever takes you for personally concerned would be right about {say_percent(chance)} of the time "
+        else f" Somebody who takes you for personally concerned would be right {say_percent(chance)} of the time "
         f"({say_percent(others)} for anybody here)."
     )
     return (
-        f"To {ADVERSARIES[scored.space.name]}, you are {place} for {topic} "
-        f"(1 is the most exposed); it looks like {looks}.{right} {CARE}"
+        f"By what you wrote you are {place} for {topic} in {scored.options.community or 'this crowd'} "
+        f"(1 stands out most); it looks like {looks}.{right} {CARE}"
     )
 
 
 def _nothing_points(scored: Scored, topic: str) -> str:
-    return f"To {ADVERSARIES[scored.space.name]}, nothing you wrote points to {topic}. {CARE}"
+    return f"Nothing you wrote points to {topic}, as far as {ADVERSARIES[scored.space.name]} can tell. {CARE}"
 
 
 def _assumptions(scored: Scored, **more: Any) -> Assumptions:

@@ -430,12 +430,13 @@ class ReadyExposure(Ready):
         loss = f"{count:,} of your {say_count(len(numbers), 'post')} in {name}"
         yield Proposal(what=what, loss=loss, changes=Changes(delete_posts=gone))
         on_topic = similar >= ON_TOPIC * similar.max()
-        if not on_topic.all():
-            so_far = say_count(int(on_topic.sum()), "post")
+        moved = frozenset(numbers[on_topic].tolist())
+        if not on_topic.all() and not moved <= gone:
+            which = "post" if len(moved) == 1 else say_count(len(moved), "post")
             yield Proposal(
-                what=f"Write about {topic} under another name: {so_far} in {name} so far",
+                what=f"Move the {which} in {name} about {topic} to another account, and write about it there",
                 loss="readers who know you by this name",
-                changes=Changes(move_posts=frozenset(numbers[on_topic].tolist())),
+                changes=Changes(move_posts=moved),
             )
 
     def assumptions(self) -> Mapping[str, Any]:

@@ -142,7 +142,7 @@ class DeterminedPerson:
         kinds = {
             VIEW_NAMES["vocabulary"]: (Kind.WORDS, Kind.NAMES),
             VIEW_NAMES["phrases"]: (Kind.PHRASES,),
-            VIEW_NAMES["style"]: (Kind.WRITING,),
+            VIEW_NAMES["style"]: (Kind.WRITING, Kind.LITTLE),
         }
         found = []
         for part in parts:
@@ -154,7 +154,7 @@ class DeterminedPerson:
 
     def habits(self, person: Person) -> tuple[Habit, ...]:
         """Return the written habits that the two profiles have in common, the strongest first."""
-        question = {**self._question(person), "what": "telling habits of a pair"}
+        question = {**self._question(person), "what": "kinds of habits of a pair"}
         return kept_habits(self.crowd, question, lambda: self._telling(person).habits)
 
     def assess_many(self, people: Sequence[Person]) -> list[Assessment]:

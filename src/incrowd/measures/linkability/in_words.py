@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
 from incrowd.measures.sampling import SampledRank
-from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
+from incrowd.result import (
+    Advice,
+    Assessment,
+    Assumptions,
+    Direction,
+    Evidence,
+    Standing,
+    Threat,
+    say_amount,
+    say_percent,
+)
 
 VIEW_NAMES = {
     "words": "words as you write them",
@@ -18,6 +28,19 @@ VIEW_NAMES = {
     "hours": "the hours at which you post",
     "weeks": "the weeks in which you were active",
 }
+
+SAME_TIMES = {VIEW_NAMES["hours"]: "the same hours", VIEW_NAMES["weeks"]: "the same weeks"}
+
+
+def same_times(evidence: Sequence[Evidence]) -> dict[str, float]:
+    """Return what being there at the same times counts for, as shares of all that speaks for a link."""
+    whole = math.fsum(max(part.contribution, 0.0) for part in evidence)
+    when = {
+        SAME_TIMES[part.what]: max(part.contribution, 0.0) / whole
+        for part in evidence
+        if whole and part.what in SAME_TIMES
+    }
+    return dict(sorted(when.items(), key=lambda one: -one[1]))
 
 
 def pair_assessment(
@@ -91,7 +114,7 @@ def certainty_assessment(
         direction=Direction.LOWER_IS_SAFER,
         meaning=(
             f"Somebody determined, starting from your profile in {options.source}, would be {_sure(sure)} "
-            f"that your profile in {options.target} is the same person; a guess gives {1 / targets:.1%}."
+            f"that your profile in {options.target} is the same person; a guess gives {say_percent(1 / targets)}."
         ),
         standing=Standing.HEURISTIC,
         assumptions=_assumptions(data_hash, options, practice=practice, **rank.to_dict()),
@@ -107,7 +130,7 @@ def certainty_assessment(
 
 def _sure(probability: float) -> str:
     """Say a certainty; nobody is ever entirely sure."""
-    return "more than 99% sure" if probability > 0.99 else f"{probability:.0%} sure"
+    return f"{say_amount(probability, 'probability')} sure"
 
 
 def _subject(options: LinkabilityOptions) -> str:

@@ -15,7 +15,7 @@ from incrowd.distances.profile_index import Profile, distance, shared_terms, wor
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, smallest_by_person, spread
 from incrowd.measures.following import GrowingCrowd, Neighbours, neighbours_of
 from incrowd.measures.lines import Follower, Line, Reading
-from incrowd.measures.linkability.in_words import pair_assessment, unknown_pair
+from incrowd.measures.linkability.in_words import pair_assessment, same_times, unknown_pair
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
 from incrowd.measures.protocol import (
     AdvisorOptions,
@@ -375,7 +375,9 @@ class ReadyLinkability(Ready):
         pair = self._pair_of(person, finding)
         if pair is None or finding.assessment.unit == "people":
             return ()
-        return by_kind(self._determined_of(person, pair).habits(person))
+        return by_kind(
+            self._determined_of(person, pair).habits(person), same_times(finding.assessment.evidence)
+        )
 
     def _too_few_left(self, person: Person, pair: LinkabilityOptions) -> list[str]:
         """Return where the person has too few posts to be linked; a change may leave fewer than it takes now."""

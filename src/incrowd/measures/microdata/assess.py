@@ -137,7 +137,7 @@ def _advice(
     """Say what leaving out the rarest items would do, where it helps."""
     advice = []
     for count, then in zip(drops, after.tolist(), strict=True):
-        names = ", ".join(f"'{name}'" for name in table.items.gather(rarest[:count].tolist()))
+        names = ", ".join(f"“{name}”" for name in table.items.gather(rarest[:count].tolist()))
         action = f"Leave out {names}" if count == 1 else f"Leave out your {count} rarest items: {names}"
         advice.append(
             Advice(what=action, before=value, after=then, loss=f"{count} of your {len(rarest)} items")
@@ -266,7 +266,7 @@ def few_items_assessment(
         crowd_size=people,
         threats=(Threat.SINGLING_OUT,),
         evidence=tuple(
-            Evidence(what=name, contribution=part)
+            Evidence(what=f"the item “{name}”", contribution=part)
             for name, part in zip(names.gather(adds.tolist()), parts[adds].tolist(), strict=True)
         ),
         explained=found.value if len(adds) else None,

@@ -10,7 +10,7 @@ from incrowd.measures.microdata.definition import Floats, Ints
 from incrowd.measures.microdata.expected_crowd import reading
 from incrowd.measures.microdata.known_items import KnownItems
 from incrowd.measures.microdata.spec import FewItems
-from incrowd.result import Evidence, say_count
+from incrowd.result import Evidence, say_count, say_percent
 
 SCORE_UNIT = "score from 0 (riskiest) to 1 (safest)"
 
@@ -56,24 +56,24 @@ def crowd_meaning(people: float, crowd: int, adversary: str) -> str:
 def found_meaning(found: float, alone: float, adversary: str) -> str:
     """One sentence about how often a guess is right."""
     return (
-        f"{_capital(adversary)} would pick you out with one guess {_percent(found)} of the time; "
-        f"{_percent(alone)} of the time nobody else fits at all."
+        f"{_capital(adversary)} would pick you out with one guess {say_percent(found)} of the time; "
+        f"{say_percent(alone)} of the time nobody else fits at all."
     )
 
 
 def few_items_meaning(found: float, people: int, who: FewItems, known: KnownItems) -> str:
     """Say how often a handful of items picks somebody out, and how few it takes."""
     return (
-        f"{_capital(who.words)} picks you out of {people:,} people with a probability of about {_percent(found)}. "
-        f"To be right half of the time {_takes(known)}."
+        f"{_capital(who.words)} would pick you out of {people:,} people {say_percent(found)} of the time. "
+        f"To be right half of the time it {_takes(known)}."
     )
 
 
 def _takes(known: KnownItems) -> str:
     named = {
         "random": "takes {} picked at random",
-        "rarest": "{} if they are your rarest",
-        "dated": "{} with their dates",
+        "rarest": "{} of your rarest",
+        "dated": "{} with dates",
     }
     told = []
     for way, found in known.takes.items():
@@ -99,12 +99,6 @@ def group_meaning(items: int, group: int, groups: int, people: int) -> str:
 def _round(people: float) -> str:
     digits = 1 if people < 10 else 0
     return f"{people:,.{digits}f}"
-
-
-def _percent(share: float) -> str:
-    if 0 < share < 0.005:
-        return "less than 1 %"
-    return "nearly 100 %" if 0.995 < share < 1 else f"{share:.0%}".replace("%", " %")
 
 
 def _capital(words: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,7 @@ from incrowd.measures.protocol import (
     Changes,
     Finding,
     Findings,
+    GivesAway,
     Goal,
     Measure,
     NotAssessed,
@@ -45,6 +46,9 @@ from incrowd.statistics import first_place
 
 RECHECKED = 300
 """So many choices of known items are drawn for the attacker who is asked once more."""
+MOST_NAMED = 3
+STRONGEST = "items that few others list"
+FEWER = "keep such items off public lists or on another account, and leave out when you rated them"
 GUESSER = ADVERSARIES["paper"]
 """Who picks one of those who fit."""
 
@@ -98,6 +102,17 @@ class ReadyMicrodata(Ready):
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try leaving out the rarest items."""
         return self._of(person).propose(person, finding, goal)
+
+    def gives_away(self, person: Person, finding: Finding) -> Sequence[GivesAway]:
+        """Name the items that give most away; there is no other kind of habit in a list."""
+        named = [part for part in finding.assessment.evidence if not part.is_rest and part.contribution > 0]
+        whole = math.fsum(part.contribution for part in finding.assessment.evidence)
+        if not named:
+            return ()
+        strongest = sorted(named, key=lambda part: -part.contribution)[:MOST_NAMED]
+        share = math.fsum(part.contribution for part in strongest) / whole
+        examples = tuple(part.what.removeprefix("the item ") for part in strongest)
+        return (GivesAway(kind=STRONGEST, share=share, examples=examples, advice=FEWER),)
 
     def recheck(self, person: Person, finding: Finding) -> float:
         """Let somebody who compares what they know with whole lists, by TF-IDF cosine, look for the person."""
@@ -258,7 +273,7 @@ class ItemsOfOne:
 
 
 def _drop(items: list[str], of: int) -> Proposal:
-    named = ", ".join(f"'{item}'" for item in items[:NAMED])
+    named = ", ".join(f"“{item}”" for item in items[:NAMED])
     more = f" and {len(items) - NAMED} more" if len(items) > NAMED else ""
     what = (
         f"your rarest item {named}" if len(items) == 1 else f"your {len(items)} rarest items: {named}{more}"

@@ -301,8 +301,8 @@ def _meaning(found: MemberRecognition, n: int) -> str:
     chance = say_percent(found.probability[n])
     read = "one of your posts" if n == 1 else f"{n} of your posts"
     return (
-        f"Whoever has read {read} elsewhere picks you out of {found.members:,} people in {found.community} "
-        f"with a probability of about {chance}. Recognising you half of the time takes {found.say_takes()}."
+        f"Somebody who has read {read} elsewhere would pick you out of the {found.members:,} people in "
+        f"{found.community} {chance} of the time. Recognising you half of the time takes {found.say_takes()}."
     )
 
 

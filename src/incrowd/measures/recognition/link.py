@@ -100,10 +100,9 @@ class AccountLink(Result):
     def _meaning(self) -> str:
         low, high = (say_percent(end) for end in self.found.interval[self.known])
         return (
-            f"Somebody who has read {self._read} would put your first account first among "
-            f"{self.found.members:,} people of {self.found.community} with a probability of about "
-            f"{say_percent(self.probability)} ({low} to {high}); linking them half of the time takes "
-            f"{self.found.say_takes()} of the second."
+            f"Somebody who has read {self._read} would pick your first account out of "
+            f"{self.found.members:,} people of {self.found.community} {say_percent(self.probability)} of the time "
+            f"({low} to {high}). Linking them half of the time takes {self.found.say_takes()} of the second."
         )
 
     @property

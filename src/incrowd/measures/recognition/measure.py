@@ -228,7 +228,11 @@ class ReadyRecognition(Ready):
     def _habits(self, person: Person, name: str) -> tuple[Habit, ...]:
         from incrowd.measures.telling import kept_habits
 
-        question = {"what": "telling habits", "posts": person.digest(name), **self._chosen(name).parameters()}
+        question = {
+            "what": "kinds of habits",
+            "posts": person.digest(name),
+            **self._chosen(name).parameters(),
+        }
         return kept_habits(self.crowd, question, lambda: self._telling(person, name).habits)
 
     def _shared_words(self, person: Person, name: str) -> tuple[Evidence, ...]:
