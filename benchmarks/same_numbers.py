@@ -65,11 +65,11 @@ def numbers(action: dict[str, Any]) -> tuple[str, str]:
     effect = action["effect"]
 
     def said(when: str) -> str:
-        value, risk = effect[when], effect[f"risk_{when}"]
+        value, success = effect[when], effect[f"success_{when}"]
         if value is None:
             return "no profile left"
-        on_the_scale = effect["unit"] == "rank" and risk is not None
-        return say_percent(risk) if on_the_scale else say_amount(value, effect["unit"])
+        known = effect["unit"] == "rank" and success is not None
+        return say_percent(success) if known else say_amount(value, effect["unit"])
 
     other, own = action["recheck"], effect["risk_after"]
     after = say_percent(other) if other is not None and (own is None or other > own) else said("after")

@@ -87,7 +87,7 @@ def test_an_effect_is_one_plain_line_without_the_name_of_a_measure() -> None:
 
 def test_a_rank_is_said_as_how_often_somebody_would_be_right() -> None:
     ranks = {"unit": "rank", "before": 1.0, "after": 1.0}
-    told = effect(**ranks, risk_before=0.94, risk_after=0.04)
+    told = effect(**ranks, success_before=0.94, success_after=0.04)
     assert "94% → 4%" in told.sentence()
     assert "rank 1 → rank 1" in effect(**ranks).sentence(), (
         "where nobody calibrated it, the rank is all there is"

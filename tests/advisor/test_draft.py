@@ -174,7 +174,7 @@ def test_a_suggestion_leaves_out_what_it_says() -> None:
 def counted(subject: str, before: float, after: float) -> Effect:
     return Effect(
         measure="anonymity", subject=subject, adversary="a reader", unit="people", **LEVELS,
-        before=before, after=after, of_before=90, of_after=90,
+        before=before, after=after, of_before=90, of_after=90, risk_before=1 / before, risk_after=1 / after,
     )  # fmt: skip
 
 
@@ -189,21 +189,23 @@ def test_a_suggestion_shows_what_it_changes_and_what_it_leaves_worse() -> None:
 
 
 def test_a_draft_that_makes_nothing_worse_does_not_hide_what_is_bad_already() -> None:
-    changes = (counted("from tea to money", 1, 1), counted("you in tea", 40, 40))
+    bad = {"level_before": Level.AT_RISK, "level_after": Level.AT_RISK}
+    changes = (replace(counted("from tea to money", 1, 1), **bad), counted("you in tea", 40, 40))
     check = DraftCheck(
         community="tea", changes=changes, words=(), suggestions=(), not_compared=(), assumptions={}
     )
-    assert "none of the 2 numbers looked at worse, but 1 is at risk already" in check.sentence()
+    assert "none of the 2 answers looked at worse, but 1 is at risk already" in check.sentence()
     hidden = replace(check, changes=changes[1:])
-    assert hidden.sentence() == "Posting this in tea makes none of the 1 number looked at worse."
+    assert hidden.sentence() == "Posting this in tea makes none of the 1 answer looked at worse."
 
 
 @pytest.mark.parametrize("points_to", ["debts", ""])
-def test_a_topic_at_its_worst_is_named_though_another_number_gets_worse(points_to: str) -> None:
+def test_a_topic_at_risk_already_is_named_though_another_answer_gets_worse(points_to: str) -> None:
     debts = Effect(
         measure="exposure", subject="topic debts in tea", adversary="someone", unit="rank", before=1.0, after=1.0,
-        **LEVELS,
-        of_before=9, of_after=9, score_before=0.3, score_after=0.6,
+        **LEVELS | {"level_before": Level.AT_RISK, "level_after": Level.AT_RISK},
+        of_before=9, of_after=9, score_before=0.3, score_after=0.6, risk_before=0.7, risk_after=0.7,
+        success_before=0.72, success_after=0.72,
     )  # fmt: skip
     topic = {f"topic {points_to} in tea": points_to} if points_to else {}
     word = DraftWord(word="loan", shares=(WordShare(weight=0.6, points_to=topic),))
@@ -211,13 +213,25 @@ def test_a_topic_at_its_worst_is_named_though_another_number_gets_worse(points_t
         community="tea", changes=(counted("you in tea", 40, 30), debts), words=(word,), suggestions=(),
         not_compared=(), assumptions={},
     )  # fmt: skip
-    assert debts.at_worst
-    assert "you in tea: people to hide among 40 -> 30" in check.sentence()
-    assert ("points to debts, where you are the most exposed already" in check.sentence()) == bool(points_to)
-    silent = replace(debts, score_before=0.0)
-    assert not silent.at_worst
-    assert silent.worse
-    assert "none -> 1" in silent.short_sentence()
+    assert debts.at_risk_already
+    assert "makes 1 of 2 answers worse, most of all you in tea: 40 people → 30 people." in check.sentence()
+    assert ("points to debts, where you are at risk already" in check.sentence()) == bool(points_to)
+    assert check.risk == 0.7
+    new = replace(debts, risk_before=0.0, success_before=0.02, level_before=Level.WELL_HIDDEN)
+    assert new.worse
+    assert not new.at_risk_already
+    assert new.short_sentence() == "topic debts in tea: 2% → 72%"
+
+
+def test_the_papers_numbers_decide_nothing_about_a_draft() -> None:
+    paper = replace(counted("you in tea", 40, 1), decides=False)
+    check = DraftCheck(
+        community="tea", changes=(paper, counted("from tea to money", 40, 40)), words=(), suggestions=(),
+        not_compared=(), assumptions={},
+    )  # fmt: skip
+    assert check.risk == 1 / 40
+    assert [one.subject for one in check.shown] == ["from tea to money"]
+    assert "none of the 1 answer looked at worse" in check.sentence()
 
 
 def test_topics_the_draft_points_to_are_listed_though_they_stay() -> None:
@@ -296,11 +310,11 @@ def test_the_command_prints_numbers_words_and_what_to_leave_out(
         main()
     assert ended.value.code == 0
     printed = capsys.readouterr().out
-    for part in ("anonymity, you in tea", "from tea to money", "xylophone", "1. Leave out"):
+    for part in ("topic debts in tea", "now", "level", "xylophone"):
         assert part in printed
-    (tmp_path / "draft.txt").write_text("zebra xylophone debt")
+    (tmp_path / "draft.txt").write_text("My name is Jane Doe, write to jane.doe@example.org")
     monkeypatch.setattr(
-        sys, "argv", [*base, "--file", str(tmp_path / "draft.txt"), "--json", "--fail-above", "0"]
+        sys, "argv", [*base, "--file", str(tmp_path / "draft.txt"), "--json", "--fail-above", "0.5"]
     )
     with pytest.raises(SystemExit) as ended:
         main()

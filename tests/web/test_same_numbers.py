@@ -35,7 +35,7 @@ def test_another_number_would_be_noticed(told: tuple[dict[str, Any], dict[str, s
         for part in reason["evidence"]:
             part["contribution"] *= 1 + 3 * (part is reason["evidence"][0])
     for action in other["actions"][:1]:
-        action["effect"]["before"] = action["effect"]["risk_before"] = 0.4321
+        action["effect"]["before"] = action["effect"]["success_before"] = 0.4321
     expected = 1 + bool(other["reasons"]) + bool(other["actions"])
     for view in shown.values():
         assert len([*missing(other, view)]) >= expected

@@ -21,6 +21,7 @@ from incrowd.measures.protocol import (
     Role,
     ThemeName,
     level_of,
+    measure_named,
 )
 from incrowd.result import (
     Advice,
@@ -252,7 +253,7 @@ class ThemeSince:
     def sentence(self) -> str:
         """Say it in words."""
         then, now = (
-            str(level) + ("" if math.isnan(risk) else f" ({say_percent(risk)})")
+            str(level) + ("" if math.isnan(risk) else f" (risk {risk:.2f})")
             for level, risk in ((self.level_before, self.risk_before), (self.level_now, self.risk_now))
         )
         return (
@@ -536,9 +537,7 @@ def _who(one: Finding) -> str:
 
 def _often(one: Finding) -> str:
     """Say how often the adversary of a finding would be right."""
-    about = one.assessment
-    share = about.value if about.unit.startswith("probability") else one.risk
-    return say_percent(share)
+    return say_percent(measure_named(one.assessment.measure).success(one.assessment))
 
 
 def _sentence(words: str) -> str:

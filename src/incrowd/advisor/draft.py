@@ -16,6 +16,7 @@ from incrowd.advisor.draft_answer import DraftCheck, DraftWord, Suggestion
 from incrowd.errors import InputError
 from incrowd.measures.person import without_words
 from incrowd.measures.protocol import (
+    SEEN,
     SMALLEST_CROWD,
     AdvisorOptions,
     Assessment,
@@ -45,6 +46,7 @@ SINGLE_WORDS = 3
 """Words tried out one by one; each trial is a comparison with the whole crowd."""
 WORDS_TOGETHER = 8
 MOST_SUGGESTIONS = 5
+NOT_ASKED = "whether you would be recognised or linked takes seconds to measure: --thorough"
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?\n]*\s*")
 
 
@@ -58,6 +60,7 @@ def draft(
     options: AdvisorOptions | None = None,
     space: Any = None,
     time: int | None = None,
+    thorough: bool = False,
 ) -> DraftCheck:
     """Say what posting a text would change for a person (by name), in numbers that the measures would give.
 
@@ -72,6 +75,8 @@ def draft(
         How an adversary recognises topics; None: by the words that come with incrowd.
     time
         When it would be posted, in UTC seconds; None: now.
+    thorough
+        True: also ask those who take seconds, whether they would recognise or link the person.
     """
     chosen = options or AdvisorOptions()
     chosen = chosen if space is None else replace(chosen, space=space)
@@ -79,13 +84,15 @@ def draft(
     from incrowd.measures.card_crowd import among
 
     prepared, name, chosen = among(crowd, user, card, chosen)
-    return check(prepared, name, community, text, options=chosen, time=time)
+    return check(prepared, name, community, text, options=chosen, time=time, thorough=thorough)
 
 
-def draft_in(folder: Path, user: str, community: str, text: str, *, options: AdvisorOptions) -> DraftCheck:
+def draft_in(
+    folder: Path, user: str, community: str, text: str, *, options: AdvisorOptions, thorough: bool = False
+) -> DraftCheck:
     """Do the same for a crowd's folder, without opening the crowd if everything is prepared."""
     prepared = PreparedCrowd.in_folder(folder, options.text, options.memory)
-    return check(prepared, user, community, text, options=options)
+    return check(prepared, user, community, text, options=options, thorough=thorough)
 
 
 def check(
@@ -96,8 +103,9 @@ def check(
     *,
     options: AdvisorOptions,
     time: int | None = None,
+    thorough: bool = False,
 ) -> DraftCheck:
-    """Measure now, after the post, and after each shorter version of it."""
+    """Measure now, after the post, and after each shorter version of it; versions by what is quickly measured."""
     text = _usable(text)
     when = int(clock.time()) if time is None else time
     person = Person(crowd.user_id(user), crowd)
@@ -107,11 +115,11 @@ def check(
     before = drafted.findings(None)
     return DraftCheck(
         community=community,
-        changes=drafted.effects(before, after),
+        changes=drafted.effects(before, after) + (drafted.slow_effects() if thorough else ()),
         words=drafted.words,
         notes=drafted.notes,
         suggestions=_suggestions(drafted, before, after),
-        not_compared=drafted.not_compared,
+        not_compared=drafted.not_compared + (() if thorough else (NOT_ASKED,)),
         assumptions=options.parameters()
         | {"time": when, "data_hash": crowd.data_hash}
         | {name: value for _, ready in drafted.ready for name, value in ready.assumptions().items()},
@@ -159,6 +167,20 @@ class _Draft:
             for one, found in self._asked(person)
             for about in found.assessments
         ]
+
+    def slow_effects(self) -> tuple[Effect, ...]:
+        """Ask those who take seconds, before and after the whole draft."""
+        then = self._after(self.text)
+        asked = [
+            (one, unless_only_a_card(one, partial(ready.assess_thorough, self.person, explain=False)), ready)
+            for one, ready in self.ready
+        ]
+        return tuple(
+            one.effect(one.finding(about), None if after is None else one.finding(after))
+            for one, found, ready in asked
+            for about in found.assessments
+            for after in [ready.assess_again(then, one.finding(about))]
+        )
 
     def _after(self, text: str | None) -> Person:
         if text is None:
@@ -267,10 +289,14 @@ def _suggestions(
                 left_out=tuple(sorted(gone)),
                 text=rest,
                 changes=drafted.effects(before, measured),
-                gain=sum(one.exposure[1] - one.exposure[0] for one in drafted.effects(measured, after))
+                gain=sum(
+                    one.exposure[1] - one.exposure[0]
+                    for one in drafted.effects(measured, after)
+                    if one.decides
+                )
                 + named
                 - sum(note.red for note in drafted.notes_about(rest)),
             )
         )
-    useful = [one for one in tried if one.gain > 0]
+    useful = [one for one in tried if one.gain > SEEN]
     return tuple(sorted(useful, key=lambda one: (-one.gain, len(one.left_out)))[:MOST_SUGGESTIONS])

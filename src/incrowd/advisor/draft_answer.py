@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.measures.protocol import AT_RISK_ABOVE, DraftNote, Effect, WordShare, same
+from incrowd.measures.protocol import DraftNote, Effect, Level, WordShare
 from incrowd.result import Result, fields_to_plain, say_count, to_plain
 
 
@@ -61,8 +61,8 @@ class Suggestion:
     changes: tuple[Effect, ...]
     """From now to after posting the rest, measured."""
     gain: float
-    """How much less exposed you are than with the whole post: the sum of 1 in N over all numbers, and 1 for each red
-    note that is gone."""
+    """How much less often somebody would be right than with the whole post, over all answers, and 1 for each red note
+    that is gone."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -80,14 +80,20 @@ class DraftCheck(Result):
     """What has to be said before all numbers: what names the person, what the text newly tells."""
 
     @property
+    def answers(self) -> tuple[Effect, ...]:
+        """What decides a level; the papers' own numbers are in `changes`, too, and decide nothing."""
+        return tuple(change for change in self.changes if change.decides)
+
+    @property
     def shown(self) -> tuple[Effect, ...]:
-        """The changes worth a line: everything about sets, and topics that move or that the draft points to."""
+        """The answers worth a line: those that move, topics that the draft points to, and whether one is found."""
         pointed_to = self._pointed_to
         return tuple(
             change
-            for change in self.changes
-            if change.unit == "people"
-            or (not change.silent and (change.moves or change.subject in pointed_to))
+            for change in self.answers
+            if change.unit != "rank"
+            or change.subject in pointed_to
+            or (not change.silent and change.said_before != change.said_after)
         )
 
     @property
@@ -99,61 +105,62 @@ class DraftCheck(Result):
         """The lines of a suggestion: what it makes better or worse than the whole post does, and what stays worse."""
         return tuple(
             change
-            for change, whole in zip(suggestion.changes, self.changes, strict=True)
-            if change.worse or (not change.silent and not same(change.after, whole.after))
+            for change, whole in zip(suggestion.changes, self.changes, strict=False)
+            if change.decides
+            and (change.worse or (not change.silent and change.said_after != whole.said_after))
         )
 
     @property
     def told(self) -> tuple[Effect, ...]:
-        """The changes that could be measured."""
-        return tuple(change for change in self.changes if not math.isnan(change.after))
+        """The answers that could be measured."""
+        return tuple(change for change in self.answers if not math.isnan(change.after))
 
     @property
     def worst(self) -> Effect | None:
-        """The number that gets worse by most."""
-        worse = [change for change in self.changes if change.worse]
+        """The answer that gets worse by most."""
+        worse = [change for change in self.answers if change.worse]
         return max(worse, key=lambda one: one.exposure[1] - one.exposure[0], default=None)
 
     @property
     def risk(self) -> float:
-        """One in the smallest number after the post: 1 if somebody would be found at once."""
+        """How often somebody would be right after the post, at worst; 1 if the draft names the person."""
         if any(note.red for note in self.notes):
             return 1.0
-        return max((change.exposure[1] for change in self.changes), default=0.0)
+        return max((change.exposure[1] for change in self.answers), default=0.0)
 
     def sentence(self) -> str:
         """Say it in one plain sentence."""
         told = self.told
         if not told:
             reasons = dict.fromkeys(
-                change.reason.partition(": ")[2] or change.reason for change in self.changes
+                change.reason.partition(": ")[2] or change.reason for change in self.changes if change.reason
             )
             why = "; ".join([*reasons, *self.not_compared])
             return f"Cannot tell what this post in {self.community} would change: {why}."
-        numbers = say_count(len(self.changes), "number")
-        looked_at = f"{len(told):,} of {numbers}" if len(told) < len(self.changes) else numbers
+        looked_at = say_count(len(told), "answer")
         worst = self.worst
         if worst is None:
             said = f"Posting this in {self.community} makes none of the {looked_at} looked at worse"
             return f"{said}{self._already()}."
-        count = sum(change.worse for change in self.changes)
+        count = sum(change.worse for change in told)
+        turned = f" ({worst.level_before} → {worst.level_after})" if worst.turns else ""
         return (
-            f"Posting this in {self.community} makes {count} of {len(told)} numbers worse, most of all "
-            f"{worst.short_sentence()}.{self._no_worse()}"
+            f"Posting this in {self.community} makes {count} of {looked_at} worse, most of all "
+            f"{worst.short_sentence()}{turned}.{self._no_worse()}"
         )
 
     def _no_worse(self) -> str:
-        """Name the topics the draft points to and for which the person is the most exposed already."""
+        """Name the topics the draft points to and for which the person is at risk already."""
         stuck = [
-            self._pointed_to[c.subject] for c in self.changes if c.at_worst and c.subject in self._pointed_to
+            self._pointed_to[c.subject]
+            for c in self.answers
+            if c.at_risk_already and c.subject in self._pointed_to
         ]
-        if not stuck:
-            return ""
-        return f" It also points to {' and '.join(stuck)}, where you are the most exposed already."
+        return f" It also points to {' and '.join(stuck)}, where you are at risk already." if stuck else ""
 
     def _already(self) -> str:
-        """Say what cannot get much worse: that a post does no further harm must not sound like safety."""
-        bad = [change for change in self.changes if change.exposure[1] > AT_RISK_ABOVE]
+        """Say what is at risk anyway: that a post does no further harm must not sound like safety."""
+        bad = [change for change in self.answers if change.level_after is Level.AT_RISK]
         if not bad:
             return ""
         worst = max(bad, key=lambda one: one.exposure[1])
@@ -165,11 +172,11 @@ class DraftCheck(Result):
         return [one.to_dict() for one in self.changes]
 
     def bars(self) -> Sequence[tuple[str, float]]:
-        """Return what gets worse or better: one in how many, after minus before."""
-        moved = [(one.subject, one.exposure[1] - one.exposure[0]) for one in self.changes if one.moves]
+        """Return what gets worse or better: how often somebody would be right, after minus before."""
+        moved = [(one.subject, one.exposure[1] - one.exposure[0]) for one in self.answers if one.moves]
         return sorted(moved, key=lambda one: -abs(one[1]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""
-        told = {"sentence": self.sentence(), "risk": self.risk, "worse": sum(c.worse for c in self.changes)}
+        told = {"sentence": self.sentence(), "risk": self.risk, "worse": sum(c.worse for c in self.answers)}
         return fields_to_plain(self) | told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,16 +51,20 @@ def draft(
     min_posts: Annotated[
         int, typer.Option("--min-posts", help="Profiles with fewer posts are not linked.")
     ] = 10,
+    thorough: Annotated[
+        bool,
+        typer.Option("--thorough", help="Also ask whether you would be recognised or linked: takes seconds."),
+    ] = False,
     tokens: TokenRule = "full",
     keep_stopwords: KeepStopwords = False,
     memory: Memory = "1GiB",
     fail_above: FailAbove = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a draft before posting it: who could tell you apart, link you or guess a topic, before and after.
+    """Check a draft before posting it: what somebody could make of you, before and after.
 
     Nothing is posted and nothing of the draft is stored. The first check of a community takes longer. The risk
-    for --fail-above is one in the smallest number after the post.
+    for --fail-above goes from 0 to 1: how often somebody would be right about you after the post, at worst.
     """
     from incrowd.advisor.draft import check, draft_in
     from incrowd.errors import InputError
@@ -76,11 +81,12 @@ def draft(
 
         among = crowd_of_export([crowd], user, card, memory=options.memory)
         place = community or among.card.communities[0]
-        result = check(among, "", place, _read(text, file), options=replace(options, text=among.text))
+        chosen = replace(options, text=among.text)
+        result = check(among, "", place, _read(text, file), options=chosen, thorough=thorough)
     elif user is None or community is None:
         raise InputError("in a crowd, a draft needs --user and --community: who would post where")
     else:
-        result = draft_in(crowd, user, community, _read(text, file), options=options)
+        result = draft_in(crowd, user, community, _read(text, file), options=options, thorough=thorough)
     show_json(result.to_dict()) if as_json else _show(result)
     exit_for_risk(result.risk, fail_above)
 
@@ -103,7 +109,6 @@ def _read(text: str | None, file: Path | None) -> str:
 
 def _show(result: DraftCheck) -> None:
     from rich.markup import escape
-    from rich.table import Table
 
     for note in result.notes:
         show(f"[bold red]{escape(note.text)}[/bold red]" if note.red else escape(note.text))
@@ -111,40 +116,34 @@ def _show(result: DraftCheck) -> None:
     if not result.told:
         show("To compare, add what others wrote there: incrowd ingest FILE --crowd DIR")
         return
-    table = Table("what", "now", "with this post", "of", box=None, header_style="dim")
-    for change in result.shown:
-        table.add_row(escape(f"{change.measure}, {change.subject}"), *_cells(change))
-    show(table)
+    if result.shown:
+        show(_table(result.shown, "with this post"))
     if result.words:
         show(_words(result))
     for number, one in enumerate(result.suggestions, 1):
         show(f"\n[bold]{number}. {escape(one.what[:1].upper() + one.what[1:])}[/bold]")
-        table = Table("what", "now", "with the rest", "of", box=None, header_style="dim")
-        for change in result.shown_of(one):
-            table.add_row(escape(f"{change.measure}, {change.subject}"), *_cells(change))
-        show(table)
+        if changed := result.shown_of(one):
+            show(_table(changed, "with the rest"))
     if not result.suggestions:
         show("\nNothing to leave out was found that would help.")
     for line in result.not_compared:
-        show(f"[dim]Not compared with {escape(line)}.[/dim]")
+        show(f"[dim]Not looked at: {escape(line)}.[/dim]")
     show(
-        "[dim]▼ gets worse, ■ is as bad as it can be already. “people” counts whom you hide among, you included; a "
-        "rank of 1 is the most exposed. Higher is safer. "
+        "[dim]▼ gets worse. Per cents say how often somebody would be right about you. "
         "These numbers hold for the adversaries named in --json; they are no guarantee against others.[/dim]"
     )
 
 
-def _cells(change: Effect) -> tuple[str, str, str]:
-    from incrowd.result import say_amount
+def _table(changes: Sequence[Effect], then: str) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
 
-    known = change.before == change.before and not change.was_silent
-    before = say_amount(change.before, change.unit) if known else "–"
-    mark = "[red]▼[/red] " if change.worse else "[red]■[/red] " if change.at_worst else ""
-    return (
-        before,
-        mark + say_amount(change.after, change.unit),
-        "–" if change.of_after is None else f"{change.of_after:,}",
-    )
+    table = Table("what", "now", then, "level", box=None, header_style="dim")
+    for change in changes:
+        mark = "[red]▼[/red] " if change.worse else ""
+        level = f"{change.level_before} → {change.level_after}" if change.turns else str(change.level_after)
+        table.add_row(escape(change.subject), change.said_before, mark + change.said_after, level)
+    return table
 
 
 def _words(result: DraftCheck) -> Table:

@@ -24,7 +24,6 @@ from incrowd.result import (
     Evidence,
     fields_to_plain,
     say_amount,
-    say_number,
     say_percent,
     to_plain,
 )
@@ -33,6 +32,8 @@ AT_RISK_ABOVE = 1 / 2
 WATCH_ABOVE = 1 / 10
 LINE = 1e-9
 """Lines are drawn this far on the kinder side: 1/5 itself is not above 1/5, whatever the rounding."""
+SEEN = 0.005
+"""Half a percentage point: a smaller difference is nothing that a reader of per cents would see."""
 SMALLEST_CROWD = 5
 """In a crowd of fewer people a rank or a guess says nothing."""
 
@@ -213,7 +214,10 @@ class Effect:
     """For a set of people: how many members have a smaller one, plus 1."""
     risk_before: float = math.nan
     risk_after: float = math.nan
-    """On the common scale: how often the adversary would be right; NaN if it cannot be told."""
+    """On the common scale, from which the levels follow; NaN if it cannot be told."""
+    success_before: float = math.nan
+    success_after: float = math.nan
+    """How often the adversary would be right, as the finding's sentence says it; NaN if it cannot be told."""
     score_before: float = math.nan
     score_after: float = math.nan
     """For a rank: the score behind it."""
@@ -242,43 +246,37 @@ class Effect:
     @property
     def said_before(self) -> str:
         """The number before, as a person would say it."""
-        return self._said(self.before, self.risk_before)
+        return self._said(self.before, self.success_before)
 
     @property
     def said_after(self) -> str:
         """The number afterwards, as a person would say it."""
-        return "no profile left" if math.isnan(self.after) else self._said(self.after, self.risk_after)
+        return "no profile left" if math.isnan(self.after) else self._said(self.after, self.success_after)
 
-    def _said(self, value: float, risk: float) -> str:
+    def _said(self, value: float, success: float) -> str:
         """A rank says little about a level; where it is known how often its adversary would be right, that is said."""
-        on_the_scale = self.unit == "rank" and not math.isnan(risk)
-        return say_percent(risk) if on_the_scale else say_amount(value, self.unit)
+        known = self.unit == "rank" and not math.isnan(success)
+        return say_percent(success) if known else say_amount(value, self.unit)
 
     def short_sentence(self) -> str:
         """Say it in a few words."""
-        what = _COUNTED.get(self.unit, self.unit)
-        before, after = "none" if self.was_silent else _say(self.before), _say(self.after)
-        told = f"{before} -> {after}" if before != after else after
-        return f"{self.measure}, {self.subject}: {what} {told}"
+        told = (
+            f"{self.said_before} → {self.said_after}"
+            if self.said_before != self.said_after
+            else self.said_after
+        )
+        return f"{self.subject}: {told}"
 
     @property
     def exposure(self) -> tuple[float, float]:
-        """One in how many, before and after: 1 is the worst, 0 if it cannot be told.
-
-        A rank without a score behind it is shared by everybody who has none, and exposes nobody.
-        """
-        if self.direction is Direction.LOWER_IS_SAFER:
-            return _known(self.before), _known(self.after)
-        if self.unit == "rank":
-            before, after = self.score_before > 0, self.score_after > 0
-            return _one_in(self.before) * before, _one_in(self.after) * after
-        return _one_in(self.before), _one_in(self.after)
+        """How often somebody would be right, before and after; 0 if it cannot be told."""
+        return _known(self.risk_before), _known(self.risk_after)
 
     @property
     def worse(self) -> bool:
-        """True if the change leaves fewer people to hide among, or a more exposed rank."""
+        """True if somebody would be right more often by as much as a reader would see."""
         before, after = self.exposure
-        return after > before
+        return after - before > SEEN
 
     @property
     def was_silent(self) -> bool:
@@ -291,9 +289,9 @@ class Effect:
         return self.unit == "rank" and not (self.score_before > 0 or self.score_after > 0)
 
     @property
-    def at_worst(self) -> bool:
-        """True if it is as bad as it can be already, so that nothing makes it worse."""
-        return self.exposure == (1.0, 1.0)
+    def at_risk_already(self) -> bool:
+        """True if it is at risk before and after, and gets no worse."""
+        return self.level_before is self.level_after is Level.AT_RISK and not self.worse
 
     @property
     def moves(self) -> bool:
@@ -305,13 +303,6 @@ class Effect:
         return fields_to_plain(self) | {"worse": self.worse, "sentence": self.short_sentence()}
 
 
-_COUNTED = {"people": "people to hide among", "rank": "your rank (1 = most exposed)"}
-
-
-def _one_in(value: float) -> float:
-    return 0.0 if math.isnan(value) or value <= 0 else 1.0 / value
-
-
 def _known(value: float) -> float:
     return 0.0 if math.isnan(value) else value
 
@@ -319,10 +310,6 @@ def _known(value: float) -> float:
 def same(one: float, other: float) -> bool:
     """Say whether two numbers are the same, or both unknown."""
     return one == other or (math.isnan(one) and math.isnan(other))
-
-
-def _say(value: float) -> str:
-    return "cannot tell" if math.isnan(value) else say_number(value)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from incrowd.measures import REGISTERED
 from incrowd.measures.findings import (
     AT_RISK_ABOVE,
     LINE,
+    SEEN,
     SMALLEST_CROWD,
     WATCH_ABOVE,
     Effect,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AT_RISK_ABOVE",
     "LINE",
+    "SEEN",
     "SMALLEST_CROWD",
     "WATCH_ABOVE",
     "AdvisorOptions",
@@ -287,6 +289,15 @@ class Measure(ABC):
             return math.nan
         return min(1.0, 1 / assessment.value if assessment.unit == "people" else assessment.value)
 
+    def success(self, assessment: Assessment) -> float:
+        """Return how often the adversary would be right as the assessment's sentence says it; NaN if undefined.
+
+        The level follows from the risk, which may also heed what was known before.
+        """
+        if not assessment.defined:
+            return math.nan
+        return assessment.value if assessment.unit.startswith("probability") else self.risk(assessment)
+
     def role(self, assessment: Assessment) -> Role:
         """Say whether an assessment decides, is about a stronger adversary, or is a paper's quantity."""
         return Role.DECIDES
@@ -344,6 +355,8 @@ class Measure(ABC):
             rank_after=None if new is None or new.unit != "people" else new.crowd_rank,
             risk_before=math.nan if before is None else before.risk,
             risk_after=math.nan if after is None else after.risk,
+            success_before=math.nan if old is None else self.success(old),
+            success_after=math.nan if new is None else self.success(new),
             score_before=_score(old),
             score_after=_score(new),
             says="" if after is None else about.sentence(),

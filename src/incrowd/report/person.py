@@ -229,7 +229,11 @@ def helps(effect: Effect) -> str:
         return "gone"
     if effect.said_after == effect.said_before:
         return "same"
-    if effect.unit == "rank" and not math.isnan(effect.risk_before) and not math.isnan(effect.risk_after):
-        return "better" if effect.risk_after < effect.risk_before else "worse"
+    if (
+        effect.unit == "rank"
+        and not math.isnan(effect.success_before)
+        and not math.isnan(effect.success_after)
+    ):
+        return "better" if effect.success_after < effect.success_before else "worse"
     higher = effect.after > effect.before
     return "better" if higher == (effect.direction is Direction.HIGHER_IS_SAFER) else "worse"

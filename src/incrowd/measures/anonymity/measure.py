@@ -260,7 +260,7 @@ class ReadyAnonymity(Ready):
             word: WordShare(
                 weight=float(one),
                 facts={"others": int(count), "stands_out": float(one)},
-                columns={"others there use it": f"{int(count):,}", "stands out": f"{float(one):+.4f}"},
+                columns={"others there use it": f"{int(count):,}"},
                 says=_users(int(count)),
             )
             for word, one, count in zip(words, adds, users, strict=True)

@@ -108,6 +108,10 @@ class Exposure(Measure):
         gain = max(0.0, (chance - prior) / (1 - prior))
         return min(gain, AT_RISK_ABOVE) if _looks(assessment) == PASSING else gain
 
+    def success(self, assessment: Assessment) -> float:
+        """Return how often somebody would be right who takes the person for concerned."""
+        return float(assessment.assumptions.parameters.get("probability", math.nan))
+
     def role(self, assessment: Assessment) -> Role:
         """Let a rank decide where it was calibrated how often people with such scores are concerned."""
         calibrated = not math.isnan(float(assessment.assumptions.parameters.get("probability", math.nan)))
@@ -463,7 +467,7 @@ class ReadyExposure(Ready):
             word: WordShare(
                 weight=share,
                 facts={"topic": topic, "topic_share": share},
-                columns={"points to": f"{topic} ({share:.2f})"},
+                columns={"points to": topic},
                 says=f"points to {topic}",
                 points_to={f"topic {topic} in {community}": topic},
             )

@@ -500,9 +500,7 @@ class ReadyLinkability(Ready):
             q = person.profile(name).shares_at(keys)
             total += shared_terms(then.shares_at(keys), q) - shared_terms(now.shares_at(keys), q)
         return {
-            word: WordShare(
-                weight=float(one), facts={"links": float(one)}, columns={"links": f"{float(one):+.4f}"}
-            )
+            word: WordShare(weight=float(one), facts={"links": float(one)})
             for word, one in zip(words, total, strict=True)
         }
 
