@@ -119,7 +119,7 @@ def reddit_export(*, account: bool = True) -> bytes:
             ("id", "permalink", "date", "ip", "subreddit", "gildings", "link", "parent", "body", "media"),
             (
                 "c1",
-                "x",
+                "https://www.reddit.com/r/tea/comments/p0/_/c1/",
                 "2021-05-04 12:00:00 UTC",
                 "10.0.0.1",
                 "tea",
@@ -132,7 +132,17 @@ def reddit_export(*, account: bool = True) -> bytes:
         ),
         "posts.csv": table(
             ("id", "permalink", "date", "ip", "subreddit", "gildings", "title", "url", "body"),
-            ("p1", "x", "2021-05-05 12:00:00 UTC", "10.0.0.1", "tea", "0", "Title", "x", "Body"),
+            (
+                "p1",
+                "/r/tea/comments/p1/title/",
+                "2021-05-05 12:00:00 UTC",
+                "10.0.0.1",
+                "tea",
+                "0",
+                "Title",
+                "x",
+                "Body",
+            ),
         ),
     }
     if account:

@@ -16,7 +16,14 @@ def read(path: Path, options: ReadOptions = DEFAULTS, format: str = "auto") -> l
 
 
 def rows(path: Path, options: ReadOptions = DEFAULTS, format: str = "auto") -> list[dict[str, object]]:
-    return pl.concat([batch.rows for batch in read(path, options, format)]).to_dicts()
+    """Return the rows of the table; where posts are is :func:`links`'s to tell."""
+    return (
+        pl.concat([batch.rows for batch in read(path, options, format)]).drop("link", strict=False).to_dicts()
+    )
+
+
+def links(path: Path, options: ReadOptions = DEFAULTS) -> list[str | None]:
+    return pl.concat([batch.rows for batch in read(path, options)])["link"].to_list()
 
 
 def rejects(path: Path, options: ReadOptions = DEFAULTS, format: str = "auto") -> dict[int, str]:

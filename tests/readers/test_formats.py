@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from incrowd.crowd.readers import FORMATS, Batch, ReadOptions, detect
+from incrowd.crowd.readers.base import empty_rows
 from incrowd.crowd.readers.export import Seen
 from incrowd.crowd.readers.source import first_bytes
-from incrowd.crowd.schema import COLUMNS, ROW_COLUMNS
 from incrowd.errors import InputError, UnreadableSource
 
 from .files import COMPRESS, EXAMPLES, Example
@@ -62,7 +62,7 @@ def test_the_size_of_a_batch_does_not_matter(example: Example, batch_bytes: int,
 @each_example
 def test_every_batch_has_the_columns_of_its_table(example: Example, tmp_path: Path) -> None:
     for batch in read(example.write(tmp_path), example.options):
-        assert batch.rows.schema == pl.Schema({**ROW_COLUMNS, **COLUMNS[batch.kind]})
+        assert batch.rows.schema == empty_rows(batch.kind).schema
         assert batch.rejects.schema == pl.Schema({"row": pl.UInt64(), "reason": pl.String()})
         assert batch.rows["row"].is_sorted()
         assert not batch.incomplete
@@ -88,7 +88,7 @@ def test_a_damaged_file_raises_our_errors_or_gives_rows(example: Example, tmp_pa
         said, batches = attempt(path, example)
         assert not any(word in said for word in ("kettle", "Green", "cake", "Hello", "First"))
         for batch in batches:
-            assert batch.rows.schema == pl.Schema({**ROW_COLUMNS, **COLUMNS[batch.kind]})
+            assert batch.rows.schema == empty_rows(batch.kind).schema
 
 
 def attempt(path: Path, example: Example) -> tuple[str, list[Batch]]:

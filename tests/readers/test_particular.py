@@ -14,8 +14,17 @@ import pytest
 from incrowd.crowd.readers import ReadOptions, detect
 from incrowd.errors import SchemaError, UnreadableSource
 
-from .files import MAIL, STACK_EXCHANGE, jsonl, parquet, zipped
-from .reading import outcome, read, rejects, rows
+from .files import (
+    MAIL,
+    STACK_EXCHANGE,
+    jsonl,
+    mastodon_outbox,
+    parquet,
+    reddit_export,
+    twitter_archive,
+    zipped,
+)
+from .reading import links, outcome, read, rejects, rows
 from .services import car
 
 
@@ -372,6 +381,20 @@ def test_a_tweet_from_an_impossible_year_is_set_aside(tmp_path: Path) -> None:
     assert rejects(path, ReadOptions(user="me")) == {1: "bad_time"}
 
 
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (reddit_export(), "https://www.reddit.com/"),
+        (twitter_archive(), "https://x.com/"),
+        (mastodon_outbox(), "https://"),
+    ],
+)
+def test_an_export_says_where_its_posts_are(data: bytes, expected: str, tmp_path: Path) -> None:
+    found = links(write(tmp_path, data))
+    assert found
+    assert all(link is not None and link.startswith(expected) for link in found)
+
+
 def test_the_example_in_the_documentation_is_a_reader(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "formats.md").read_text("utf-8")
     code = page.split("```py\n")[1].split("```")[0].replace("from .", "from incrowd.crowd.readers.")
@@ -380,7 +403,7 @@ def test_the_example_in_the_documentation_is_a_reader(tmp_path: Path) -> None:
     path = tmp_path / "messages.json"
     path.write_text('[{"said": "Green, please.", "at": "2021-01-01 12:00", "room": "tea"}]', encoding="utf-8")
     (batch,) = made["TEAROOM"].read(path, ReadOptions(user="ann"))
-    assert batch.rows.to_dicts()[0] | {"row": 1} == {
+    assert batch.rows.drop("link").to_dicts()[0] | {"row": 1} == {
         "row": 1, "id": None, "user": "ann", "community": "tea", "time": 1609502400, "text": "Green, please."
     }  # fmt: skip
 

@@ -385,7 +385,10 @@ class Measure(ABC):
     ) -> Mapping[str, Sequence[Finding]]:
         """Return what it finds about several people of one crowd, by id, as if each of them were assessed."""
         ready = self.prepare(people[0].crowd, options)
-        asked = {one.user: (ready.assess(one, explain=False), ready.assess_thorough(one, explain=False)) for one in people}
+        asked = {
+            one.user: (ready.assess(one, explain=False), ready.assess_thorough(one, explain=False))
+            for one in people
+        }
         return {
             user: [self.finding(about) for part in parts for about in part.assessments]
             for user, parts in asked.items()
