@@ -34,7 +34,7 @@ def outcome(path: Path, options: ReadOptions = DEFAULTS, format: str = "auto") -
     """Return everything a source gives, without how it was cut into batches."""
     batches = read(path, options, format)
     return (
-        pl.concat([batch.rows for batch in batches]).to_dicts(),
+        pl.concat([batch.rows for batch in batches]).drop("link", strict=False).to_dicts(),
         sorted(pl.concat([batch.rejects for batch in batches]).iter_rows()),
         sum(batch.replaced for batch in batches),
         sum(batch.skipped for batch in batches),

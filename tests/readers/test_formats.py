@@ -71,7 +71,8 @@ def test_every_batch_has_the_columns_of_its_table(example: Example, tmp_path: Pa
 @each_example
 def test_forcing_the_format_gives_the_same(example: Example, tmp_path: Path) -> None:
     path = example.write(tmp_path)
-    forced = pl.concat([batch.rows for batch in detect(path, example.format).read(path, example.options)])
+    batches = detect(path, example.format).read(path, example.options)
+    forced = pl.concat([batch.rows for batch in batches]).drop("link", strict=False)
     assert forced.to_dicts() == rows(path, example.options)
 
 
