@@ -380,20 +380,6 @@ class Measure(ABC):
 
     # Everybody
 
-    def findings_of(
-        self, people: Sequence[Person], options: AdvisorOptions
-    ) -> Mapping[str, Sequence[Finding]]:
-        """Return what it finds about several people of one crowd, by id, as if each of them were assessed."""
-        ready = self.prepare(people[0].crowd, options)
-        asked = {
-            one.user: (ready.assess(one, explain=False), ready.assess_thorough(one, explain=False))
-            for one in people
-        }
-        return {
-            user: [self.finding(about) for part in parts for about in part.assessments]
-            for user, parts in asked.items()
-        }
-
     def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates | None:
         """Return how the risk is spread over a whole crowd; None: this measure does not tell."""
         return None
