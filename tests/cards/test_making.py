@@ -299,6 +299,8 @@ class TestCommands:
         assert "everybody" in run("card", "make", str(crowd), "--out", str(out), "--epsilon", "8")
         card = incrowd.Card.read(out)
         assert card.head["privacy"]["epsilon"] == 8
+        assert "exposure.topics" in card.parts[0]
+        assert card.head["privacy"]["accountant"]["spent"]["sections"] > 0
         assert card.head["privacy"]["accountant"]["library"] == "OpenDP"
         assert "epsilon 8" in run("card", "info", str(out))
 

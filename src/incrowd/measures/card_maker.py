@@ -11,6 +11,7 @@ import polars as pl
 from incrowd.cards.card import Card, text_facts
 from incrowd.cards.make import EVERYBODY, CardOptions, Progress, describe
 from incrowd.cards.members import Members, read_members
+from incrowd.cards.noise import Noise
 from incrowd.measures.prepared import PreparedCrowd
 from incrowd.measures.protocol import registered
 
@@ -34,26 +35,29 @@ def make_card(crowd: Crowd, options: CardOptions | None = None, progress: Progre
         prepared.require(name)
     facts: list[dict[str, Any]] = []
     parts: list[dict[str, pl.DataFrame]] = []
-    proved: dict[str, Any] | None = None
+    noises: list[Noise] = []
     for name, members in _communities(crowd, options, progress):
         community, accuracy, noise = describe(members, options, name, progress)
         parts.append(community.tables())
         facts.append(
             {"name": name, **community.facts(), "accuracy": None if accuracy is None else asdict(accuracy)}
         )
-        proved = noise.facts()
+        noises.append(noise)
     # Measures count everybody in a community: in a private card of several, somebody would count twice.
     told = parts if options.epsilon is None or len(parts) == 1 else []
     for place, tables in enumerate(told):
         community_name = options.communities[place] if options.communities else None
         for measure in registered().values():
-            for table, content in (measure.card(prepared, community_name, options) or {}).items():
+            for table, content in (
+                measure.card(prepared, community_name, options, noises[place]) or {}
+            ).items():
                 tables[f"{measure.name}.{table}"] = content
     head = {
         "made_by": f"incrowd {__version__}",
         "communities": facts,
         "k": options.k,
-        "privacy": proved,
+        # Everybody counts in one community only, so several cost what the dearest does: all have the same budget.
+        "privacy": noises[-1].facts(),
         "text": text_facts(options.text),
         "left_out": list(LEFT_OUT),
     }

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from incrowd.cards.make import CardOptions
+    from incrowd.cards.noise import Noise
     from incrowd.crowd.schema import Kind
     from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates
     from incrowd.measures.following import GrowingCrowd
@@ -385,11 +386,12 @@ class Measure(ABC):
         return None
 
     def card(
-        self, crowd: PreparedCrowd, community: str | None, options: CardOptions
+        self, crowd: PreparedCrowd, community: str | None, options: CardOptions, noise: Noise
     ) -> Mapping[str, pl.DataFrame] | None:
         """Return small tables it adds to a published card, by name; None: nothing.
 
-        About one community, or about everybody as one (None). Counts of people leave through ``options.noise()`` only.
+        About one community, or about everybody as one (None). Counts of people leave through `noise` only, which also
+        keeps account of what all parts of a private card spend.
         """
         return None
 

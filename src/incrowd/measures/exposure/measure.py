@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from incrowd.cards.make import CardOptions
+    from incrowd.cards.noise import Noise
     from incrowd.crowd import Crowd
 
 SMALL_RANK = 10
@@ -178,14 +179,14 @@ class Exposure(Measure):
         )
 
     def card(
-        self, crowd: PreparedCrowd, community: str | None, options: CardOptions
+        self, crowd: PreparedCrowd, community: str | None, options: CardOptions, noise: Noise
     ) -> Mapping[str, pl.DataFrame] | None:
         """Tell how many people show each sensitive topic how strongly."""
         from incrowd.measures.exposure.card import topic_table
 
         chosen = ExposureOptions(community=community, text=options.text, memory=options.memory)
         scores = CommunityScores.of(crowd, default_space(), chosen)
-        return {"topics": topic_table(scores.risks, default_space(), options.noise())}
+        return {"topics": topic_table(scores.risks, default_space(), noise)}
 
     # Lines to watch
 
