@@ -98,4 +98,5 @@ def test_its_repr_shows_nothing_of_the_person(tmp_path: Path) -> None:
 
 def test_columns_are_those_of_own_posts(tmp_path: Path) -> None:
     schema = read_export(lines(tmp_path / "a.jsonl", post("ann", "Tea."))).posts.schema
-    assert schema == {"number": pl.Int64, "community": pl.String, "time": pl.Int64, "text": pl.String}
+    expected = {"number": pl.Int64, "community": pl.String, "time": pl.Int64, "text": pl.String}
+    assert schema == {**expected, "link": pl.String}
