@@ -257,6 +257,11 @@ def test_three_reasons_at_most_and_their_evidence_adds_up() -> None:
         assert math.isclose(reason.explained, total)
 
 
+def test_the_worst_reason_comes_first_whatever_else_its_question_has() -> None:
+    judged = [judge(one) for one in (chance(0.9), recognised(0.4), chance(0.2))]
+    assert [reason.sentence for reason in strongest(judged)] == [one.assessment.sentence() for one in judged]
+
+
 @given(st.lists(st.floats(-5, 5), max_size=40), st.integers(1, 10))
 def test_shortening_evidence_keeps_its_sum(contributions: list[float], most: int) -> None:
     parts = [Evidence(what="w", contribution=one) for one in contributions]

@@ -118,7 +118,10 @@ def strongest(findings: Sequence[Finding]) -> tuple[Reason, ...]:
     """Return the worst findings that decide, the worst of each question first; none for what is well hidden."""
     bad = [one for one in findings if one.decides and one.level in (Level.AT_RISK, Level.WATCH)]
     bad.sort(key=lambda one: (-one.level.severity, -one.risk, not one.assessment.evidence))
-    firsts = list({one.theme: one for one in reversed(bad)}.values())[::-1]
+    first_of: dict[ThemeName, Finding] = {}
+    for one in bad:
+        first_of.setdefault(one.theme, one)
+    firsts = list(first_of.values())
     rest = [one for one in bad if one not in firsts]
     return tuple(_reason(one) for one in [*firsts, *rest][:MOST_REASONS])
 
