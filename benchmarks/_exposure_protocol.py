@@ -19,7 +19,7 @@ from incrowd.measures.exposure.evaluation import (
     r_precision_hits,
     tried,
 )
-from incrowd.measures.exposure.scoring import Collector
+from incrowd.measures.exposure.scoring import PeakCollector
 from incrowd.measures.exposure.topics import TopicSet
 
 DAYS = (7, 28)
@@ -70,7 +70,7 @@ def risks(model: str, similarities: Any, task: Task, topics: TopicSet) -> Iterat
     domain = TopicSet(tuple(topics.topics[column] for column in columns))
     values = similarities[task.rows][:, columns]
     for days in DAYS:
-        collector = Collector(len(task.votes), len(columns))
+        collector = PeakCollector(len(task.votes), len(columns))
         collector.add(task.person, periods(task.times, days), values)
         for setting, found in tried(model.split("-")[0], collector.finish(), domain, task.topic):
             if setting.weeks is not None or days == DAYS[0]:

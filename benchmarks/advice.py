@@ -11,6 +11,10 @@ beside them, without the corrections that the determined adversary makes) look f
 with ten posts there: a promise is broken if one of them has it among its first four. Character runs are not among the
 judges, because the advice asked them.
 
+"Without a tested action": nothing that was tried on what is there, or as a new name, holds. These people are told
+which kinds of habits, with examples, to leave out of what they write next; "without advice" are those who are not even
+told that.
+
 With `--whole` random members are assessed as `incrowd assess` does it, by every measure: of those whose verdict is
 "at risk", how many get no advice, only some for what they write next, and for how many the plan ends at a better level?
 """
@@ -21,14 +25,15 @@ import argparse
 import json
 import time
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from incrowd.advisor.advice import look_for_advice, measure_advice
-from incrowd.advisor.answer import Action
+from incrowd.advisor.advice import look_for_advice, measure_advice, write_differently
+from incrowd.advisor.answer import Action, WriteDifferently
 from incrowd.advisor.assess import assess
 from incrowd.advisor.assessor import Assessor
 from incrowd.crowd import Crowd
@@ -96,7 +101,18 @@ def advised(crowd: PreparedCrowd, measure: Any, ready: Any, user: str) -> dict[s
         return None
     actions = measure_advice(assessor, findings, look_for_advice(assessor, findings, Targets()))
     about = risky[0].assessment.assumptions.parameters
-    return {"actions": actions, "pair": (about["source"], about["target"]), "person": assessor.person}
+    told = write_differently(assessor, findings, actions, None, Targets())
+    return {
+        "actions": actions,
+        "told": told,
+        "pair": (about["source"], about["target"]),
+        "person": assessor.person,
+    }
+
+
+def is_concrete(told: Iterable[WriteDifferently]) -> bool:
+    """Say whether somebody is told by examples what to leave out of what they write next."""
+    return any(kind.examples for one in told for kind in one.kinds)
 
 
 def promised(actions: tuple[Action, ...]) -> list[Changes]:
@@ -118,7 +134,8 @@ def measured(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
             continue
         actions: tuple[Action, ...] = found["actions"]
         counts["at risk"] += 1
-        counts["without advice"] += not actions
+        counts["without a tested action"] += not actions
+        counts["without advice"] += not actions and not is_concrete(found["told"])
         counts["only from now on"] += bool(actions) and all(one.from_now_on for one in actions)
         for changes in promised(actions):
             ranks = judges.ranks(found["person"].after(changes), *found["pair"])
@@ -129,7 +146,7 @@ def measured(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
     return {
         **{
             name.replace(" ", "_"): counts[name]
-            for name in ("people", "at risk", "without advice", "promises")
+            for name in ("people", "at risk", "without a tested action", "without advice", "promises")
         },
         "only_from_now_on": counts["only from now on"],
         "broken": counts["broken"],
@@ -150,7 +167,9 @@ def assessed(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
         at_risk = report.verdict.level is Level.AT_RISK
         counts["people"] += 1
         counts["at risk"] += at_risk
-        counts["without advice"] += at_risk and not report.actions
+        left_alone = at_risk and not report.actions
+        counts["without a tested action"] += left_alone
+        counts["without advice"] += left_alone and not is_concrete(report.write_differently)
         counts["only from now on"] += (
             at_risk and bool(report.actions) and all(one.from_now_on for one in report.actions)
         )

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-import zstandard
+from backports import zstd
 
 FUNCTION_WORDS = """
 the to I and a of that it is in you for was this but on my have with be not are they he so like just as at if or we
@@ -88,12 +88,9 @@ def write(path: Path, rows: int, seed: int = 7) -> Path:
     rng = np.random.default_rng(seed)
     words = vocabulary(rng)
     people, places = max(50, rows // 17), 600
-    parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=27)
+    options = {zstd.CompressionParameter.compression_level: 3, zstd.CompressionParameter.window_log: 27}
     temporary = path.with_suffix(".tmp")
-    with (
-        temporary.open("wb") as file,
-        zstandard.ZstdCompressor(compression_params=parameters).stream_writer(file) as out,
-    ):
+    with zstd.open(temporary, "wb", options=options) as out:
         for first in range(0, rows, BLOCK):
             count = min(BLOCK, rows - first)
             authors = (people * rng.random(count) ** 2).astype(int)

@@ -9,12 +9,13 @@ three rounds by processor time; nothing of a text is kept or shown.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import random
 import time
 from itertools import islice
 from pathlib import Path
+
+from backports import zstd
 
 from incrowd.measures.disclosures.assess import disclosed
 from incrowd.measures.disclosures.find import read_text
@@ -45,12 +46,9 @@ def posts(count: int, seed: int = 0) -> list[str]:
 
 def real_posts(path: Path, count: int, words: int = 40) -> list[str]:
     """Return real posts cut to 40 words, at most three pieces of each."""
-    import zstandard
-
     cut: list[str] = []
-    with path.open("rb") as file:
-        plain = zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(file)
-        for line in io.TextIOWrapper(plain, encoding="utf-8"):
+    with zstd.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
             said = (json.loads(line).get("text") or "").split()
             starts = islice(range(0, len(said) - words + 1, words), 3)
             cut += [" ".join(said[start : start + words]) for start in starts]

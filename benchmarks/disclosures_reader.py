@@ -81,10 +81,9 @@ def people(path: Path) -> Iterator[tuple[str, list[str], dict[str, tuple[str, st
 def _plain(path: Path) -> bytes:
     if path.suffix != ".zst":
         return path.read_bytes()
-    import zstandard
+    from backports import zstd
 
-    with path.open("rb") as file:
-        return bytes(zstandard.ZstdDecompressor().stream_reader(file).read())
+    return bytes(zstd.decompress(path.read_bytes()))
 
 
 def first_half(name: str) -> bool:

@@ -22,7 +22,7 @@ from scipy.special import logit
 
 from benchmarks.exposure_reddit import MENTAL_HEALTH, OTHER_TOPICS, PROXIES, read, similarities, task
 from incrowd.measures.exposure.definition import periods
-from incrowd.measures.exposure.scoring import Collector
+from incrowd.measures.exposure.scoring import PeakCollector
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.weighted import default_space
 from incrowd.statistics import auc, calibration_error, fit_logistic
@@ -42,7 +42,7 @@ def scores(data: Path) -> dict[str, tuple[Any, Any]]:
     found = {}
     for name, places in OTHER_TOPICS.items():
         one = task(name, tuple(places.split()), seen, posted)
-        collector = Collector(len(one.votes), len(space.topics), space=space)
+        collector = PeakCollector(len(one.votes), len(space.topics), space=space)
         collector.add(one.person, periods(one.times), similar[one.rows])
         place = space.topics.place(PROXIES.get(name, name))
         risks = collector.finish().risks(space.topics, "T", ExposureOptions())[:, place]

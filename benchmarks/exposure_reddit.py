@@ -29,7 +29,6 @@ the people; mental health was not looked at for that.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import sys
 from collections.abc import Iterator
@@ -38,7 +37,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import zstandard
+from backports import zstd
 
 from benchmarks._exposure_protocol import (
     Choice,
@@ -55,7 +54,7 @@ from incrowd.measures.exposure.comparison import baseline_risks
 from incrowd.measures.exposure.definition import periods
 from incrowd.measures.exposure.evaluation import auc, auc_interval, average_precision, leave_people_out
 from incrowd.measures.exposure.learnt_spaces import load_space, save_space
-from incrowd.measures.exposure.scoring import Collector
+from incrowd.measures.exposure.scoring import PeakCollector
 from incrowd.measures.exposure.space import BagOfWords, Encoder
 from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions, method_name
 from incrowd.measures.exposure.topics import starter_topics
@@ -164,9 +163,7 @@ def parse() -> argparse.Namespace:
 
 
 def read(path: Path) -> pl.DataFrame:
-    with path.open("rb") as file:
-        plain = zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(file).read()
-    return pl.read_ndjson(io.BytesIO(plain))
+    return pl.read_ndjson(zstd.decompress(path.read_bytes()))
 
 
 def background(data: Path) -> pl.Series:
@@ -270,7 +267,7 @@ def depression_with_the_defaults(options: argparse.Namespace) -> dict[str, Any]:
     aim = task(TOPIC, PROXY, seen, posted)
     methods: dict[str, Any] = {"weeks written in": aim.weeks_written}
     for space in (default_space(), BagOfWords(starter_topics())):
-        collector = Collector(len(aim.votes), len(space.topics), space=space)
+        collector = PeakCollector(len(aim.votes), len(space.topics), space=space)
         collector.add(aim.person, periods(aim.times), similarities(space, seen["text"])[aim.rows])
         peaks, place = collector.finish(), space.topics.place(TOPIC)
         for dimension in DIMENSIONS:
@@ -293,18 +290,39 @@ def strength(similar: Any, one: Task, place: int) -> Any:
     return total / np.maximum(1, np.bincount(one.person, minlength=len(one.votes)))
 
 
+def groups_of_weeks(weeks: Any, truth: Any, groups: int = 5) -> list[Any]:
+    """Return groups of people who wrote in about equally many weeks, as equal in size as whole weeks allow.
+
+    Only where both labelled people and others wrote in so many weeks: beyond, there is nobody to compare with.
+    """
+    low, high = max(weeks[truth].min(), weeks[~truth].min()), min(weeks[truth].max(), weeks[~truth].max())
+    common = np.flatnonzero((weeks >= low) & (weeks <= high))
+    numbers, sizes = np.unique(weeks[common], return_counts=True)
+    starts, held, left = [0], 0, int(sizes.sum())
+    for place, size in enumerate(sizes.tolist()):
+        wanted = left / (groups - len(starts) + 1)
+        if held and len(starts) < groups and held + size - wanted > wanted - held:
+            left -= held
+            held = 0
+            starts.append(place)
+        held += size
+    group = np.searchsorted(numbers[starts], weeks[common], side="right") - 1
+    parts = [common[group == number] for number in range(len(starts))]
+    return [part for part in parts if 0 < truth[part].sum() < len(part)]
+
+
 def with_weeks(values: Any, one: Task) -> dict[str, Any]:
     """Return the AUC with its interval, and its mean over five groups who wrote in equally many weeks."""
     truth = one.votes > 0.5
     value = auc(values, one.votes)
-    order = np.argsort(one.weeks_written, kind="stable")
-    parts = [part for part in np.array_split(order, 5) if 0 < truth[part].sum() < len(part)]
+    parts = groups_of_weeks(np.asarray(one.weeks_written), truth)
     within = [auc(values[part], one.votes[part]) for part in parts]
     ends = auc_interval(value, int(truth.sum()), int((~truth).sum()))
     return {
         "auc": _rounded(value, *ends),
         "within_weeks": round(float(np.mean(within)), 4),
         "by_weeks": [round(one, 4) for one in within],
+        "compared_within_weeks": round(sum(map(len, parts)) / len(truth), 4),
         "labelled": int(truth.sum()),
     }
 

@@ -49,12 +49,13 @@ value = "movie"
 """
 
 
-def policy_text(mix: str, mechanism: str, questions: int) -> str:
+def policy_text(mix: str, mechanism: str, questions: int, cache_mib: int = 256) -> str:
     """Good organisations may ask enough for the long run; others have the default budget, or none."""
     many, few = (10**6, "queries = 0\n") if mix == "thirds" else (1000, "")
     good = [f"[organisations.{name}]\nqueries = {many}\n" for name in GOOD]
     others = [f"[organisations.{name}]\n{few}" for name in HOSTILE]
     release = f'[release]\nmechanism = "{mechanism}"\n[privacy]\nquestions = {questions}\n'
+    release += f"[limits]\ncache_mib = {cache_mib}\n"
     return "".join(["allow_weak = true\n" if mix == "thirds" else "", POLICY, release, *good, *others])
 
 
@@ -248,7 +249,9 @@ def on(database: str, chosen: argparse.Namespace) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         url = {"duckdb": fill_duckdb, "postgresql": fill_postgresql}[database](folder)
-        (folder / "policy.toml").write_text(policy_text(chosen.mix, chosen.mechanism, chosen.questions))
+        (folder / "policy.toml").write_text(
+            policy_text(chosen.mix, chosen.mechanism, chosen.questions, chosen.cache_mib)
+        )
         store = KeyStore(folder / "state")
         keys = [store.add(f"client-{name}", name) for name in (*GOOD, *HOSTILE)]
         started = time.perf_counter()
@@ -271,6 +274,7 @@ def main() -> dict[str, object]:
     parser.add_argument(
         "--questions", type=int, default=1, help="in how many questions a month people are counted"
     )
+    parser.add_argument("--cache-mib", type=int, default=256, help="small: full, and flat, after seconds")
     chosen = parser.parse_args()
     names = ["duckdb", "postgresql"] if chosen.database == "both" else [chosen.database]
     return {name: on(name, chosen) for name in names}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incrowd.gateway.people import Group
+from incrowd.gateway.people import Selection
 from incrowd.gateway.policy import PrivacyPolicy
 from incrowd.gateway.private import PrivateMechanism, spending_of
 from incrowd.gateway.snapshot import AttributeIndex, _indexed
@@ -62,7 +62,7 @@ def released(
 ) -> float:
     spent = spending_of(PrivacyPolicy(epsilon=epsilon, questions=questions), public=True)
     made = PrivateMechanism(spending=spent, base=BASE, most=200, key=KEY, candidates=tuple(names))
-    everybody = Group(np.arange(people, dtype=np.int32))
+    everybody = Selection(np.arange(people, dtype=np.int32))
     return float(np.mean([len(made.release(index, everybody).values) for _ in range(draws)]))
 
 

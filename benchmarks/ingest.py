@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from backports import zstd
+
 THREADS = ("POLARS_MAX", "NUMBA_NUM", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM")
 ONE_THREAD = {f"{name}_THREADS": "1" for name in THREADS}
 ROOT = Path(__file__).parent.parent
@@ -106,13 +108,8 @@ def counting_alone(path: Path) -> float:
 
 
 def comments(path: Path) -> Iterator[dict[str, Any]]:
-    import io
-
-    import zstandard
-
-    with path.open("rb") as file:
-        stream = zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(file)
-        yield from map(json.loads, io.TextIOWrapper(stream, "utf-8"))
+    with zstd.open(path, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
 
 
 WAYS = {way.__name__: way for way in (incrowd, plain_re, tuned_re, count_vectorizer)}

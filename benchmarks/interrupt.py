@@ -1,7 +1,8 @@
 """Ctrl-C at two hundred random moments of an import: how each ended. ``python -m benchmarks.interrupt [TRIES [SEED]]``.
 
-Moments lie between where Python begins with incrowd and where an undisturbed import ends; before that nobody of ours
-is there to answer.
+Moments lie between where incrowd's first function begins and where an undisturbed import ends. A tenth as many more lie
+before, while Python loads that function's module (some milliseconds): Python answers those itself, with its own lines,
+and ends by the signal, which a shell shows as 130; nothing of a crowd can have been touched by then.
 """
 
 from __future__ import annotations
@@ -18,17 +19,30 @@ from pathlib import Path
 
 from incrowd.crowd import Crowd
 
-BEGIN = "import sys; print(flush=True); from incrowd.cli import main; main()"
-"""Says that Python is there, then does what ``python -m incrowd`` does."""
+BEGIN = "import sys; print(flush=True); from incrowd.cli import main; print(flush=True); main()"
+"""Says that Python is there, then that incrowd is, and does what ``python -m incrowd`` does."""
 
 
-def _started(source: Path, crowd: Path) -> subprocess.Popen[str]:
-    """Start an import and wait until Python is there."""
+def _started(source: Path, crowd: Path, *, loaded: bool = True) -> subprocess.Popen[str]:
+    """Start an import and wait until incrowd is there, or only Python."""
     command = [sys.executable, "-c", BEGIN, "ingest", str(source), "--crowd", str(crowd)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    process.stdout.readline()
+    for _ in range(1 + loaded):
+        process.stdout.readline()
     return process
+
+
+def _loading(source: Path, crowd: Path) -> float:
+    """Return how long Python takes to load the first module."""
+    process = _started(source, crowd, loaded=False)
+    start = time.perf_counter()
+    assert process.stdout is not None
+    process.stdout.readline()
+    seconds = time.perf_counter() - start
+    process.kill()
+    process.communicate()
+    return seconds
 
 
 def _seconds(source: Path, crowd: Path) -> float:
@@ -63,6 +77,16 @@ def main(tries: int = 200, seed: int = 0) -> None:
                 Crowd(crowd).verify()
                 shutil.rmtree(crowd)
                 Crowd.create(crowd).ingest(first)
+        before = Path(name) / "before"
+        loading = min(_loading(source, before) for _ in range(3))
+        for _ in range(tries // 10):
+            process = _started(source, before, loaded=False)
+            time.sleep(chance.uniform(0, loading))
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate()
+            touched = "touched" if before.exists() else "untouched"
+            ends[f"while Python loads incrowd: exit {process.returncode}, crowd {touched}"] += 1
+            shutil.rmtree(before, ignore_errors=True)
     for end, count in ends.most_common():
         print(f"{count:>4}  {end}")
 

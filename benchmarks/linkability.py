@@ -3,6 +3,7 @@
     python -m benchmarks linkability
     python -m benchmarks.linkability --pair AskAcademia GradSchool     only this pair, for the table of NOTES.md
     python -m benchmarks.linkability --calibration                     how sure and how right `determined` is
+    python -m benchmarks.linkability --sampled      whether certainty from a sample of targets covers that from all
 
 Reads ../shared/data/reddit_college; prints rates only. Without that folder a synthetic crowd takes its place.
 """
@@ -14,6 +15,7 @@ import json
 import os
 import tempfile
 import time
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from incrowd.crowd import Crowd
 from incrowd.measures.linkability.assess import link_rates
 from incrowd.measures.linkability.definition import hits_at
 from incrowd.measures.linkability.determined import (
+    PRACTISED,
     DeterminedAttack,
     _identities,
     _practice_communities,
@@ -33,7 +36,7 @@ from incrowd.measures.linkability.determined import (
     attack_on,
     reliability,
 )
-from incrowd.measures.linkability.link_model import Leads, Resemblance, _cosines
+from incrowd.measures.linkability.link_model import Resemblance, _cosines
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.linkability.two_communities import true_pairs
 from incrowd.profiles.habits import habits
@@ -119,7 +122,11 @@ def calibration(crowd: Crowd) -> dict[str, Any]:
         practice = tuple(_practice_communities(identities, {source, target}))
         if practice not in models:
             models[practice] = _practise(
-                crowd, LinkabilityOptions(source=source, target=target), identities, habits_of
+                crowd,
+                LinkabilityOptions(source=source, target=target),
+                identities,
+                habits_of,
+                open_set=True,
             )
         order = np.random.default_rng(1).permutation(shared)
         for away in AWAY:
@@ -132,7 +139,7 @@ def calibration(crowd: Crowd) -> dict[str, Any]:
 def certainties(attack: DeterminedAttack) -> dict[str, Any]:
     """Return how sure the adversary is of each source, with and without knowing that it has a match, and how right."""
     found = attack.judged()
-    sure = np.minimum(attack.model.found(Leads(found["lead"], found["spacing"]))[0], found["confidence"])
+    sure = np.minimum(attack.model.open_set.found(found["margin"])[0], found["confidence"])
     has = np.isin(np.arange(len(sure)), attack.pairs[:, 0])
     return {"sure": sure, "closed": found["confidence"][has], "right": found["right"], "has": has}
 
@@ -165,6 +172,34 @@ def _summed(pairs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+SAMPLED_PAIRS = (
+    ("College", "ApplyingToCollege"),
+    ("AskAcademia", "GradSchool"),
+    ("ApplyingToCollege", "College"),
+)
+
+
+def sampled(crowd: Crowd, draws: int = 5) -> dict[str, Any]:
+    """How often the interval of certainty from a random sample of targets holds the certainty from all of them."""
+    generator, found = np.random.default_rng(0), {}
+    for source, target in SAMPLED_PAIRS:
+        attack = attack_on(_read(crowd, source, 10), _read(crowd, target, 10), PRACTISED, 0)
+        utilities = attack.resemblance.utilities(attack.pairs[:, 0], PRACTISED.weights)
+        own, targets = attack.pairs[:, 1], utilities.shape[1]
+        truth = attack._certain(utilities, own, None).sure
+        for size in (150, 500):
+            some = replace(attack, targets=attack.targets.only(np.arange(size)))
+            held = []
+            for row, place in enumerate(own):
+                others = np.delete(np.arange(targets), place)
+                for _ in range(draws):
+                    seen = np.append(place, generator.choice(others, size - 1, replace=False))
+                    low, high = some._certain(utilities[row : row + 1, seen], np.zeros(1, int), None).ends[0]
+                    held.append(low - 1e-9 <= truth[row] <= high + 1e-9)
+            found[f"{source} -> {target}, {size}"] = float(np.mean(held))
+    return found
+
+
 def _error(sure: Any, right: Any) -> float:
     return float(reliability(sure, right, np.arange(len(sure)))["error"])
 
@@ -179,12 +214,17 @@ def main() -> dict[str, Any]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pair", nargs=2, metavar=("SOURCE", "TARGET"))
     parser.add_argument("--calibration", action="store_true")
+    parser.add_argument("--sampled", action="store_true")
     asked = parser.parse_args()
     only = asked.pair
     if asked.calibration:
         with tempfile.TemporaryDirectory() as folder:
             made, name = crowd(Path(folder) / "crowd")
             return {"data": name, **calibration(made)}
+    if asked.sampled:
+        with tempfile.TemporaryDirectory() as folder:
+            made, name = crowd(Path(folder) / "crowd")
+            return {"data": name, "covered": sampled(made)}
     ways: dict[str, dict[str, Any]] = {
         "unigram JS": {},
         "indicator JS": {"model": "indicator"},

@@ -22,10 +22,10 @@ from incrowd import synthetic
 from incrowd.measures.microdata import expected_others
 from incrowd.measures.microdata.anonymity_set import simulate
 from incrowd.measures.microdata.client import score
-from incrowd.measures.microdata.expected_crowd import Activity
+from incrowd.measures.microdata.expected_crowd import ActivityGroups
 from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder
 from incrowd.measures.microdata.spec import Knowledge
-from incrowd.measures.microdata.statistics import Group, Statistics, load_statistics
+from incrowd.measures.microdata.statistics import RiskGroup, Statistics, load_statistics
 
 ROUNDS = 10_000
 
@@ -96,8 +96,8 @@ def statistics_of(items: int) -> Statistics:
     bands = 10 * 1.1 ** np.round(np.log(counts / 10) / np.log(1.1))
     return Statistics(
         users=3_000_000, rare_below=100, log_base=float(np.e), raw_min=2.0, raw_max=9.9,
-        groups=tuple(Group(centre, 1_000_000) for centre in (0.2, 0.5, 0.8)), knowledge=Knowledge(),
-        activity=Activity(np.full(8, 1 / 8), np.linspace(-1.5, 1.5, 8)), unlisted=4.0,
+        groups=tuple(RiskGroup(centre, 1_000_000) for centre in (0.2, 0.5, 0.8)), knowledge=Knowledge(),
+        activity=ActivityGroups(np.full(8, 1 / 8), np.linspace(-1.5, 1.5, 8)), unlisted=4.0,
         popularity={f"title number {k}": round(float(b), 1) for k, b in enumerate(bands)},
         number=1, date=dt.date(2026, 1, 1).isoformat(),
     )  # fmt: skip

@@ -49,7 +49,7 @@ def squeezed(text: str) -> str:
 def sentences(report: dict[str, Any]) -> Iterator[str]:
     """Yield what has to be said in the same words everywhere."""
     yield report["verdict"]["sentence"]
-    yield from (one["answer"] for one in report["in_short"])
+    yield from (line for one in report["in_short"] for line in one["lines"])
     yield from (one["sentence"] for one in report["label"].values())
     for reason in report["reasons"]:
         yield reason["sentence"]

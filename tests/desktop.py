@@ -112,7 +112,11 @@ def main(folder: Path) -> None:
     command("card", "make", crowd, "--out", card)
     alone = command("assess", export, "--card", card, "--quick")
     print(f"alone: {'you' in alone.lower()}")
-    command("link", export, export, "--card", card)
+    posts = export.read_text("utf-8").splitlines(keepends=True)
+    halves = [folder / "main.ndjson", folder / "other.ndjson"]
+    for place, half in enumerate(halves):
+        half.write_text("".join(posts[place::2]), encoding="utf-8")
+    command("link", *halves, "--card", card)
     command("disclosures", export)
     serve(crowd)
     said = io.StringIO()

@@ -112,6 +112,21 @@ def test_measured_numbers_stand_where_the_list_says(passage: Any) -> None:
         assert (ROOT / "benchmarks" / f"{name}.py").exists(), passage.command
 
 
+@pytest.mark.parametrize(
+    "passage",
+    [one for one in MEASURED["passages"]() if one.values],
+    ids=lambda one: f"{Path(one.page).name}-{one.says[:20]}",
+)
+def test_the_list_holds_the_numbers_that_the_page_says(passage: Any) -> None:
+    """Each number to compare stands on the page, as it is or as a percentage."""
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", (ROOT / passage.page).read_text("utf-8")).replace("−", "-")
+    found = [float(number) for number in re.findall(r"-?(?:\d+\.?\d*|\.\d+)", text)]
+    found += [float(number) / 100 for number in re.findall(r"(\d+\.?\d*)\s?%", text)]
+    for place, value in passage.values.items():
+        near = min(abs(number - value) for number in found)
+        assert near <= min(passage.within, 0.0101), f"{passage.page} does not say {value} ({place})"
+
+
 def test_every_section_with_measured_numbers_says_where_they_come_from() -> None:
     """A command that prints them, or why they are none: both lists are in benchmarks/measured.toml."""
     assert [f"{one.page}: {one.heading}" for one in MEASURED["unlisted"]()] == []

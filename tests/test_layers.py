@@ -30,6 +30,7 @@ GPU_MODULES = {
 }  # loaded once a kernel on the graphics card is asked for
 SLOW = {
     "narwhals",
+    "filelock",  # with asyncio
     "rich",
     "numba",
     "polars",
@@ -41,7 +42,7 @@ SLOW = {
     "scipy.stats",
     "scipy.optimize",
 }
-"""0.07 to 1.1 s of processor time each; a draft must not wait for any of them, asking again not for Numba."""
+"""0.03 to 1.1 s of processor time each; a draft must not wait for any of them, asking again not for Numba."""
 BARE_ARRAY_LAYERS = {"numpy", "scipy", "numba", "llvmlite", "cupy", "cupyx"}  # llvmlite comes with Numba
 
 

@@ -22,7 +22,7 @@ RESULTS: dict[str, Callable[[Crowd], Any]] = {
     "person": lambda crowd: incrowd.assess(crowd, "alex", options=QUICK),
     "assessment": lambda crowd: incrowd.assess(crowd, "alex", options=QUICK).assessments[0],
     "draft": lambda crowd: incrowd.draft(crowd, "alex", "cycling", "Xylophones in debt"),
-    "crowd": lambda crowd: incrowd.crowd_report(crowd),
+    "crowd": lambda crowd: incrowd.crowd_report(crowd, options=incrowd.CrowdOptions(sampled=5)),
     "anonymity": lambda crowd: incrowd.anonymity.measure(
         crowd, incrowd.anonymity.Options(community="cycling")
     ),

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from incrowd.statistics import auc, calibration_error, fit_along, fit_logistic
+from incrowd.statistics import Expected, auc, calibration_error, fit_along, fit_logistic
 
 scores = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=30)
 
@@ -88,3 +88,47 @@ def test_rows_of_one_group_count_as_one() -> None:
     twice = fit_along(np.tile(x, (2, 1)), np.tile(y, 2), np.ones(400), np.tile(person, 2), ridge=1e-6)[1]
     widths = [np.subtract(*one.interval(x[:5])) for one in (once, twice)]
     assert widths[1] == pytest.approx(widths[0], rel=0.02)
+
+
+def test_what_is_expected_decides_where_data_do_not_and_yields_where_they_do() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(3_000, 2))
+    y = rng.random(3_000) < expit(x[:, 0])
+    wrong = Expected(np.array([-1.0, 1.0]), np.zeros(2))
+    few, many = (fit_along(x[:n], y[:n], np.ones(n), np.arange(n), 30.0, wrong)[1] for n in (20, 3_000))
+    assert few.weights[1:] == pytest.approx(wrong.weights, abs=0.35)
+    assert many.weights[1:] == pytest.approx([1.0, 0.0], abs=0.15)
+
+
+def test_expected_weights_move_with_the_amount() -> None:
+    rng = np.random.default_rng(6)
+    amount = np.repeat([1, 3, 10], 10)
+    x, y = rng.normal(size=(30, 1)), rng.random(30)
+    expected = Expected(np.array([0.5]), np.array([0.4]), amount=3.0)
+    models = fit_along(x, y, amount, np.arange(30), 1e9, expected)
+    alone = fit_along(x[20:], y[20:], amount[20:], np.arange(10), 1e9, expected)
+    for n in (1, 3, 10):
+        assert models[n].weights[1] == pytest.approx(0.5 + 0.4 * np.log(n / 3), abs=1e-6)
+    assert alone[10].weights[1] == pytest.approx(models[10].weights[1], abs=1e-6)
+
+
+def test_an_expectation_about_what_nobody_has_is_no_weight() -> None:
+    x = np.column_stack([np.linspace(-1, 1, 40), np.full(40, np.nan)])
+    expected = Expected(np.array([1.0, 5.0]), np.zeros(2))
+    model = fit_along(x, np.arange(40) % 2, np.ones(40), np.arange(40), 30.0, expected)[1]
+    assert model.weights[2] == pytest.approx(0.0)
+    assert model.predict([[0.0, 7.0]]) == pytest.approx(model.predict([[0.0, np.nan]]))
+
+
+def test_the_interval_holds_where_weights_lie_about_what_is_expected() -> None:
+    rng = np.random.default_rng(7)
+    held, ridge, centre = [], 10.0, np.array([0.8, -0.4])
+    for _ in range(150):
+        true = centre + rng.normal(size=2) / np.sqrt(ridge)
+        x = rng.normal(size=(120, 2))
+        y = rng.random(120) < expit(x @ true)
+        model = fit_along(x, y, np.ones(120), np.arange(120), ridge, Expected(centre, np.zeros(2)))[1]
+        low, high = model.interval(x[:20], coverage=0.9)
+        rate = expit(x[:20] @ true)
+        held.append(((low <= rate) & (rate <= high)).mean())
+    assert np.mean(held) == pytest.approx(0.9, abs=0.04)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 from tests.cli.running import incrowd
@@ -155,7 +156,7 @@ def test_published_statistics_score_a_person(said: Said, crowds: Path, models: P
 
 
 def test_a_gateway_remembers_what_it_told(
-    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = unpacked("gateway", tmp_path)
     monkeypatch.chdir(folder)
@@ -163,9 +164,14 @@ def test_a_gateway_remembers_what_it_told(
     assert [key["name"] for key in said("gateway", "key", "list", "--state", "state")] == ["dashboard"]
     assert said("gateway", "report", "--state", "state")["clients"][0]["asked"] == 4
     question = {"attribute": "movies", "where": {"column": "city", "op": "=", "value": "Denver"}}
-    told = said(
+    asked = (
         "gateway", "try", json.dumps(question), "--database", "duckdb:///club.duckdb", "--policy", "policy.toml",
         "--state", "state", "--organisation", "lab",
     )  # fmt: skip
+    if int(duckdb.__version__.split(".")[0]) < 2:  # these files are DuckDB 2's; nobody is told to start anew
+        outcome = incrowd(capsys, *asked)
+        assert (outcome.code, "newer" in outcome.err, "reset" in outcome.err) == (2, True, False)
+        return
+    told = said(*asked)
     assert told["repeated"]
     assert sorted(one["value"] for one in told["values"] if one["released"]) == sorted(old["answers"][0])

@@ -388,10 +388,15 @@ def _circle(dot: Dot) -> str:
 
 
 def crowd_picture(fits: float, total: float, adversary: str) -> CrowdPicture:
-    """Return `fits` of `total` people as dots; large crowds are scaled, and you are always one dot."""
+    """Return `fits` of `total` people as dots; large crowds are scaled, but for you, who are always one dot.
+
+    Whoever else could be you has at least one dot: a picture without any would say that nobody could.
+    """
     count = int(min(total, MOST_DOTS))
     each = total / count
-    shown = min(count, max(1, round(fits / each)))
+    alone = round(fits, 1) <= 1
+    others_shown = 0 if alone else max(1, round((fits - 1) / each))
+    shown = min(count, 1 + others_shown)
     order = _scattered(count)
     kinds = {place: "you" if k == 0 else "fits" for k, place in enumerate(order[:shown])}
     dots = tuple(
@@ -402,10 +407,11 @@ def crowd_picture(fits: float, total: float, adversary: str) -> CrowdPicture:
         )
         for place in range(count)
     )
-    scale = "" if each == 1 else f" One dot stands for about {say_number(round(each))} people."
+    few = "" if alone or fits - 1 >= each / 2 else ", the one that could be you for fewer"
+    scale = "" if each == 1 else f" One dot stands for about {say_number(round(each))} people{few}."
     others = (
         "it is as if nobody else fitted what they see"
-        if round(fits, 1) <= 1
+        if alone
         else f"it is as if {say_number(round(fits, 1))} of {say_number(round(total))} people, you included, fitted "
         "what they see"
     )

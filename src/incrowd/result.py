@@ -131,6 +131,15 @@ class Evidence:
     detail: str = ""
 
     @property
+    def strongest_first(self) -> tuple[float, str]:
+        """What parts are sorted by: the strongest first, equals by name.
+
+        The last digits of a sum differ with the machine's load and the number of its cores; equals are those that
+        agree in what anybody would see, so that the same parts are named every time.
+        """
+        return -float(f"{abs(self.contribution):.4g}"), self.what
+
+    @property
     def is_rest(self) -> bool:
         """True for a part that holds many small ones: "175 more"."""
         return re.fullmatch(r"[\d,]+ more( .*)?", self.what) is not None
@@ -232,7 +241,7 @@ class Assessment(Result):
         """Return the strongest evidence; without any, the value beside a guesser's."""
         if not self.evidence:
             return [(self.subject, self.value), ("a guesser", self.baseline)]
-        ordered = sorted(self.evidence, key=lambda part: -abs(part.contribution))
+        ordered = sorted(self.evidence, key=lambda part: part.strongest_first)
         return [(part.what, part.contribution) for part in ordered]
 
     @property

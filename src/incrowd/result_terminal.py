@@ -45,7 +45,7 @@ def _facts(assessment: Assessment) -> Table:
 
 def _evidence(assessment: Assessment) -> Table:
     table = Table("why", "adds", box=None, header_style="dim")
-    ordered = sorted(assessment.evidence, key=lambda part: -abs(part.contribution))
+    ordered = sorted(assessment.evidence, key=lambda part: part.strongest_first)
     for part in ordered[:MOST_EVIDENCE]:
         table.add_row(Text(part.what), say_number(part.contribution))
     rest = ordered[MOST_EVIDENCE:]

@@ -139,26 +139,46 @@ def fit_logistic(columns: Any, share: Any, ridge: float = 1.0) -> Logistic:
     return model
 
 
-def fit_along(columns: Any, share: Any, amount: Any, group: Any, ridge: float = 1.0) -> dict[int, Logistic]:
+@dataclass(frozen=True)
+class Expected:
+    """What the weights of standardised columns should be about, by what was learnt elsewhere."""
+
+    weights: Floats
+    """With `amount`."""
+    moves: Floats
+    """What a step of 1 in the logarithm of the amount adds."""
+    amount: float = 1.0
+
+
+def fit_along(
+    columns: Any,
+    share: Any,
+    amount: Any,
+    group: Any,
+    ridge: float = 1.0,
+    expected: Expected | None = None,
+) -> dict[int, Logistic]:
     """Fit the probability of success with each of several amounts (positive: posts read) by one regression.
 
     Each amount has an intercept of its own; the weights of the columns move in a straight line with the logarithm of
     the amount. So amounts with which few succeed learn from those with which many do. Rows of one `group` (a person
-    who was tried with several amounts) are not taken to be independent.
+    who was tried with several amounts) are not taken to be independent. The ridge draws weights to what is `expected`,
+    without it to zero.
     """
     given, y, number = np.asarray(columns, float), np.asarray(share, float), np.asarray(amount)
     mean, spread = _means_and_spreads(given)
     scaled = (given - mean) / spread
     scaled = np.where(np.isnan(scaled), 0.0, scaled)
     amounts = np.unique(number)
-    middle = float(np.log(number).mean())
+    middle = float(np.log(number).mean() if expected is None else np.log(expected.amount))
     # With one amount nothing can move along.
     along = [np.log(number)[:, None] - middle] if len(amounts) > 1 else []
     x = np.column_stack([number[:, None] == amounts, scaled, *(scaled * step for step in along)]).astype(
         float
     )
     penalty = np.diag(np.repeat([0.0, ridge], [len(amounts), x.shape[1] - len(amounts)]))
-    weights = _newton(x, y, penalty)
+    centre = _expected_weights(amounts, expected, scaled, middle, moving=bool(along))
+    weights = _newton(x, y, penalty, centre)
     covariance = _covariance(x, y, weights, penalty, np.asarray(group))
     models, size = {}, scaled.shape[1]
     for place, one in enumerate(amounts.tolist()):
@@ -172,6 +192,19 @@ def fit_along(columns: Any, share: Any, amount: Any, group: Any, ridge: float = 
     return models
 
 
+def _expected_weights(
+    amounts: Any, expected: Expected | None, scaled: Floats, middle: float, *, moving: bool
+) -> Floats:
+    """Return where the ridge draws each weight, intercepts first; a column that tells nothing here has no weight."""
+    size = scaled.shape[1]
+    if expected is None:
+        return np.zeros(len(amounts) + size * (1 + moving))
+    varies = (scaled != 0).any(axis=0)
+    weights, moves = np.where(varies, expected.weights, 0.0), np.where(varies, expected.moves, 0.0)
+    parts = [weights, moves] if moving else [weights + moves * (np.log(float(amounts[0])) - middle)]
+    return np.concatenate([np.zeros(len(amounts)), *parts])
+
+
 def _means_and_spreads(columns: Floats) -> tuple[Floats, Floats]:
     """Return the mean and standard deviation of what is known of each column; 1 where nothing varies."""
     known = ~np.isnan(columns)
@@ -181,18 +214,21 @@ def _means_and_spreads(columns: Floats) -> tuple[Floats, Floats]:
     return mean, np.where(spread > 1e-9, spread, 1.0)
 
 
-def _newton(x: Floats, share: Floats, penalty: Floats) -> Floats:
-    """Return the weights of least deviance by Newton's method, a step halved as long as it does not help."""
+def _newton(x: Floats, share: Floats, penalty: Floats, centre: Floats) -> Floats:
+    """Return the weights of least deviance, drawn to a centre, by Newton's method.
+
+    A step is halved as long as it does not help.
+    """
 
     def loss(weights: Floats) -> float:
-        z = x @ weights
-        return float((np.logaddexp(0, z) - share * z).sum() + weights @ penalty @ weights / 2)
+        z, away = x @ weights, weights - centre
+        return float((np.logaddexp(0, z) - share * z).sum() + away @ penalty @ away / 2)
 
-    weights = np.zeros(x.shape[1])
+    weights = centre
     least = loss(weights)
     for _ in range(MOST_STEPS):
         expected = expit(x @ weights)
-        slope = x.T @ (expected - share) + penalty @ weights
+        slope = x.T @ (expected - share) + penalty @ (weights - centre)
         curve = x.T @ (x * (expected * (1 - expected))[:, None]) + penalty + 1e-9 * np.eye(len(weights))
         step = np.linalg.solve(curve, slope)
         while (now := loss(weights - step)) > least and np.abs(step).max() > 1e-12:
@@ -206,7 +242,8 @@ def _newton(x: Floats, share: Floats, penalty: Floats) -> Floats:
 def _covariance(x: Floats, share: Floats, weights: Floats, penalty: Floats, group: Any) -> Floats:
     """Return the sandwich estimate (Huber 1967): it holds whether a row's rate is one trial or the mean of many.
 
-    What one group adds is added up first, so that its rows may depend on each other.
+    What one group adds is added up first, so that its rows may depend on each other. That the ridge draws weights to
+    where they may not belong counts, too: it is right if they lie about there as widely as the ridge says.
     """
     expected = expit(x @ weights)
     bread = np.linalg.inv(x.T @ (x * (expected * (1 - expected))[:, None]) + penalty)
@@ -214,7 +251,7 @@ def _covariance(x: Floats, share: Floats, weights: Floats, penalty: Floats, grou
     scores = np.zeros((int(place.max(initial=-1)) + 1, x.shape[1]))
     np.add.at(scores, place, x * (share - expected)[:, None])
     small_sample = len(x) / max(len(x) - x.shape[1], 1)
-    return np.asarray(bread @ (scores.T @ scores) @ bread * small_sample)
+    return np.asarray(bread @ (scores.T @ scores * small_sample + penalty) @ bread)
 
 
 def _with_intercept(columns: Floats) -> Floats:

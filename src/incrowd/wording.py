@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 SURE = 1e-6
 """Nobody is certain beyond this, whatever the rounding."""
@@ -50,3 +52,17 @@ def say_count(count: int, one: str, many: str = "") -> str:
     ('1 post', '2,000 posts', '2 people')
     """
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def say_day(time: int | None) -> str:
+    """Write a time as a day, in UTC."""
+    return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
+
+
+def say_list(names: Sequence[str], last: str = "and") -> str:
+    """Write names one after the other.
+
+    >>> say_list(["city"]), say_list(["city", "job"]), say_list(["city", "job", "pet"])
+    ('city', 'city and job', 'city, job and pet')
+    """
+    return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else "".join(names)

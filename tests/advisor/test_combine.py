@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -121,6 +122,30 @@ def test_a_rank_counts_by_how_likely_it_is_right_if_it_looks_personal(
         judged = judge(ranked(chance, looks, rank=rank))
         assert judged.level is level
         assert judged.role is (Role.PAPER if math.isnan(chance) else Role.DECIDES)
+
+
+@pytest.mark.parametrize(
+    ("chance", "looks", "said"),
+    [
+        (
+            0.14,
+            LASTING,
+            "It counts as “well hidden” because that takes away 9% of the doubt about anybody here.",
+        ),
+        (0.52, LASTING, "It counts as “watch” because that takes away 49% of the doubt about anybody here."),
+        (0.60, PASSING, "Because the interest is a passing one, it counts as “watch” and no worse."),
+        (0.60, LASTING, ""),
+        (0.30, PASSING, ""),
+        (0.08, LASTING, ""),
+    ],
+)
+def test_a_level_that_is_not_that_of_the_chance_told_is_explained_by_its_risk(
+    chance: float, looks: str, said: str
+) -> None:
+    judged = judge(ranked(chance, looks))
+    told = theme(ThemeName.EXPOSED, [judged])
+    assert told.sentence == f"{judged.assessment.sentence()} {said}".strip()
+    assert told.risk == judged.risk
 
 
 def test_a_handful_of_people_is_no_crowd() -> None:
@@ -299,3 +324,39 @@ def test_a_rank_shared_with_everybody_who_never_wrote_about_it_is_no_exposure() 
         crowd_size=100,
     )
     assert judge(silent).risk == 0
+
+
+def test_small_parts_of_a_reason_are_told_together() -> None:
+    parts = [Evidence(what=f"w{k}", contribution=value) for k, value in enumerate((80, 19.5, -0.4, 0.3, 0.2))]
+    short = shortened(parts, 8, 0.01)
+    assert [part.what for part in short] == ["w0", "w1", "3 more"]
+    assert math.isclose(sum(part.contribution for part in short), sum(part.contribution for part in parts))
+    assert len(shortened(parts[:3], 8, 0.01)) == 3, "a rest of one says no less than the part"
+
+
+def test_silence_on_every_topic_is_said_once() -> None:
+    def silent_on(topic: str) -> Finding:
+        one = ranked(0.05, NOTHING)
+        about = replace(one.assumptions, parameters={**one.assumptions.parameters, "topic": topic})
+        return judge(replace(one, assumptions=about))
+
+    one = theme(ThemeName.EXPOSED, [silent_on("debts"), silent_on("gambling")])
+    assert one.sentence == "Nothing you wrote points to any of the 2 sensitive topics that were looked for."
+
+
+def test_a_likely_guess_that_is_well_hidden_says_what_it_would_be_for_anybody() -> None:
+    measure = measure_named("belief")
+    before, after = (
+        judge(assessed("belief", value, baseline=0.6, unit="probability")) for value in (0.9, 0.61)
+    )
+    assert after.level is Level.WELL_HIDDEN
+    assert measure.note(before, after) == "for anybody it would be 60%"
+    assert measure.effect(before, after).sentence().endswith("well hidden (for anybody it would be 60%)")
+
+
+@given(st.permutations(range(8)), st.lists(st.floats(-1e-7, 1e-7), min_size=8, max_size=8))
+def test_the_same_parts_are_named_whatever_the_last_digits(order: list[int], noise: list[float]) -> None:
+    """Sums differ in their last digits from process to process; which of several equals is shown must not."""
+    parts = [Evidence(what=f"w{k}", contribution=0.1234 * (1 + noise[k])) for k in order]
+    parts.append(Evidence(what="largest", contribution=0.5))
+    assert [part.what for part in shortened(parts, 4)] == ["largest", "w0", "w1", "w2", "5 more"]

@@ -71,7 +71,15 @@ def test_the_first_screen_answers_four_questions(alex: PersonReport) -> None:
         "What gives you away?",
         "What can you do now?",
     ]
-    assert all(answer.endswith(".") for _, answer in alex.in_short)
+    assert all(line.endswith(".") for _, lines in alex.in_short for line in lines)
+    assert all(one["answer"] == " ".join(one["lines"]) for one in alex.to_dict()["in_short"])
     page = person_report_page(alex)
     places = [page.index(question) for question in questions[1:]]
     assert places == sorted(places)
+
+
+def test_people_made_up_from_a_card_are_named_so_first(alex: PersonReport) -> None:
+    assert "alex, among 60 people<" in person_report_page(alex)
+    alone = replace(alex, made_up=True)
+    assert alone.to_dict()["made_up"]
+    assert "alex, among 60 people made up from a card, for want of a crowd<" in person_report_page(alone)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 
 from incrowd import distances
 from incrowd.advisor.assess import assess
+from incrowd.advisor.assessor import memory_for_work
 from incrowd.crowd import Crowd
 from incrowd.crowd.array_cache import DiskArray, cached_arrays
 from incrowd.distances import profile_index
@@ -109,6 +113,7 @@ def test_a_sample_agrees_with_everybody(tiny_crowd: Crowd) -> None:
             if exact.unit == "people":
                 assert sampled.value == exact.value  # one person against everybody is exact
             assert exact.interval is None
+            assert "rank_interval" not in exact.assumptions.parameters  # everybody was compared
             assert sampled.crowd_size == exact.crowd_size
             low, high = sampled.assumptions.parameters.get("rank_interval", [exact.crowd_rank] * 2)
             within.append(exact.crowd_rank is None or low <= exact.crowd_rank <= high)
@@ -225,3 +230,59 @@ def test_arrays_on_disk_are_kept_as_they_are(tmp_path: Path) -> None:
             "small": [0, 1, 2],
         }
     assert [path.name for path in (tmp_path / "advisor").glob("unfinished-*")] == []
+
+
+# Memory
+
+
+def test_of_a_budget_the_program_itself_is_taken_off() -> None:
+    mib = 2**20
+    budgets = [128 * mib, 512 * mib, 600 * mib, 2**30, 2**32]
+    left = [memory_for_work(budget) for budget in budgets]
+    assert left == [128 * mib, 512 * mib, 512 * mib, 640 * mib, 2**32 - 384 * mib]
+    assert sorted(left) == left
+
+
+ANSWER = """
+import re, sys
+from pathlib import Path
+from incrowd.cli import main
+sys.argv = ["incrowd", *sys.argv[1:]]
+try:
+    main()
+finally:
+    peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())
+    print(int(peak[1]) // 1024, file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak of a process")
+def test_an_answer_takes_little_more_than_the_program(tmp_path: Path) -> None:
+    """The small twin of the bar for 10,000 people: at this size next to all of the memory is the program's own."""
+    crowd = Crowd.create(tmp_path / "crowd", plain_names=True)
+    pl.DataFrame(linear.posts(0, 60)).write_parquet(tmp_path / "posts.parquet")
+    crowd.ingest([tmp_path / "posts.parquet"], kind="posts")
+    asked = ["assess", str(crowd.path), "--user", linear.name(20), "--memory", "1GiB", "--json"]
+    run = subprocess.run([sys.executable, "-c", ANSWER, *asked], capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout)["person"] == linear.name(20)
+    assert int(run.stderr.split()[-1]) < 640
+
+
+FIRST = """
+import sys
+from incrowd.cli import assess, main
+frugally = assess.answer_frugally
+def told() -> None:
+    print("numpy" in sys.modules, file=sys.stderr)
+    frugally()
+assess.answer_frugally = told
+sys.argv = ["incrowd", *sys.argv[1:]]
+main()
+"""
+
+
+def test_an_answer_says_how_many_threads_before_numpy_is_loaded(tmp_path: Path) -> None:
+    """Later the setting has no effect, and numbers depend on the machine's cores."""
+    asked = [sys.executable, "-c", FIRST, "assess", str(tmp_path), "--user", "alex"]
+    run = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert run.stderr.splitlines()[0] == "False"

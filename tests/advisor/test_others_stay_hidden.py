@@ -24,7 +24,10 @@ def letters(number: int) -> str:
 
 @pytest.fixture(scope="module")
 def marked(tmp_path_factory: pytest.TempPathFactory) -> Crowd:
-    """Forty made-up people; everybody but alex bears a mark in name, every post, an item and an attribute."""
+    """Forty made-up people; everybody but alex bears a mark in name, every post, an item and an attribute.
+
+    Alex mentions two of them by name.
+    """
     made = demo_person(users=40, seed=2)
     frames = {"posts": made.posts.to_frame(), "items": made.items.to_frame()}
     frames["attributes"] = made.attributes.to_frame()
@@ -42,7 +45,8 @@ def _with_marks(frame: pl.DataFrame, kind: str, marks: dict[str, str]) -> pl.Dat
     named = frame.with_columns(mark=mark)
     if kind == "posts":
         said = pl.concat_str([pl.col("text"), pl.lit(" "), pl.col("mark")])
-        named = named.with_columns(text=pl.when(other).then(said).otherwise(pl.col("text")))
+        mentions = pl.concat_str([pl.col("text"), pl.lit(f" @{MARK}_aab, u/{MARK}-aac")])
+        named = named.with_columns(text=pl.when(other).then(said).otherwise(mentions))
     elif kind == "items":
         extra = named.filter(other).group_by("user").first().with_columns(item=pl.col("mark"))
         named = pl.concat([named, extra.select(named.columns)])
@@ -112,3 +116,30 @@ def test_no_mark_in_what_python_prints(marked: Crowd) -> None:
     report = assess(marked, "alex", options=AdvisorOptions(thorough=False, advice=False))
     for value in (report, *report.themes, *report.reasons, *report.assessments, *report.not_assessed):
         assert MARK not in repr(value).lower()
+
+
+def test_somebody_mentioned_is_evidence_without_a_name(marked: Crowd) -> None:
+    report = assess(marked, "alex", options=AdvisorOptions(thorough=False, advice=False))
+    parts = [part.what for one in report.assessments for part in one.evidence]
+    assert "somebody you mention" in parts
+    assert not [part for part in parts if MARK in part.lower()]
+
+
+def test_no_mention_in_an_export_is_shown_with_a_card(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, page = tmp_path / "me.jsonl", tmp_path / "me.html"
+    said = ["sourdough starter smells", "squeaking bicycle brake", "imaginary islands on maps"]
+    rows = [
+        {
+            "author": "me",
+            "text": f"{said[k % 3]} {k} @{MARK}_aa hi /u/{MARK}",
+            "time": 1_600_000_000 + 3600 * k,
+        }
+        for k in range(24)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = incrowd(capsys, "assess", file, "--html", page, "--json")
+    assert "somebody you mention" in told.out
+    assert "somebody you mention" in page.read_text()
+    assert MARK not in (told.out + told.err + page.read_text()).lower()

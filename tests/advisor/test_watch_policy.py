@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from incrowd.advisor.watch import Watch
 from incrowd.advisor.watch_policy import default_policy, is_crossed, load_policy
+from incrowd.crowd import Crowd
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.lines import Line, Reading
+from incrowd.measures.protocol import ThemeName
 
 
 def test_a_policy_comes_from_a_file(tmp_path: Path) -> None:
@@ -53,6 +57,9 @@ def test_a_policy_comes_from_a_file(tmp_path: Path) -> None:
         ("[[line]]\nmeasure = 'anonymity'\ncommunity = 'a'\nbelow = 0", "at least 1"),
         ("[line]\nmeasure = 'anonymity'", "double brackets"),
         ("[[line]]\nmeasure='anonymity'\ncommunity='a'\nbelow=3\n[alerts]\nmail='x'", "unknown key 'mail'"),
+        ("[[line]]\nquestion = 'inferable'", "'question' must be one of"),
+        ("[[line]]\nquestion = 'told'\nbelow = 3", "unknown key 'below'"),
+        ("[[line]]\nquestion = 'told'\n[[line]]\nquestion = 'told'", "twice"),
         ("lines = 3", "unknown table"),
         ("[[line]", "TOML"),
     ],
@@ -65,14 +72,22 @@ def test_a_policy_that_cannot_be_read_says_why(text: str, said: str, tmp_path: P
         load_policy(tmp_path / "none.toml")
 
 
-def test_without_a_policy_there_are_lines_for_everywhere_one_writes() -> None:
-    policy = default_policy(["tea", "money"], ["debts"], {"tea": 500, "money": 20}, wanted=10)
-    assert [line.measure for line in policy.lines] == ["anonymity"] * 2 + ["linkability"] * 2 + [
-        "exposure"
-    ] * 2
-    assert [line.at for line in policy.lines[-2:]] == [5, 1]
+def test_without_a_policy_every_question_is_watched_that_a_post_can_move(tmp_path: Path) -> None:
+    policy = default_policy()
+    assert policy.lines == ()
+    assert {str(name) for name in policy.questions} == {"linkable", "singled out", "exposed", "told"}
+    crowd = Crowd.from_frame(pl.DataFrame({"user": ["a"], "community": ["tea"], "text": ["kettle"]}))
     with pytest.raises(InputError, match="nothing to watch"):
-        default_policy([], [], {}, wanted=10)
+        Watch(crowd, "somebody new", None, tmp_path / "state", sinks=[], follow=tmp_path / "new.jsonl")
+
+
+def test_a_policy_may_name_questions_beside_lines(tmp_path: Path) -> None:
+    (tmp_path / "watch.toml").write_text(
+        "[[line]]\nquestion = 'singled out'\n[[line]]\nmeasure='anonymity'\ncommunity='a'\nbelow=3\n"
+    )
+    policy = load_policy(tmp_path / "watch.toml")
+    assert policy.questions == (ThemeName.SINGLED_OUT,)
+    assert [line.key for line in policy.lines] == ["anonymity|a|3"]
 
 
 def test_a_rank_that_everybody_shares_without_a_score_crosses_nothing() -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.belief.making import random_evidence, random_table, spelled_out, table_of, written_out
 
 from incrowd.measures.belief import crowd_belief, crowd_kernel
-from incrowd.measures.belief.crowd_belief import CELLS, CrowdBelief, combined, grouped
+from incrowd.measures.belief.crowd_belief import CELLS, CrowdBelief, Tries, combined, grouped
 from incrowd.measures.belief.engine import Belief, joint_probability
 from incrowd.measures.belief.network import NetworkBelief
-from incrowd.profiles.attributes import HIDDEN, AttributeSpace, SeenAttributes
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, SeenAttributes
 from incrowd.synthetic import SyntheticAttributes
 
 
@@ -39,6 +39,28 @@ def test_the_plain_loop_equals_the_compiled_one_bit_by_bit() -> None:
     crowd_kernel.weigh(*fixed, compiled)
     crowd_belief.weigh_plainly(*fixed, few)
     assert np.array_equal(compiled, few)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tries_of_a_smoothing_equal_plain_guesses_bit_by_bit(seed: int) -> None:
+    """Attributes of up to 300 values, some not given, whole rows left out; one smoothing changes after the other."""
+    rng = np.random.default_rng(seed)
+    sizes = [2, 5, 8, 17, 130, 300]
+    space = AttributeSpace.of({f"a{size}": [str(value) for value in range(size)] for size in sizes})
+    codes = np.where(rng.random((90, 6)) < 0.15, HIDDEN, rng.integers(0, sizes, (90, 6))).astype(np.int32)
+    codes[:, 1] = codes[:, 0]
+    table = AttributeTable(space, codes, np.arange(90).astype(str).astype(object), "hash")
+    belief = CrowdBelief.learn(table, 0.9)
+    own = np.sort(rng.permutation(90)[:40])
+    evidence = SeenAttributes(space, codes[own].astype(np.int64), {}, own)
+    targets = list(range(6))
+    assert belief.weighs_grouped(targets, evidence)
+    tries, smoothing = Tries(belief, evidence, targets), belief.smoothing
+    for _ in range(12):
+        smoothing = smoothing.copy()
+        smoothing[rng.integers(6)] = rng.choice(crowd_belief.GRID)
+        plain = crowd_belief._score(replace(belief, smoothing=smoothing), evidence, targets)
+        assert tries.score(smoothing) == plain
 
 
 def _agree(one: Belief, other: Belief, evidence: SeenAttributes) -> None:

@@ -284,3 +284,14 @@ def test_nothing_is_sent_and_nothing_complains(opened: Opened) -> None:
 
 def test_five_thousand_posts_take_no_file_beyond_the_page(opened: Opened) -> None:
     assert "Read: 5,000 posts" in opened.drop("mine.jsonl", export(posts(5000, 7)))
+
+
+def test_nobody_who_is_mentioned_is_named(opened: Opened) -> None:
+    made = [f"{text} @Zarq_Vex u/zarq-two" for text in posts(25, 3)]
+    there = opened.page.evaluate("texts => window.incrowd.measure(texts)", made)
+    words = [word for word, _ in there["away"]]
+    assert "somebody you mention" in words
+    assert not [word for word in words if "zarq" in word]
+    shown = opened.drop("me.jsonl", export(made)).lower()
+    assert "somebody you mention" in shown
+    assert "zarq" not in shown

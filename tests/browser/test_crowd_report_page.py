@@ -29,7 +29,8 @@ def browser() -> Iterator[Any]:
 def written(tiny_crowd: Crowd, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "crowd.html"
     path.write_text(
-        crowd_report_page(crowd_report(tiny_crowd, options=CrowdOptions(smallest=4))), encoding="utf-8"
+        crowd_report_page(crowd_report(tiny_crowd, options=CrowdOptions(smallest=4, sampled=8))),
+        encoding="utf-8",
     )
     return path
 

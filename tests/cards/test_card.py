@@ -11,9 +11,11 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.cli.running import incrowd
 
 from incrowd import Card, TextOptions
 from incrowd.cards.card import HEAD, LARGEST_FILE, text_facts
+from incrowd.cards.default import default_card
 from incrowd.errors import InputError, NotInCrowd, UnreadableSource
 
 
@@ -144,3 +146,12 @@ def test_the_head_is_the_first_part() -> None:
     with zipfile.ZipFile(io.BytesIO(a_card().to_bytes())) as file:
         assert file.namelist()[0] == HEAD
         assert json.loads(file.read(HEAD))["format"] == "incrowd card"
+
+
+def test_without_a_file_the_card_inside_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = incrowd(capsys, "card", "info")
+    assert shown.code == 0, shown.err
+    assert default_card().hash in " ".join(shown.out.split())
+    told = json.loads(incrowd(capsys, "card", "info", "--json").out)
+    assert (told["card"], told["hash"]) == ("reddit.card", default_card().hash)
+    assert told["bytes"] > 0

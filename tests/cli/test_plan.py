@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -41,6 +42,20 @@ def test_what_people_see(crowd: Crowd, capsys: pytest.CaptureFixture[str]) -> No
     assert "costs most" in words
 
 
+def test_a_report_on_everybody(crowd: Crowd, capsys: pytest.CaptureFixture[str]) -> None:
+    def planned(people: int) -> dict[str, Any]:
+        outcome = incrowd(capsys, "plan", "--json", "crowd-report", crowd.path, "--people", str(people))
+        assert outcome.code == 0, outcome.err
+        found: dict[str, Any] = json.loads(outcome.out)
+        return found
+
+    few, all_of_them = planned(3), planned(100)
+    assert few["rows"] == 90
+    assert few["worst"]["what"] == "assess 3 people one by one"
+    assert all_of_them["worst"]["what"] == "assess 12 people one by one"
+    assert few["worst"]["seconds"] < all_of_them["worst"]["seconds"]
+
+
 def test_an_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = write_jsonl(tmp_path / "a.jsonl", [post("ann", "hello")] * 7)
     outcome = incrowd(capsys, "plan", "ingest", source, "--crowd", tmp_path / "crowd")
@@ -71,3 +86,27 @@ def test_what_needs_no_plan_says_so(crowd: Crowd, capsys: pytest.CaptureFixture[
     assert outcome.code == 2
     assert "'info' cannot be planned; these can: ingest, measures of a community, assess" in outcome.err
     assert "'study belief' cannot be planned" in incrowd(capsys, "plan", "study", "belief", crowd.path).err
+
+
+def test_only_what_can_be_planned_is_offered(crowd: Crowd, capsys: pytest.CaptureFixture[str]) -> None:
+    offered = incrowd(capsys, "plan").err.split("(")[1].split(")")[0].split(", ")
+    for name in ("ingest", "assess", "crowd-report", "linkability", "microdata"):
+        assert name in offered
+    for name in ("info", "serve", "forget", "gateway", "plan"):
+        assert name not in offered
+    assert "'gateway' cannot be planned" in incrowd(capsys, "plan", "gateway").err
+    below = incrowd(capsys, "plan", "microdata").err
+    assert "(assess, evaluate, publish)" in below
+
+
+def test_an_export_needs_no_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_jsonl(tmp_path / "mine.jsonl", [post("ann", "hello")] * 7)
+    outcome = incrowd(capsys, "plan", "assess", source)
+    assert outcome.code == 2
+    assert "'assess' of an export needs no plan" in " ".join(outcome.err.split())
+
+
+def test_one_person_in_a_crowd(crowd: Crowd, capsys: pytest.CaptureFixture[str]) -> None:
+    person = incrowd(capsys, "plan", "--json", "assess", crowd.path, "--user", "u1")
+    assert person.code == 0, person.err
+    assert json.loads(person.out)["rows"] > 0

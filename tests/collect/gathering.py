@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.collect import Collected, Collector, CollectPlan
-from incrowd.collect.client import Client
+from incrowd.collect.client import PoliteClient
 from incrowd.crowd import Crowd
 
 CONTACT = "tests@example.org"
-OPENED: list[Client] = []
+OPENED: list[PoliteClient] = []
 
 
-def patient(**options: Any) -> tuple[Client, list[float]]:
+def patient(**options: Any) -> tuple[PoliteClient, list[float]]:
     """Return a client that waits on paper only, and its list of waits."""
     waits: list[float] = []
-    client = Client(contact=CONTACT, sleep=waits.append, **options)
+    client = PoliteClient(contact=CONTACT, sleep=waits.append, **options)
     OPENED.append(client)
     return client, waits
 

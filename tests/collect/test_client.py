@@ -20,7 +20,7 @@ from tests.collect.gathering import CONTACT, patient
 from tests.collect.sites import Asked, Reply, Site
 
 from incrowd.collect import client as clients
-from incrowd.collect.client import Client, Forbidden, Gone, TooLarge
+from incrowd.collect.client import AnswerTooLarge, Forbidden, NotThere, PoliteClient
 from incrowd.errors import InputError, ServerError
 
 JSON = {"content-type": "application/json"}
@@ -56,7 +56,7 @@ class TestManners:
     @pytest.mark.parametrize("contact", ["", "  ", "a\nb@example.org", "josé"])
     def test_wants_a_contact_that_fits_a_header(self, contact: str) -> None:
         with pytest.raises(InputError, match="contact:"):
-            Client(contact=contact)
+            PoliteClient(contact=contact)
 
     def test_pauses_between_requests_to_one_host(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(clients, "is_loopback", lambda host: False)
@@ -178,7 +178,7 @@ class TestFailures:
         assert len(waits) == 5
 
     @pytest.mark.parametrize(
-        ("status", "error"), [(404, Gone), (410, Gone), (401, Forbidden), (403, Forbidden)]
+        ("status", "error"), [(404, NotThere), (410, NotThere), (401, Forbidden), (403, Forbidden)]
     )
     def test_what_is_not_shown_is_not_asked_for_again(self, site: Site, status: int, error: type) -> None:
         client, _ = patient()
@@ -214,7 +214,7 @@ class TestHostileAnswers:
                 return True
 
         site.raw = endless
-        with site.open() as server, pytest.raises(TooLarge, match="32 MiB"):
+        with site.open() as server, pytest.raises(AnswerTooLarge, match="32 MiB"):
             client.json(f"{server}/x", "a page")
         assert client.received < 40 * 2**20
 
@@ -225,7 +225,7 @@ class TestHostileAnswers:
         site.routes["/"] = lambda asked: (200, {**JSON, "content-encoding": "gzip"}, bomb)
         with site.open() as server:
             tracemalloc.start()
-            with pytest.raises(TooLarge):
+            with pytest.raises(AnswerTooLarge):
                 client.json(f"{server}/x", "a page")
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()

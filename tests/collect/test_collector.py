@@ -17,6 +17,7 @@ from tests.cli.running import incrowd
 from tests.collect.gathering import CONTACT, gather, patient, plan, rows, who
 from tests.collect.sites import SITES, Asked, Reply, Site, World, Written, make_world
 
+from incrowd.cards.card import Card
 from incrowd.collect import Collector
 from incrowd.collect.journal import clean, post_key
 from incrowd.collect.services import Post
@@ -476,6 +477,21 @@ class TestCommand:
         assert "too few to be published" in run.stderr
         assert "incrowd forget" in run.stderr
         assert [path.name for path in tmp_path.iterdir()] == ["tea.card.crowd"]
+
+    def test_a_card_is_made_and_nothing_else_is_kept(self, tmp_path: Path) -> None:
+        card = tmp_path / "tea.card"
+        with mastodon(make_world(people=120, posts=480, communities=("tea",))).open() as server:
+            run = subprocess.run(
+                [*command(server, None), "--card", str(card), "--forget"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        assert run.returncode == 0, run.stderr
+        assert [path.name for path in tmp_path.iterdir()] == ["tea.card"]
+        made = Card.read(card)
+        assert made.head["communities"][0]["people"] in range(90, 160)
+        assert "person1" not in card.read_bytes().decode("latin-1")
 
 
 def test_a_posts_key_is_the_hash_the_store_keeps(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_the_main_commands_connect_to_no_other_machine(tmp_path: Path) -> None:
         ["assess", crowd, "--user", "alex", "--no-thorough"],
         ["draft", crowd, "--user", "alex", "--community", "gardening", "I am 31 and I live in Duluth"],
         ["disclosures", crowd, "--user", "alex"],
-        ["crowd-report", crowd],
+        ["crowd-report", crowd, "--people", "5"],
         ["watch", crowd, "--user", "alex", "--once"],
         ["study", "anonymity", crowd],
         ["release", "q", str(holders)],

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.collect.gathering import CONTACT, gather, plan, rows
 from tests.collect.sites import SITES, START, Asked, Reply, Written, mailbox, make_world
 
-from incrowd.collect.client import Client
+from incrowd.collect.client import PoliteClient
 from incrowd.collect.journal import clean, post_key
 from incrowd.collect.services import SERVICES
 from incrowd.crowd import Crowd
@@ -78,7 +78,7 @@ def test_what_is_deleted_at_the_source_leaves_the_crowd(name: str, tmp_path: Pat
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_wrong_community_is_refused_before_anything_is_asked(name: str) -> None:
     server = "nntp://127.0.0.1:9" if name == "nntp" else "http://127.0.0.1:9"
-    service = SERVICES[name](server, Client(contact=CONTACT))
+    service = SERVICES[name](server, PoliteClient(contact=CONTACT))
     for wrong in ("", " ", "a b\n", "x" * 400, "../../etc"):
         with pytest.raises(InputError, match="community:"):
             service.check(wrong)
@@ -88,10 +88,13 @@ def test_a_wrong_community_is_refused_before_anything_is_asked(name: str) -> Non
 def test_a_service_on_many_servers_wants_one_and_over_https() -> None:
     for name in ("mastodon", "lemmy", "discourse", "mailman", "nntp"):
         with pytest.raises(InputError, match="server:"):
-            SERVICES[name]("", Client(contact=CONTACT))
+            SERVICES[name]("", PoliteClient(contact=CONTACT))
     with pytest.raises(InputError, match="https"):
-        SERVICES["mastodon"]("http://example.social", Client(contact=CONTACT))
-    assert SERVICES["mastodon"]("example.social", Client(contact=CONTACT)).server == "https://example.social"
+        SERVICES["mastodon"]("http://example.social", PoliteClient(contact=CONTACT))
+    assert (
+        SERVICES["mastodon"]("example.social", PoliteClient(contact=CONTACT)).server
+        == "https://example.social"
+    )
 
 
 def test_a_discourse_category_is_read_topic_by_topic(tmp_path: Path) -> None:
@@ -237,7 +240,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-class Scripted(Client):
+class Scripted(PoliteClient):
     """A client that answers with whatever it is told to."""
 
     answer: object = None

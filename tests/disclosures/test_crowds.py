@@ -9,8 +9,20 @@ import pytest
 from tests.cli.running import incrowd
 
 from incrowd.crowd import Crowd
-from incrowd.measures.disclosures.assess import disclosed
+from incrowd.measures.disclosures.assess import disclosed, reading_of
+from incrowd.measures.disclosures.facts import DatedReading
+from incrowd.measures.disclosures.language import load_language
 from incrowd.measures.disclosures.posts import posts_in_crowd
+from incrowd.measures.disclosures.ready import ReadyDisclosures
+from incrowd.measures.disclosures.rewordings import reworded
+from incrowd.measures.protocol import (
+    AdvisorOptions,
+    Changes,
+    NewPost,
+    Person,
+    PreparedCrowd,
+    measure_named,
+)
 
 MARKER = "Zanzibarquux"
 MINE = ["I'm 31, divorced, and I live in Duluth.", "I work as a nurse.", "The bus was late again today."]
@@ -185,3 +197,139 @@ def test_posts_are_evidence_for_what_is_withheld(tmp_path: Path) -> None:
     values = {"city": ["Boston", "Duluth", "Denver"], "age": ["20-29", "30-39"], "religion": ["jewish"]}
     found = measure_named("disclosures").told_attributes(person, values)
     assert found == {"city": "Duluth", "age": "30-39"}
+
+
+def test_what_reworded_posts_say_is_read_once(tmp_path: Path) -> None:
+    crowd = crowd_with(tmp_path, plain=True)
+    options = AdvisorOptions()
+    changes = Changes(
+        edit_words=frozenset({"duluth", "bus"}),
+        delete_posts=frozenset({1}),
+        add_posts=frozenset({NewPost(community="tea", text="I'm vegan.", time=1_700_000_000)}),
+    )
+
+    def asked() -> tuple[list[DatedReading], int]:
+        prepared = PreparedCrowd.of(crowd)
+        ready = ReadyDisclosures(measure_named("disclosures"), prepared, options)
+        return ready._readings(Person("jo", prepared).after(changes))
+
+    person = Person("jo", PreparedCrowd.of(crowd)).after(changes)
+    rows = person.posts.select("number", "time", "text").iter_rows()
+    read = [DatedReading(number, time, reading_of(text)) for number, time, text in rows]
+    wanted = [one for one in read if one.reading.finds]
+    assert asked() == (wanted, person.posts.height)
+    assert {find.attribute for one in wanted for find in one.reading.finds} >= {"age", "relationship"}
+    reading_of.cache_clear()
+    assert asked() == (wanted, person.posts.height)
+    assert not reading_of.cache_info().misses
+
+
+TELLING = "I am 31, divorced, from Duluth and I work at the Walmart bakery, saving for tuition"
+NAMING = (
+    "My name is Jane Roe, I live at 12 Maple Street in Duluth, call me on 218-555-0142 or write to "
+    "jane.roe@example.com. I was diagnosed with HIV last year."
+)
+
+
+def told_after(suggestion: dict) -> dict:  # type: ignore[type-arg]
+    return dict(next(one for one in suggestion["changes"] if one["measure"] == "disclosures"))
+
+
+@pytest.mark.parametrize("among", ["a crowd", "the card inside"])
+def test_what_a_draft_tells_is_advised_on_before_its_words(
+    among: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if among == "a crowd":
+        crowd_with(tmp_path)
+        asked: list[object] = [tmp_path / "crowd", "--user", "newcomer", "--community", "tea"]
+        with (tmp_path / "posts.jsonl").open("w", encoding="utf-8") as more:
+            more.write(
+                lines(
+                    [post("newcomer", f"The bus was late again, and then the kettle {n}") for n in range(4)]
+                )
+            )
+        Crowd(tmp_path / "crowd").ingest([tmp_path / "posts.jsonl"], kind="posts")
+    else:
+        mine = tmp_path / "mine.jsonl"
+        mine.write_text(
+            lines([post("me", f"The kettle and the bus, again {n}") for n in range(4)]), encoding="utf-8"
+        )
+        asked = [mine]
+    said = json.loads(incrowd(capsys, "draft", *asked, "--json", TELLING).out)
+    first = said["suggestions"][0]
+    assert first["what"] == "leave out “work at the Walmart bakery”"
+    assert told_after(first)["level_after"] == "well hidden"
+    assert told_after(first)["after"] > 10
+    assert not any("tuition" in one["left_out"] for one in said["suggestions"])
+    shown = incrowd(capsys, "draft", *asked, TELLING).out
+    assert shown.index("1. Leave out “work at") < shown.index("word of the draft")
+
+    said = json.loads(incrowd(capsys, "draft", *asked, "--json", NAMING).out)
+    first = said["suggestions"][0]
+    assert first["what"] == "leave out what names you"
+    assert first["text"].count("…") == 4
+    assert told_after(first)["after"] < 86_000, "Duluth is still told when the street is gone"
+
+
+def test_facts_are_reworded_by_what_they_cost_and_no_further_than_needed() -> None:
+    """Each step does one more, the fact first that costs most; a town before an age, an age before a common job."""
+    said = [what for what, _ in rewordings_of("I'm 31 and I live in Duluth. I'm a nurse.")]
+    assert said == [
+        "say “Minnesota” in place of “Duluth”",
+        "say “in my early thirties” in place of “31”",
+        "leave out “nurse”",
+        "say “Minnesota” in place of “Duluth” and say “in my early thirties” in place of “31”",
+        "say “Minnesota” in place of “Duluth”, say “in my early thirties” in place of “31” and leave out “nurse”",
+    ]
+    texts = [text for _, text in rewordings_of("I'm 31 and I live in Duluth. I'm a nurse.")]
+    assert texts[-1] == "I'm in my early thirties and I live in Minnesota. I'm a …."
+
+
+def test_no_wording_of_a_fact_cuts_a_word_or_stands_in_another() -> None:
+    texts = [text for _, text in rewordings_of("I work at the Walmart bakery.")]
+    assert texts == ["I …."]
+    assert list(rewordings_of("The bus was late.")) == []
+
+
+def rewordings_of(text: str) -> list[tuple[str, str]]:
+    return list(reworded(text, reading_of(text), disclosed([(0, None, text)]), load_language()))
+
+
+GERMAN = [
+    "Ich bin 31 Jahre alt, wohne seit drei Jahren in Hamburg und arbeite als Krankenpfleger mit zwei Kindern.",
+    "Gestern war der Bus wieder zu spät, und dann hat es auch noch geregnet, so ist das im November.",
+]
+
+
+def test_another_language_cannot_be_told_and_is_not_called_well_hidden(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text(
+        lines([post("ich", text, 1_600_000_000 + n) for n, text in enumerate(GERMAN * 6)]), "utf-8"
+    )
+    alone = json.loads(incrowd(capsys, "disclosures", mine, "--json").out)["sentence"]
+    assert alone.startswith("Cannot tell: ")
+    assert "only English is read" in alone
+    assessed = json.loads(incrowd(capsys, "assess", mine, "--quick", "--json").out)
+    told = assessed["label"]["told"]
+    assert told["level"] == "cannot tell"
+    assert "only English is read" in told["sentence"]
+    for text in (GERMAN[0], "Ich bin 31 und komme aus Hamburg."):
+        drafted = json.loads(incrowd(capsys, "draft", mine, "--json", text).out)
+        assert "only English is read" in drafted["notes"][0]["text"]
+        assert not [one for one in drafted["changes"] if one["measure"] == "disclosures"]
+    english = json.loads(incrowd(capsys, "draft", mine, "--json", "I am 31 and I live in Duluth.").out)
+    assert [note["text"] for note in english["notes"]] == [
+        "It tells about you: age (31), location (Duluth, Minnesota)."
+    ]
+
+
+def test_an_address_in_another_language_is_told_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.jsonl"
+    texts = [*GERMAN * 6, "Schreib mir bitte eine Mail an jane.roe@example.com, ich antworte dann bald."]
+    mine.write_text(lines([post("ich", text, 1_600_000_000 + n) for n, text in enumerate(texts)]), "utf-8")
+    told = json.loads(incrowd(capsys, "assess", mine, "--quick", "--json").out)["label"]["told"]
+    assert told["level"] == "at risk"

@@ -225,3 +225,15 @@ def test_quotes_hold_whole_words() -> None:
     quote = disclosed([(0, None, text)], DisclosureOptions(quote=True)).quotes["age: 31"][0]
     assert quote in text
     assert {quote.split()[0], quote.split()[-1]} <= set(text.split())
+
+
+def test_posts_in_another_language_say_that_it_cannot_tell() -> None:
+    german = (
+        "Ich wohne in einer kleinen Stadt und backe jeden Morgen Brot, weil die Leute früh zur Arbeit gehen."
+    )
+    found = disclosed([(0, None, german)])
+    assert not found.readable
+    assert found.sentence().startswith("Cannot tell")
+    assert disclosed(
+        [(0, None, "I like the bread that they sell on the market in the morning, and so do you.")]
+    ).readable

@@ -223,3 +223,18 @@ def test_a_card_crowd_is_found_by_whoever_owns_it(
     crowd = crowd_of_export([export_of(outsiders[0])], card=card)
     assert isinstance(crowd, CardCrowd)
     assert crowd.user_id("anything") == YOU
+
+
+def test_people_who_write_in_another_language_are_told_so(
+    card: Card, outsiders: list[str], export_of: Callable[..., Path], tmp_path: Path
+) -> None:
+    said = "gestern haben wir lange darüber gesprochen und danach zusammen gekocht"
+    rows = [
+        {"author": "ann", "subreddit": EVERYBODY, "created_utc": k, "body": f"{said} {k}"} for k in range(20)
+    ]
+    file = tmp_path / "german.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for export, foreign in ((file, True), (export_of(outsiders[0]), False)):
+        report = assess([export], card=card, options=MEASURED)
+        why = {one.measure: one.why for one in report.not_assessed}
+        assert ("another language" in why.get("recognition (your language)", "")) is foreign

@@ -12,9 +12,10 @@ import pytest
 import scipy.sparse as sp
 from tests.cli.running import incrowd
 
-from incrowd import Card
+from incrowd import Card, assess
 from incrowd.errors import InputError
 from incrowd.measures.card_crowd import crowd_of_export
+from incrowd.measures.protocol import AdvisorOptions
 from incrowd.measures.recognition.from_card import (
     MadeUpRivals,
     counted_posts,
@@ -122,3 +123,53 @@ def test_columns_follow_the_card() -> None:
     card, own = np.array([7, 3, 9], np.uint64), np.array([3, 4, 9], np.uint64)
     counted = counted_posts(sp.csr_matrix(np.array([[1, 2, 3]])), own, card, own, 1)
     assert counted.counts.toarray()[0].tolist() == [0, 1, 3, 0, 2, 0, 0]
+
+
+def test_accounts_without_posts_are_told_so(tmp_path: Path) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("item,rating\nBlue,4\nRed,5\n", encoding="utf-8")
+    one = crowd_of_export([file])
+    with pytest.raises(InputError, match="the first account has 0 posts"):
+        link_accounts(one, one)
+
+
+def test_the_same_account_twice_is_told_so(halves: list[tuple[Path, Path]], card: Card) -> None:
+    with pytest.raises(InputError, match="they are the same account"):
+        linked(halves[0][0], halves[0][0], card)
+
+
+def test_what_a_card_can_tell_at_most_is_said_to_be_the_most(tmp_path: Path) -> None:
+    """Once first among made-up people, nobody can come out higher: then the number is no measure of the person."""
+    one_of_a_kind = [f"sourdough lighthouse squeaking sicilian {k}" for k in range(12)]
+    # Nothing of the earlier posts comes again.
+    changed = [
+        "time",
+        "people",
+        "good",
+        "day",
+        "work",
+        "thing",
+        "year",
+        "way",
+        "home",
+        "life",
+        "game",
+        "money",
+    ]
+    told = {}
+    for name, texts in (("alone", one_of_a_kind), ("changed", changed)):
+        path = tmp_path / f"{name}.jsonl"
+        rows = [{"author": "me", "text": text, "time": 1_600_000_000 + k} for k, text in enumerate(texts)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        found = assess([path], options=AdvisorOptions(advice=False)).assessments
+        told[name] = next(
+            one
+            for one in found
+            if one.measure == "recognition" and one.assumptions.parameters["posts_known"] == 3
+        )
+    most = probabilities(np.zeros(4))[0][3]
+    assert told["alone"].value == pytest.approx(most)
+    low, high = (f"{end:.0%}" for end in told["alone"].interval or ())
+    assert f"the most that can be told from a card, and may be {low} to {high}" in told["alone"].meaning
+    assert told["changed"].value < most - 0.01
+    assert "the most that can be told" not in told["changed"].meaning

@@ -100,3 +100,11 @@ def test_columns_are_those_of_own_posts(tmp_path: Path) -> None:
     schema = read_export(lines(tmp_path / "a.jsonl", post("ann", "Tea."))).posts.schema
     expected = {"number": pl.Int64, "community": pl.String, "time": pl.Int64, "text": pl.String}
     assert schema == {**expected, "link": pl.String}
+
+
+def test_a_table_that_does_not_say_whose_it_is_is_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("item,rating\nBlue,4\nRed,5\n", encoding="utf-8")
+    assert read_export(file).items == frozenset({"Blue", "Red"})
+    named = read_export(file, "ann")
+    assert (named.name, named.items) == ("ann", frozenset({"Blue", "Red"}))

@@ -21,7 +21,7 @@ from incrowd.measures.exposure.definition import (
     place_in_order,
 )
 from incrowd.measures.exposure.live import PersonRisks
-from incrowd.measures.exposure.scoring import Collector
+from incrowd.measures.exposure.scoring import PeakCollector
 from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions
 from incrowd.measures.exposure.topics import Topic, TopicSet
 
@@ -117,7 +117,7 @@ def test_scoring_a_crowd_equals_the_definition_person_by_person(
     crowd, dimension, k, m, literal, over
 ) -> None:
     person, period, similar = crowd
-    collector = Collector(person.max() + 1, 5, literal=literal)
+    collector = PeakCollector(person.max() + 1, 5, literal=literal)
     for first in range(0, len(person), 7):
         part = slice(first, first + 7)
         collector.add(person[part], period[part], similar[part])
@@ -168,7 +168,7 @@ def test_the_order_of_posts_does_not_matter(crowd, random) -> None:
     person, period, similar = crowd
     order = list(range(len(person)))
     random.shuffle(order)
-    first, second = Collector(person.max() + 1, 5), Collector(person.max() + 1, 5)
+    first, second = PeakCollector(person.max() + 1, 5), PeakCollector(person.max() + 1, 5)
     first.add(person, period, similar)
     for at in order:
         second.add(person[[at]], period[[at]], similar[[at]])

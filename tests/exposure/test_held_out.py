@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from incrowd.crowd import Crowd
 from incrowd.measures.exposure.comparison import (
@@ -148,3 +152,29 @@ def test_the_regression_equals_the_peers() -> None:
     peer = LogisticRegression(C=1.0, max_iter=2_000, tol=1e-10).fit(features, truth)
     expected = np.append(peer.coef_.ravel(), peer.intercept_)
     assert fit(features, truth) == pytest.approx(expected, abs=2e-3)
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.booleans()), min_size=2, max_size=80))
+def test_groups_of_equal_weeks_have_both_kinds_of_people(people: list[tuple[int, bool]]) -> None:
+    from benchmarks.exposure_reddit import groups_of_weeks
+
+    weeks, truth = (np.array(column) for column in zip(*people, strict=True))
+    assume(0 < truth.sum() < len(truth))
+    if max(weeks[truth].min(), weeks[~truth].min()) > min(weeks[truth].max(), weeks[~truth].max()):
+        return  # nobody to compare with
+    parts = groups_of_weeks(weeks, truth)
+    assert len(parts) <= 5
+    members = np.concatenate(parts) if parts else np.zeros(0, int)
+    assert len(set(members.tolist())) == len(members)
+    for part in parts:
+        assert set(truth[part].tolist()) == {True, False}
+    for first, second in itertools.pairwise(parts):
+        assert weeks[first].max() < weeks[second].min()
+
+
+def test_five_groups_of_equal_weeks_are_about_equally_large() -> None:
+    from benchmarks.exposure_reddit import groups_of_weeks
+
+    weeks = np.repeat(np.arange(1, 11), 20)
+    parts = groups_of_weeks(weeks, np.arange(len(weeks)) % 2 == 0)
+    assert [len(part) for part in parts] == [40] * 5

@@ -15,7 +15,7 @@ import pytest
 from tests.gateway.serving import VICTIM, Got, ask, call, make_world, question
 
 from incrowd.errors import InputError
-from incrowd.gateway.audit import Audit, read_audit
+from incrowd.gateway.audit import AuditLog, read_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.http import admin_app, gateway_app
@@ -44,7 +44,7 @@ class Place:
             decisions=DecisionThreads(Gateway(connect(self.url), policy, self.state)),
             keys=store,
             policy=policy,
-            audit=Audit(self.state, secret.key("audit")),
+            audit=AuditLog(self.state, secret.key("audit")),
             secret=secret,
         )
         self.app, self.admin = gateway_app(self.service), admin_app(self.service)

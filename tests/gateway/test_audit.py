@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.gateway.audit import Audit, AuditError, check_audit, read_audit
+from incrowd.gateway.audit import AuditError, AuditLog, check_audit, read_audit
 
 KEY = b"k" * 32
 
 
 def write(state: Path, count: int, **options: int) -> None:
-    audit = Audit(state, KEY, **options)
+    audit = AuditLog(state, KEY, **options)
     for number in range(count):
         audit.append({"number": number}).result(10)
     audit.close()
@@ -35,7 +35,7 @@ def test_records_come_back_in_order(tmp_path: Path) -> None:
 
 
 def test_threads_share_syncs_and_lose_nothing(tmp_path: Path) -> None:
-    audit = Audit(tmp_path, KEY)
+    audit = AuditLog(tmp_path, KEY)
     with ThreadPoolExecutor(16) as pool:
         for future in [pool.submit(audit.append, {"n": n}) for n in range(300)]:
             future.result().result(10)
@@ -80,7 +80,7 @@ def test_a_lost_end_is_noticed_also_after_the_log_went_on(tmp_path: Path, kept: 
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:kept]))
     checked = check_audit(tmp_path, KEY)
     assert (checked.intact, checked.problem) == (False, f"the end: {6 - kept} records are missing")
-    audit = Audit(tmp_path, KEY)
+    audit = AuditLog(tmp_path, KEY)
     assert audit.missing == 6 - kept
     audit.append({"number": 7}).result(10)
     audit.close()
@@ -100,7 +100,7 @@ def test_a_torn_line_is_cut_off_and_the_log_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_refuses_from_then_on(tmp_path: Path) -> None:
-    audit = Audit(tmp_path, KEY)
+    audit = AuditLog(tmp_path, KEY)
     audit.append({"n": 1}).result(10)
     os.close(audit._file)
     audit._file = os.open("/dev/full", os.O_WRONLY)
@@ -115,8 +115,8 @@ def test_a_full_disk_refuses_from_then_on(tmp_path: Path) -> None:
 
 def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from incrowd.gateway.audit import Audit\n"
-        f"audit = Audit(Path(sys.argv[1]), {KEY!r})\n"
+        "import sys; from pathlib import Path; from incrowd.gateway.audit import AuditLog\n"
+        f"audit = AuditLog(Path(sys.argv[1]), {KEY!r})\n"
         "for n in range(10**6):\n"
         "    audit.append({'n': n}).result(); print(n, flush=True)\n"
     )

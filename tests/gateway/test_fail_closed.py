@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from incrowd.cli.gateway import app as commands
 from incrowd.errors import IncrowdError
-from incrowd.gateway.audit import Audit, check_audit
+from incrowd.gateway.audit import AuditLog, check_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.ledger import Ledger, audited
@@ -57,7 +57,7 @@ def told(url: str, state: Path, conditions: tuple[str, ...]) -> None:
     with opened(url, state) as made:
         for condition in conditions:
             ask(made, condition)
-    log = Audit(state, open_secret(state).key("audit"))
+    log = AuditLog(state, open_secret(state).key("audit"))
     for condition in conditions:
         log.append({"asked": condition}).result()
     log.close()
@@ -97,7 +97,7 @@ def test_no_corruption_makes_the_gateway_forget(name: str, harm: str, tmp_path: 
     path = part(state, name)
     HARMS[harm](path, part(tmp_path / "older", name), part(tmp_path / "foreign", name))
     if name == "audit":
-        log = Audit(state, open_secret(state).key("audit"))
+        log = AuditLog(state, open_secret(state).key("audit"))
         log.append({"asked": "later"}).result()
         log.close()
         assert not check_audit(state, open_secret(state).key("audit")).intact
@@ -134,7 +134,7 @@ def test_an_audit_log_that_was_deleted_with_its_notes_shows_after_a_restart(tmp_
     shutil.rmtree(state / "audit")
     (state / "audit.head").unlink()
     assert check_audit(state, key, known=audited(state)).problem == "the end: 3 records are missing"
-    log = Audit(state, key, known=audited(state))
+    log = AuditLog(state, key, known=audited(state))
     assert log.missing == 3
     log.append({"asked": "later"}).result()
     log.close()

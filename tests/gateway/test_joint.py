@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.gateway.alternatives import enough_alternatives, failing_values
-from incrowd.gateway.joint import Clauses, Joint, Trial
-from incrowd.gateway.people import Group
+from incrowd.gateway.joint import Clauses, Joint, LedgerTrial
+from incrowd.gateway.people import Selection
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot, _indexed
 from incrowd.measures.release import measure_q
 
 
-def group(*people: int) -> Group:
-    return Group(np.array(sorted(people), dtype=np.int32))
+def group(*people: int) -> Selection:
+    return Selection(np.array(sorted(people), dtype=np.int32))
 
 
 def indexed(lists: Sequence[Sequence[int]], size: int, offset: int = 0) -> AttributeIndex:
@@ -55,7 +55,7 @@ def clauses_of(snap: Snapshot, told: Sequence[Clauses]) -> dict[tuple[int, int],
     return found
 
 
-def random_class(chance: np.random.Generator, people: int) -> Group:
+def random_class(chance: np.random.Generator, people: int) -> Selection:
     low, high = sorted(chance.integers(0, people, 2).tolist())
     kept = chance.random(people) < chance.choice([0.5, 0.8, 1.0])
     return group(*[p for p in range(low, high + 1) if kept[p]])
@@ -110,7 +110,7 @@ def test_the_kernel_counts_as_the_readable_version_does(seed: int) -> None:
     joint, told = tell(chance, snap, base=1, answers=int(chance.integers(0, 5)))
     people = random_class(chance, snap.size)
     answer = Clauses(people, "movies", tuple(sorted(chance.choice(4, 2, replace=False).tolist())))
-    trial = Trial(joint, answer)
+    trial = LedgerTrial(joint, answer)
     before, threshold = 4, 6
     for value in sorted(trial.own | set(joint.released_by)):
         expected = slow_test(snap, [*told, answer], value, before, threshold)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -12,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import InputError
+from incrowd.gateway.connections import Connections
 from incrowd.gateway.monitoring import Histogram, Metrics
 from incrowd.gateway.query import parse_json
 from incrowd.gateway.reply import SMALLEST, ReplyClock, padded
-from incrowd.gateway.server import Connections, guarded
-from incrowd.gateway.service import Admission, Busy, TooLarge, TooSlow, read_body
+from incrowd.gateway.server import guarded
+from incrowd.gateway.service import Admission, BodyTooLarge, Busy, TooSlow, read_body
 
 
 async def chunks(*parts: bytes, pause: float = 0.0) -> AsyncIterator[bytes]:
@@ -27,7 +29,7 @@ async def chunks(*parts: bytes, pause: float = 0.0) -> AsyncIterator[bytes]:
 
 def test_a_body_is_read_up_to_the_limit() -> None:
     assert asyncio.run(read_body(chunks(b"ab", b"cd"), most=4, seconds=5)) == b"abcd"
-    with pytest.raises(TooLarge):
+    with pytest.raises(BodyTooLarge):
         asyncio.run(read_body(chunks(b"ab", b"cd", b"e"), most=4, seconds=5))
     with pytest.raises(TooSlow):
         asyncio.run(read_body(chunks(b"a", b"b", pause=5), most=4, seconds=0.01))
@@ -152,7 +154,7 @@ class Held:
 
 
 def test_strangers_make_room_for_each_other_and_never_lose_a_client_his_place() -> None:
-    connections = Connections(3)
+    connections = Connections(3, each=3)
     held = {number: Held(busy=number == 1) for number in range(6)}
     for number in range(3):
         connections.add(("a", number), held[number])  # type: ignore[arg-type]
@@ -164,6 +166,40 @@ def test_strangers_make_room_for_each_other_and_never_lose_a_client_his_place() 
     assert len(connections) == 3
     connections.remove(("a", 0))
     assert len(connections) == 2
+
+
+def test_one_address_makes_room_for_itself_alone() -> None:
+    proxies = [ip_network("10.0.0.0/8"), ip_network("::1")]
+    connections = Connections(100, each=2, proxies=proxies)
+    hosts = ["192.0.2.1", "192.0.2.1", "192.0.2.2", "10.1.1.1", "10.1.1.1", "10.1.1.1", "::1", "::1", "::1"]
+    hosts += ["2001:db8::1", "2001:db8::2", "::ffff:192.0.2.2"]
+    held = [Held() for _ in hosts]
+    for port, host in enumerate(hosts):
+        connections.add((host, port), held[port])  # type: ignore[arg-type]
+    assert not any(one.closed for one in held)
+
+    connections.prove(("192.0.2.1", 0))  # it counts no more
+    late = Held()
+    connections.add(("192.0.2.1", 90), late)  # type: ignore[arg-type]
+    assert not any(one.closed for one in held)
+    connections.add(("192.0.2.1", 91), Held())  # type: ignore[arg-type]
+    assert [port for port, one in enumerate(held) if one.closed] == [1]
+    connections.add(("2001:db8::3", 92), Held())  # type: ignore[arg-type]
+    connections.add(("192.0.2.2", 93), Held())  # type: ignore[arg-type]
+    assert [port for port, one in enumerate(held) if one.closed] == [1, 2, 9]
+    assert not late.closed
+
+    connections.remove(("192.0.2.1", 90))
+    connections.add(("192.0.2.1", 94), Held(busy=True))  # type: ignore[arg-type]
+    assert len(connections) == 13
+
+
+def test_where_all_of_an_address_are_being_answered_the_newest_goes() -> None:
+    connections, newest = Connections(100, each=1), Held()
+    connections.add(("192.0.2.1", 1), Held(busy=True))  # type: ignore[arg-type]
+    connections.add(("192.0.2.1", 2), newest)  # type: ignore[arg-type]
+    assert newest.closed
+    assert len(connections) == 1
 
 
 @pytest.mark.parametrize(
@@ -187,7 +223,7 @@ def test_headers_that_are_too_large_or_ambiguous_are_refused(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    connections = Connections(3)
+    connections = Connections(3, each=3)
     connections.add(("a", 1), Held())  # type: ignore[arg-type]
     scope = {
         "type": "http",

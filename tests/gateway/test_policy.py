@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -185,7 +186,17 @@ def _plain(section: str, name: str, default: Any) -> str:
         return "none"
     if isinstance(default, bool):
         return str(default).lower()
+    if isinstance(default, tuple):
+        return json.dumps(default)
     return f'"{default}"' if isinstance(default, str) else f"{default:g}"
+
+
+def test_proxies_are_addresses_or_networks() -> None:
+    made = read_policy(strong(limits={"proxies": ["10.0.3.7", "2001:db8::/32"]}))
+    assert [str(one) for one in made.limits.proxy_networks] == ["10.0.3.7/32", "2001:db8::/32"]
+    for wrong in ("proxy.example.org", "10.0.3.7/8", ""):
+        with pytest.raises(InputError, match=r"limits\.proxies: expected addresses .* or networks"):
+            read_policy(strong(limits={"proxies": [wrong]}))
 
 
 def test_the_documented_example_is_a_policy() -> None:

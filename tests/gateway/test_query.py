@@ -16,11 +16,11 @@ from incrowd.gateway.query import (
     And,
     Box,
     Compare,
-    Limits,
     Not,
     OneOf,
     Or,
     Query,
+    QueryLimits,
     checked,
     checked_query,
     query_from_json,
@@ -28,7 +28,7 @@ from incrowd.gateway.query import (
 from incrowd.gateway.text_query import query_from_text
 
 LIMITS = policy().asking
-STRICT = Limits(filters=LIMITS.filters, attributes=("movies",), depth=3, nodes=6, choices=3, text=20)
+STRICT = QueryLimits(filters=LIMITS.filters, attributes=("movies",), depth=3, nodes=6, choices=3, text=20)
 
 
 def asked(where: Any) -> Query:

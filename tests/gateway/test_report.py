@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.gateway.audit import Audit
+from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.ledger import Answer, Entry, Ledger
 from incrowd.gateway.report import Support, activity_report, attribute_support, filter_support
 from incrowd.gateway.state import open_secret
@@ -30,7 +30,7 @@ def record(client: str, outcome: str, released: int = 0, query: str = "ab", **mo
 
 def test_activity_is_counted_by_client_and_attribute(tmp_path: Path) -> None:
     secret = open_secret(tmp_path)
-    audit = Audit(tmp_path, secret.key("audit"))
+    audit = AuditLog(tmp_path, secret.key("audit"))
     for one in (
         record("dashboard", "answered", 3),
         record("dashboard", "answered", 3),

@@ -23,9 +23,9 @@ from incrowd.gateway.rules import (
     Draft,
     JointQ,
     KeyedOrder,
-    Noise,
     OwnQ,
     Rule,
+    SecretAmounts,
     Suppressor,
     SwappedStrangers,
     Thresholds,
@@ -76,7 +76,7 @@ class Defences:
             OwnQ: not self.q,
         }
         rules = [one for one in standard_rules(policy, secret, solver) if not away.get(type(one), False)]
-        noise = Noise(secret.key("noise"), policy.release.noise)
+        noise = SecretAmounts(secret.key("noise"), policy.release.noise)
         if not self.swapping:
             rules = [
                 Unchanged(DrawnByQuestion(policy, noise)) if isinstance(one, Unchanged) else one

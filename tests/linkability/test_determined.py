@@ -7,17 +7,10 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from incrowd.measures.linkability.determined import PRACTISED, DeterminedAttack, reliability
-from incrowd.measures.linkability.link_model import (
-    LOOKALIKES,
-    Hubs,
-    Leads,
-    LinkModel,
-    Resemblance,
-    TrainingPair,
-    _fit_leads,
-    fit,
-)
+from incrowd.measures.linkability import link_model
+from incrowd.measures.linkability.determined import PRACTISED, DeterminedAttack, attack_on, reliability
+from incrowd.measures.linkability.link_model import LinkModel, Resemblance, TrainingPair, ViewHubs, fit
+from incrowd.measures.linkability.open_set import learn, margins
 from incrowd.profiles.habits import TEXT_FAMILIES, Habits, habits
 
 WORDS = np.array([f"w{i}" for i in range(400)])
@@ -107,7 +100,7 @@ def test_one_person_alone_scores_as_among_all_and_after_a_change_as_from_scratch
     )
     pairs = np.column_stack([of_source, of_target]).astype(np.int64)
     attack = DeterminedAttack(sources, targets, PRACTISED, 0, pairs, people, len(targets), len(people))
-    hubs: dict[str, Hubs] = {}
+    hubs: dict[str, ViewHubs] = {}
     everybody = attack.certainty(hubs)
     for place in (0, len(people) // 2):
         user, (source, target) = str(people[place]), pairs[place]
@@ -150,105 +143,15 @@ def test_fitting_recovers_the_weights_and_is_calibrated() -> None:
     assert curve["error"] < 0.05
 
 
-WIDE = 8.0
-"""A true target's lead is as a rule eight times a stranger's; both are exponential."""
-EXPONENTIAL = LinkModel(
-    views=("one",), weights=(1.0,), lead_odds=(-np.log(WIDE), 1 - 1 / WIDE), lookalikes=LOOKALIKES
-)
-
-
-def leads_of(generator: np.random.Generator, sources: int, share: float) -> tuple[Leads, np.ndarray]:
-    """Leads from the model itself, strangers who look like a match included."""
-    right = generator.random(sources) < share
-    alike = generator.random(sources) < LOOKALIKES / (1 + LOOKALIKES)
-    lead = generator.exponential(np.where(right | alike, WIDE, 1.0))
-    return Leads(lead, np.ones(sources)), right
-
-
-@pytest.mark.parametrize("share", [0.3, 0.05, 0.005])
-def test_who_is_found_is_known_without_labels(share: float) -> None:
-    leads, right = leads_of(np.random.default_rng(5), 40_000, share)
-    probability, estimated = EXPONENTIAL.found(leads)
-    assert estimated.mean == pytest.approx(right.mean(), rel=0.15)
-    assert estimated.low < right.mean() < estimated.high
-    assert reliability(probability, right, np.arange(len(right)))["error"] < 0.005
-    likely = probability > 0.3
-    assert likely.sum() > 20
-    assert probability[likely].mean() == pytest.approx(right[likely].mean(), abs=0.12)
-
-
-def test_practice_teaches_what_a_lead_means_and_how_many_look_alike() -> None:
-    """Leads drawn from the model, with one look-alike for 25 matches, give its three numbers back."""
-    generator = np.random.default_rng(9)
-    right = generator.random(40_000) < 0.5
-    alike = generator.random(40_000) < 0.04 / 1.04
-    lead = generator.exponential(np.where(right | alike, WIDE, 1.0))
-    intercept, weight, lookalikes = _fit_leads(lead, right)
-    assert intercept == pytest.approx(-np.log(WIDE), abs=0.15)
-    assert weight == pytest.approx(1 - 1 / WIDE, abs=0.08)
-    assert lookalikes == pytest.approx(0.04, rel=0.15)
-    # A handful of cases cannot tell: what is expected beforehand stays.
-    assert _fit_leads(lead[:50], right[:50])[2] == pytest.approx(LOOKALIKES, rel=0.5)
-
-
-@pytest.mark.parametrize(("share", "sources"), [(0.2, 100), (0.05, 1000), (0.3, 1000)])
-def test_the_range_of_the_share_found_covers_what_it_says(share: float, sources: int) -> None:
-    generator = np.random.default_rng(6)
-    covered = []
-    for _ in range(200):
-        leads, _ = leads_of(generator, sources, share)
-        found = EXPONENTIAL.found(leads)[1]
-        covered.append(found.low <= share <= found.high)
-    assert np.mean(covered) >= 0.9
-
-
-def test_where_nobody_has_a_match_no_lead_makes_sure() -> None:
-    leads, _ = leads_of(np.random.default_rng(7), 5000, 0.0)
-    assert leads.lead.max() > 15
-    probability, share = EXPONENTIAL.found(leads)
-    assert probability.max() < 0.4
-    assert probability.sum() < 5
-    assert share.low < 0.001
-
-
-def test_leads_are_the_best_less_the_second_and_spacings_those_after() -> None:
-    utilities = np.random.default_rng(8).exponential(2.0, (3000, 500))
-    leads = Leads.of(utilities)
-    ranked = -np.sort(-utilities, axis=1)
-    assert np.allclose(leads.lead, ranked[:, 0] - ranked[:, 1])
-    wanted = [k * (ranked[:, k - 1] - ranked[:, k]) for k in (2, 3, 4)]
-    assert np.allclose(leads.spacing, np.mean(wanted, axis=0))
-    # Renyi: all of them are the tail's own scale on average, so strangers' leads need no labels.
-    assert leads.spacing.mean() == pytest.approx(2.0, rel=0.05)
-    assert leads.lead.mean() == pytest.approx(2.0, rel=0.05)
-    for few in (1, 2):
-        cut = Leads.of(utilities[:, :few])
-        assert np.isfinite(cut.scaled).all()
-        assert (cut.scaled == 0).all() == (few == 1)
-
-
-@pytest.mark.parametrize(
-    ("targets", "matched", "open_error"), [(40, 300, 0.05), (1200, 300, 0.1), (1200, 12, 0.05)]
-)
-def test_the_adversary_is_not_too_sure_in_larger_communities_or_where_few_have_a_match(
-    targets: int, matched: int, open_error: float
+@pytest.mark.parametrize(("targets", "matched"), [(40, 300), (1200, 300), (1200, 12)])
+def test_given_a_match_the_adversary_is_as_sure_as_right_in_larger_communities(
+    targets: int, matched: int
 ) -> None:
-    """Learned among 40 targets, judged among 1,200: whoever is called likely to be found is found as often.
-
-    Among so many more than practised on, where many do have a match, they are less sure than they could be.
-    """
+    """Learned among 40 targets, judged among 1,200."""
     model = fit([community_of(seed, 40, 250, 250) for seed in (1, 2)], views=("one", "two"))
     judged = community_of(7, targets, matched, 600)
-    utilities = model.utilities(judged.scores)
-    chances = model.given_match(utilities)
-    found, share = model.found(Leads.of(utilities))
-    sure, right = np.minimum(found, chances.max(axis=1)), chances.argmax(axis=1) == judged.truth
-    assert reliability(sure, right, np.arange(len(sure)))["error"] <= open_error
-    assert sure.mean() <= right.mean() + 0.02
-    likely = sure > 0.15
-    assert right[likely].sum() >= 0.9 * sure[likely].sum()
-    assert share.low <= right.mean() + 0.05
-    closed = judged.truth >= 0
+    chances = model.given_match(model.utilities(judged.scores))
+    right, closed = chances.argmax(axis=1) == judged.truth, judged.truth >= 0
     error = reliability(chances.max(axis=1)[closed], right[closed], np.arange(closed.sum()))["error"]
     assert error <= 0.05
 
@@ -263,12 +166,78 @@ def community_of(seed: int, targets: int, matched: int, unmatched: int) -> Train
     return TrainingPair(scores, truth)
 
 
+@pytest.mark.parametrize(("targets", "matched"), [(40, 30), (1200, 300), (1200, 12), (1200, 2)])
+def test_the_adversary_is_not_too_sure_in_larger_communities_or_where_few_have_a_match(
+    targets: int, matched: int
+) -> None:
+    """Learned among 40 targets, judged among 1,200: whoever is called likely to be found is found as often."""
+    lessons = [members_of(seed, 40, 30, 270) for seed in range(1, 7)]
+    model = fit(lessons, views=("one", "two"))
+    open_set = learn([margins_of(model.utilities(one.scores), one.truth) for one in lessons])
+    all_sure, all_right = [], []
+    for seed in (7, 8, 9):
+        judged = members_of(seed, targets, matched, 600)
+        utilities = model.utilities(judged.scores)
+        margin, right = margins_of(utilities, judged.truth)
+        found, share = open_set.found(margin)
+        assert share.low <= right.mean() + 0.05
+        all_sure.append(np.minimum(found, model.given_match(utilities).max(axis=1)))
+        all_right.append(right)
+    sure, right = np.concatenate(all_sure), np.concatenate(all_right)
+    assert reliability(sure, right, np.arange(len(sure)))["error"] <= 0.05
+    assert sure.mean() <= right.mean() + 0.02
+    likely = sure > 0.15
+    assert right[likely].sum() >= 0.9 * sure[likely].sum()
+
+
+def members_of(seed: int, targets: int, matched: int, unmatched: int) -> TrainingPair:
+    """Strangers' scores are normal with deviation 1; a true target stands out under both views, by more or less."""
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(size=(matched + unmatched, targets, 2)).astype(np.float32)
+    truth = np.full(matched + unmatched, -1)
+    truth[:matched] = generator.permutation(targets)[:matched]
+    scores[np.arange(matched), truth[:matched]] += generator.exponential(4.0, (matched, 1)).astype(np.float32)
+    return TrainingPair(scores, truth)
+
+
+def margins_of(utilities: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Margins as they are defined, one source at a time, and whether each one's best target is right."""
+    u, found = np.asarray(utilities, np.float64), []
+    for source, row in enumerate(u):
+        target = row.argmax()
+        others = np.append(np.delete(row, target), np.delete(u[:, target], source))
+        found.append(row[target] - others.max(initial=-np.inf))
+    spread = u.std(axis=1)
+    margin = np.where(
+        (spread > 0) & (np.array(found) > 0), np.array(found) / np.where(spread > 0, spread, 1), 0
+    )
+    return margin, u.argmax(axis=1) == truth
+
+
+def test_margins_are_the_definitions_however_sources_are_cut(
+    sides: tuple[Habits, Habits], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attack = attack_on(*sides, PRACTISED, 0)
+    utilities = attack.resemblance.utilities(slice(None), PRACTISED.weights)
+    truth = np.full(len(sides[0]), -1)
+    truth[attack.pairs[:, 0]] = attack.pairs[:, 1]
+    wanted, right = margins_of(utilities, truth)
+    assert (wanted > 0).sum() > 10
+    for block in (link_model.BLOCK_BYTES, 1):
+        monkeypatch.setattr(link_model, "BLOCK_BYTES", block)
+        judged = attack.judged()
+        np.testing.assert_allclose(judged["margin"], wanted, rtol=1e-3, atol=1e-5)
+        assert (judged["right"] == right).all()
+    tied = margins([2.0, 2.0], [1.0, 1.0], [2.0, 1.5], [1.0, 0.0])
+    assert (tied == 0).all()  # another source is as good; a spread of 0 has no unit
+
+
 def test_one_target_and_a_view_without_information(sides: tuple[Habits, Habits]) -> None:
     lonely = Resemblance(sides[0], sides[1].only([0]), ("words",)).scores(slice(None))
     assert np.isfinite(lonely).all()
-    model = LinkModel(views=("words",), weights=(1.0,), lead_odds=(0.0, 1.0), lookalikes=0.01)
+    model = LinkModel(views=("words",), weights=(1.0,))
     utilities = model.utilities(lonely)
     assert (model.given_match(utilities) == 1.0).all()
-    found, share = model.found(Leads.of(utilities))
+    found, share = model.open_set.found(margins_of(utilities, np.zeros(len(utilities)))[0])
     assert np.isfinite(found).all()
     assert 0 <= share.low <= share.mean <= share.high <= 1

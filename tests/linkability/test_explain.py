@@ -17,7 +17,7 @@ from incrowd.distances.profile_index import shared_terms
 from incrowd.measures.linkability.explain import (
     OwnPair,
     posts_to_delete,
-    word_evidence,
+    shared_words,
     words_to_avoid,
 )
 
@@ -34,7 +34,7 @@ def test_the_shares_add_up_to_the_distance(a: np.ndarray, b: np.ndarray) -> None
 
 def test_evidence_names_shared_words_strongest_first() -> None:
     p, q = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.1, 0.4, 0.0, 0.5])
-    evidence = word_evidence(p, q, ["tea", "milk", "salt", "rice"])
+    evidence = shared_words(p, q, ["tea", "milk", "salt", "rice"])
     assert [part.what for part in evidence] == ["the word “milk”", "the word “tea”"]
 
 

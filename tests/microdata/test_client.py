@@ -6,11 +6,13 @@ import datetime as dt
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from incrowd.crowd.own_export import read_export
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.microdata.client import parse_items, read_items, score, score_assessments
 from incrowd.measures.microdata.evaluation import estimate_from
@@ -174,3 +176,24 @@ def test_unreadable_lists_are_refused_without_quoting_them(tmp_path) -> None:  #
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UnreadableSource, match="cannot be read"):
         read_items(path)
+
+
+def test_the_list_of_a_service_is_read_as_an_import_reads_it(tmp_path: Path) -> None:
+    books = tmp_path / "goodreads.csv"
+    header = "Book Id,Title,Author,My Rating,Average Rating,Date Read,Date Added,Bookshelves,Exclusive Shelf,My Review"
+    rows = [f'{k},"Moss, volume {k}",A. Uthor,4,3.9,2024/01/02,2024/01/01,,read,' for k in range(5)]
+    books.write_text("\n".join([header, *rows]), "utf-8")
+    found = read_items(books)
+    assert len(found) == 5
+    assert set(found) == read_export([books]).items
+    assert not any("Book Id" in item or "2024/01/02" in item for item in found)
+
+
+def test_a_table_without_items_is_refused_and_a_list_of_titles_is_none(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("colour,size,weight\nred,1,2\nblue,3,4\n", "utf-8")
+    with pytest.raises(InputError, match="expected one item a line, or a table with a column 'item'"):
+        read_items(table)
+    titles = tmp_path / "titles.txt"
+    titles.write_text("Eats, Shoots & Leaves\nIt\nRed, White, Blue\n", "utf-8")
+    assert read_items(titles) == ["Eats, Shoots & Leaves", "It", "Red, White, Blue"]

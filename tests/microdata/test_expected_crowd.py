@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 from incrowd.measures.microdata import anonymity_set
 from incrowd.measures.microdata.definition import known_sizes
 from incrowd.measures.microdata.expected_crowd import (
-    Activity,
+    ActivityGroups,
     activity_class,
     class_probabilities,
     expected_others,
@@ -74,7 +74,7 @@ def test_whole_crowds_equal_one_person_at_a_time(draw: Draw) -> None:
 
 
 def test_classes_together_have_the_published_popularity() -> None:
-    activity = Activity(np.array([0.5, 0.3, 0.2]), np.array([-1.0, 0.0, 2.0]))
+    activity = ActivityGroups(np.array([0.5, 0.3, 0.2]), np.array([-1.0, 0.0, 2.0]))
     p = np.array([0.001, 0.2, 0.2, 0.97])
     q = class_probabilities(p, activity)
     assert activity.shares @ q == pytest.approx(p)

@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from incrowd.measures.microdata.explain import few_items_meaning
 from incrowd.measures.microdata.known_items import KnownItems, known_items
 from incrowd.measures.microdata.set_sizes import Effort
+from incrowd.measures.microdata.spec import FEW_ITEMS
 from incrowd.measures.microdata.table import ItemTable, item_table
 
 
@@ -161,3 +163,29 @@ def test_what_is_kept_is_what_was_found(table: ItemTable) -> None:
     again = KnownItems.from_arrays(found.items, found.arrays())
     assert (again.probability, again.takes) == (found.probability, found.takes)
     assert again.parts["random"][3].tolist() == found.parts["random"][3].tolist()
+
+
+@pytest.mark.parametrize(
+    ("takes", "said"),
+    [
+        (
+            {"random": 2, "rarest": 1, "dated": 1},
+            "takes 2 items picked at random, 1 of your rarest, or 1 with dates",
+        ),
+        ({"random": 1}, "takes 1 item picked at random"),
+        (
+            {"random": math.inf, "rarest": 3, "dated": math.inf},
+            "takes 3 items of your rarest, or more than you have picked at random or with dates",
+        ),
+        (
+            {"random": math.inf, "rarest": math.inf},
+            "takes more than you have picked at random or of your rarest",
+        ),
+    ],
+)
+def test_how_few_it_takes_reads_as_a_sentence(takes: dict[str, float], said: str) -> None:
+    known = KnownItems(
+        items=9, probability={}, takes={way: (count,) * 3 for way, count in takes.items()}, parts={}
+    )
+    who = few_items_meaning(0.7, 60, FEW_ITEMS["three-items"], known)
+    assert who.endswith(f"To be right half of the time it {said}.")

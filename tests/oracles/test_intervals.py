@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import beta, binom
 
+from incrowd.cards.audit import _advantage
+from incrowd.measures.disclosures.facts import Told
+from incrowd.measures.disclosures.population import DEPENDENT, together
+from incrowd.measures.exposure.card import EDGES, SURE, rank_between
 from incrowd.measures.linkability.definition import clustered_mean
+from incrowd.measures.linkability.determined import PRACTISED, DeterminedAttack
+from incrowd.measures.microdata.adversaries import AttackRates, ScoringAttack, scoring_attack
+from incrowd.measures.microdata.set_sizes import estimate_of
+from incrowd.measures.microdata.spec import Knowledge
+from incrowd.measures.microdata.table import item_table
+from incrowd.measures.recognition.assess import MemberRecognition, posts_it_takes
+from incrowd.measures.recognition.spec import KNOWN
 
 
 @pytest.mark.parametrize("n", [20, 33, 100, 242])
@@ -41,3 +55,110 @@ def test_several_pairs_a_person(people: int, most: int, alike: float, rate: floa
         found = clustered_mean(generator.random(len(who)) < chance[who], who)
         covered += found.low <= rate <= found.high
     assert covered / runs >= 0.93 - 2 * np.sqrt(0.93 * 0.07 / runs)  # the simulation's own error
+
+
+@pytest.mark.parametrize("rounds", [2, 20, 200])
+def test_a_share_of_rounds_covers_every_rate(rounds: int) -> None:
+    """All outcomes of so many rounds, at every rate: how often found, alone, and by the scoring attack."""
+    hits = np.arange(rounds + 1)
+    found = [estimate_of((np.arange(rounds) < x).astype(float), exact=False) for x in hits]
+    low, high = np.array([one.low for one in found]), np.array([one.high for one in found])
+    rates = np.concatenate([np.linspace(0.001, 0.999, 300), low[low > 0] - 1e-9, high[high < 1] + 1e-9])
+    assert min((binom.pmf(hits, rounds, p) * ((low <= p) & (p <= high))).sum() for p in rates) >= 0.95
+
+
+def test_the_scoring_attacks_interval_covers_what_many_more_rounds_find() -> None:
+    rng = np.random.default_rng(4)
+    rows = [(f"p{p:02}", f"i{i}") for p in range(20) for i in rng.choice(40, 7, replace=False)]
+    table = item_table(pl.DataFrame(rows, schema=["user", "item"], orient="row"))
+
+    def attacked(rounds: int, seed: int) -> AttackRates:
+        attack = ScoringAttack(
+            knowledge=Knowledge(items=(3,)), wrong_items=1, clear=0.5, rounds=rounds, seed=seed
+        )
+        return scoring_attack(table, attack)
+
+    truth = attacked(20_000, 99).found
+    assert truth.std() > 0.02
+    few = [attacked(50, seed) for seed in range(30)]
+    assert np.mean([np.abs(one.found - truth) <= one.reach for one in few]) >= 0.95
+
+
+@pytest.mark.parametrize("looked_at", [60, 300, 1500])
+@pytest.mark.parametrize("tail", ["exponential", "normal"])
+def test_certainty_from_a_sample_of_targets_covers_that_from_all(tail: str, looked_at: int) -> None:
+    """exp(utility) has a heavy tail: an interval by mean and deviation of the sample covers 56 to 85 %."""
+    rng = np.random.default_rng(5)
+    covered = []
+    for _ in range(300):
+        drawn = rng.exponential(0.8, 2000) if tail == "exponential" else rng.normal(0, 1.5, 2000)
+        utilities = np.append(rng.normal(6, 2), drawn).astype(np.float32)[None, :]
+        everybody = DeterminedAttack(None, range(2001), PRACTISED, 0, None, None, 2001, 0)  # type: ignore[arg-type]
+        some = DeterminedAttack(None, range(looked_at), PRACTISED, 0, None, None, 2001, 0)  # type: ignore[arg-type]
+        truth = everybody._certain(utilities, np.zeros(1, int), None)
+        assert truth.ends[0] == pytest.approx((truth.sure[0], truth.sure[0]))
+        found = some._certain(utilities[:, :looked_at], np.zeros(1, int), None)
+        low, high = found.ends[0]
+        assert low <= found.sure[0] <= high
+        covered.append(low <= truth.sure[0] <= high)
+    assert np.mean(covered) >= 0.93
+
+
+def test_the_advantage_of_an_audit_is_covered() -> None:
+    """Forty cards with twenty people, half of them inside, whose scores are somewhat higher."""
+    rng = np.random.default_rng(6)
+
+    def trials(cards: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        inside = [rng.permutation(20) < 10 for _ in range(cards)]
+        return [(rng.normal(0.4 * one + rng.normal(0, 0.2)), one) for one in inside]
+
+    truth = np.mean([_advantage(trials(40)).advantage for _ in range(300)])
+    found = [_advantage(trials(40)).interval for _ in range(300)]
+    assert np.mean([low <= truth <= high for low, high in found]) >= 0.93 - 2 * np.sqrt(0.93 * 0.07 / 300)
+
+
+def test_where_every_interval_covers_so_does_how_many_posts_it_takes() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        truth = dict(zip(KNOWN, np.sort(rng.random(len(KNOWN))), strict=True))
+        off = {n: rng.random(2) * 0.4 for n in KNOWN}
+        told = {n: float(np.clip(p + rng.uniform(-1, 1) * off[n].min(), 0, 1)) for n, p in truth.items()}
+        ends = {n: (max(0.0, p - off[n][0]), min(1.0, p + off[n][1])) for n, p in truth.items()}
+        low, high = MemberRecognition("a", 100, 100, told, ends).takes_interval
+        assert low <= posts_it_takes(truth) <= high
+
+
+def test_how_many_people_fit_is_covered_if_each_share_is_off_as_told() -> None:
+    """Each share off by its factor one time in twenty, independently, and so for the doubt that facts go together."""
+    facts = [
+        Told(attribute=name, value=value, certainty=0.9, said=True, posts=(0,))
+        for name, value in (("location", "Duluth, Minnesota"), ("occupation", "nurse"), ("pet", "dog"))
+    ]
+    found = together(facts)
+    rng = np.random.default_rng(8)
+    factors = [part.off for part in found.parts] + [DEPENDENT] * (len(found.parts) - 1)
+    errors = sum(np.log(off) / 1.96 * rng.normal(size=4000) for off in factors)
+    truth = found.product * np.exp(errors)
+    assert np.mean((found.low <= truth) & (truth <= found.high)) == pytest.approx(0.95, abs=0.012)
+
+
+def test_a_rank_read_off_a_cards_steps_is_covered() -> None:
+    """Counts of people above each strength, with noise: nine of ten true ranks lie between the ends."""
+    rng, covered = np.random.default_rng(9), []
+    spread = 4 * np.sqrt(np.arange(len(EDGES), 0, -1))
+    for _ in range(150):
+        risks = rng.beta(0.4, 4, 600)
+        steps = np.array([((risks > low) & (risks <= high)).sum() for low, high in pairwise([*EDGES, 1.0])])
+        noisy = np.cumsum((steps + rng.normal(0, 4, len(EDGES)))[::-1])[::-1]
+        table = pl.DataFrame(
+            {
+                "topic": ["debts"] * len(EDGES),
+                "above": np.array(EDGES, np.float32),
+                "people": np.round(np.maximum(noisy, 0)).astype(np.int32),
+                "give_or_take": np.ceil(SURE * spread).astype(np.int32),
+            }
+        )
+        for risk in rng.choice(risks, 5):
+            low, high = rank_between(table, "debts", float(risk))
+            covered.append(low <= (risks > risk).sum() + 1 <= high)
+    assert np.mean(covered) >= 0.9

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.profiles.habits import FAMILIES, TEXT_FAMILIES, HabitLists, habits
+from incrowd.profiles.habits import FAMILIES, TEXT_FAMILIES, HabitLists, habits, only_used
 
 POSTS = pl.DataFrame(
     {
@@ -103,5 +103,7 @@ def test_products_are_those_of_the_matrices(seed: int, common: int) -> None:
     rows, people = (sp.random(7, 30, density, format="csr", random_state=rng) for density in (0.3, 0.5))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("incrowd.profiles.habits.MOST_COMMON", common)
-        found = HabitLists.of(people.T.tocsr().astype(np.float32)).products(rows.astype(np.float32))
+        used, few = only_used(people.tocsr().astype(np.float32))
+        assert (few.toarray() == people.toarray().astype(np.float32)[:, used]).all()
+        found = HabitLists.of(few.T.tocsr(), used, people.shape[1]).products(rows.astype(np.float32))
     assert np.allclose(found, (rows @ people.T).toarray(), atol=1e-5)

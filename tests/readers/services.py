@@ -57,6 +57,8 @@ def cbor(value: object) -> bytes:
             else bytes([major << 5 | 25]) + size.to_bytes(2, "big")
         )
 
+    if value is None:
+        return b"\xf6"
     if isinstance(value, int):
         return head(0, value)
     if isinstance(value, bytes):
@@ -69,7 +71,7 @@ def cbor(value: object) -> bytes:
     return head(5, len(value)) + b"".join(cbor(key) + cbor(one) for key, one in value.items())
 
 
-def car(first: object = None) -> bytes:
+def car(first: object = None, *, node_first: bool = False) -> bytes:
     cid = b"\x01\x71\x12\x20" + bytes(range(32))
 
     def block(data: bytes) -> bytes:
@@ -79,9 +81,23 @@ def car(first: object = None) -> bytes:
     post = {"$type": "app.bsky.feed.post", "text": "Green, please.", "createdAt": "2021-01-01T12:00:00.000Z"}
     like = {"$type": "app.bsky.feed.like", "createdAt": "2021-01-01T12:00:00.000Z"}
     commit = {"did": "did:plc:abcdefghijklmnopqrstuvwx", "version": 3}
+    like_name, post_name = b"app.bsky.feed.like/3kaaa", b"app.bsky.feed.post/3kbbb"
+    shared = len(b"app.bsky.feed.")
+    node = {
+        "l": None,
+        "e": [
+            {"p": 0, "k": like_name, "v": b"\x00" + b"\x00" * 36, "t": None},
+            {"p": shared, "k": post_name[shared:], "v": b"\x00" + cid, "t": None},
+        ],
+    }
     header = cbor({"roots": [b"\x00" + cid], "version": 1})
     return block(header) + b"".join(
-        block(cid + cbor(one)) for one in (*([first] if first else []), commit, like, post)
+        block(cid + cbor(one))
+        for one in (
+            *([first] if first else []),
+            commit,
+            *([node, like, post] if node_first else [like, post, node]),
+        )
     )
 
 

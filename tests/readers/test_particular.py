@@ -387,6 +387,8 @@ def test_a_tweet_from_an_impossible_year_is_set_aside(tmp_path: Path) -> None:
         (reddit_export(), "https://www.reddit.com/"),
         (twitter_archive(), "https://x.com/"),
         (mastodon_outbox(), "https://"),
+        (car(), "https://bsky.app/profile/did:plc:abcdefghijklmnopqrstuvwx/post/3kbbb"),
+        (car(node_first=True), "https://bsky.app/profile/did:plc:abcdefghijklmnopqrstuvwx/post/3kbbb"),
     ],
 )
 def test_an_export_says_where_its_posts_are(data: bytes, expected: str, tmp_path: Path) -> None:

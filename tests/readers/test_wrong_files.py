@@ -9,7 +9,8 @@ import pytest
 from tests.crowd.making import new_crowd
 
 from incrowd.crowd.ingest import stop_at_questions
-from incrowd.errors import InputError
+from incrowd.crowd.own_export import read_export
+from incrowd.errors import InputError, Undecided
 
 from .files import zipped
 
@@ -81,6 +82,15 @@ def test_a_wrong_file_gets_a_sentence_that_helps(name: str, tmp_path: Path) -> N
         crowd.ingest(source, confirm=stop_at_questions)
     assert name in str(caught.value) or "Netflix" in str(caught.value)
     assert crowd.info().posts == crowd.info().item_rows == crowd.info().attributes == 0
+
+
+def test_who_gave_no_name_is_asked_for_one(tmp_path: Path) -> None:
+    source = tmp_path / "chat.txt"
+    source.write_bytes(WRONG["chat.txt"][0])
+    with pytest.raises(Undecided, match="Under which name do you appear") as caught:
+        read_export([source])
+    assert caught.value.option == "user"
+    assert "name given" not in str(caught.value)
 
 
 def test_a_name_that_is_not_in_a_chat_is_a_question(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.recognition_learnt import taught_by
 from tests.cli.running import incrowd as run
 
 from incrowd.crowd import Crowd
@@ -19,8 +20,9 @@ from incrowd.measures.recognition.assess import (
     recognition_assessment,
 )
 from incrowd.measures.recognition.attack import Attack
+from incrowd.measures.recognition.learnt import EXPECTED
 from incrowd.measures.recognition.measure import Recognition
-from incrowd.measures.recognition.spec import RecognitionOptions
+from incrowd.measures.recognition.spec import FEATURES, KNOWN, RecognitionOptions
 from incrowd.profiles.habits import post_habits
 
 SHY, LOUD = 60, 60
@@ -118,6 +120,30 @@ def test_the_same_seed_gives_the_same_numbers(crowd: Crowd) -> None:
     assert community_recognition(crowd, options).to_dict() == community_recognition(crowd, options).to_dict()
 
 
+def test_the_same_people_are_tried_after_another_import(tmp_path: Path) -> None:
+    """Names are hashed with a new key at each import; who is tried must not depend on it."""
+    people = _posts(posts=6).filter(pl.col("user").is_between(pl.lit("p000"), pl.lit("p070")))
+    people.with_columns(time=pl.col("time") + 7 * pl.col("user").str.slice(1).cast(pl.Int64)).write_csv(
+        tmp_path / "posts.csv"
+    )
+    options, told = RecognitionOptions(community="hall", judged=40, draws=2), []
+    for name in ("once", "again"):
+        made = Crowd.open_or_create(tmp_path / name)
+        made.ingest([tmp_path / "posts.csv"], kind="posts")
+        told.append(community_recognition(made, options).to_dict()["posts_known"])
+    assert told[0] == told[1]
+
+
+def test_what_a_community_teaches_has_a_weight_for_every_feature(crowd: Crowd) -> None:
+    found = taught_by(crowd, "hall")
+    assert found is not None
+    assert len(EXPECTED.weights) == len(EXPECTED.moves) == len(FEATURES) == len(found.weights)
+    # Whoever comes further up, or is more like their other half, is recognised more often; here and elsewhere.
+    for one in (found, EXPECTED):
+        ranks, likeness = one.weights[: len(KNOWN)], one.weights[len(KNOWN) : 2 * len(KNOWN)]
+        assert ranks.sum() < 0 < likeness.sum()
+
+
 def test_what_is_wrong_is_said(crowd: Crowd, measured: CommunityRecognition) -> None:
     with pytest.raises(NotInCrowd, match="it has: hall"):
         community_recognition(crowd, RecognitionOptions(community="cellar"))
@@ -175,3 +201,14 @@ def test_the_advisor_s_way_agrees_with_the_command_s_and_follows_changes(
     told = ready.assess_thorough(Person("newcomer", PreparedCrowd.of(crowd)))
     assert not told.assessments
     assert "1 post of yours" in told.not_assessed[0].why
+
+
+def test_people_asked_one_after_the_other_get_the_answer_that_each_gets_alone(crowd: Crowd) -> None:
+    """A community is read once for all of them; everybody else is not the same for two of them."""
+    prepared = PreparedCrowd.of(crowd)
+    together = Recognition().prepare(prepared, AdvisorOptions())
+    for name in ("p100", "p007", "p101", "p100"):
+        person = Person(name, prepared)
+        alone = Recognition().prepare(prepared, AdvisorOptions())
+        # Not through the answers that are kept on disk.
+        assert together._tried(person, "hall") == alone._tried(person, "hall")  # type: ignore[attr-defined]

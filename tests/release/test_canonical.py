@@ -44,7 +44,8 @@ def test_case_punctuation_width_and_articles_do_not_matter(spelling, same):
 
 
 APART = """HIV+ HIV- HIV|C C++ C#|A+ A- A A*|x² x2 x|9/11 911 9-11|3.5 35|1,000 1000|-5 5 +5|½ 1/2 12|not_happy happy|
-♀ ♂|Rh+ Rh− Rh|<18 >18 18|$5 5 5% 5°|!= =|non-smoker smoker|@home home|10:30 1030|F# F|~2 2"""
+♀ ♂|Rh+ Rh− Rh|<18 >18 18|$5 5 5% 5°|!= =|non-smoker smoker|@home home|10:30 1030|F# F|~2 2|
+HIV_- HIV|Rh_(+) Rh_(-) Rh|Rh(+) Rh(-) Rh()|-_5 5|.5 5 ,5|5' 5" 5|5'3" 53|!gay gay|A_-_ A"""
 
 
 @pytest.mark.parametrize("group", [line.split() for line in APART.replace("\n", "").split("|")])

@@ -131,3 +131,11 @@ def test_a_missing_file_is_named(capsys, tmp_path):
     outcome = incrowd(capsys, "release", "q", tmp_path / "nowhere.json")
     assert outcome.code == 2
     assert "nowhere.json" in outcome.err
+
+
+def test_words_for_people_hold_no_codes_and_count_right(capsys, answer):
+    said = " ".join(incrowd(capsys, "release", "suppress", answer, "--threshold", "50").out.split())
+    assert said == "Nothing may leave at q = 50: no value reaches the threshold."
+    one = " ".join(incrowd(capsys, "release", "q", answer).out.split())
+    assert "1 connected part" in one
+    assert "1 connected parts" not in one

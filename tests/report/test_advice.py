@@ -95,8 +95,9 @@ def test_a_crowd_is_drawn_to_scale_and_you_are_in_it_once(total: int, share: flo
     kinds = [dot.kind for dot in picture.dots]
     assert kinds.count("you") == 1
     assert len(kinds) == min(total, 200)
-    drawn = (kinds.count("fits") + 1) * total / len(kinds)
+    drawn = 1 + kinds.count("fits") * total / len(kinds)
     assert abs(drawn - fits) <= total / len(kinds)
+    assert ("fits" in kinds) == (round(fits, 1) > 1) == ("nobody else" not in picture.sentence)
     assert all(0 < dot.x < picture.width and 0 < dot.y < picture.height for dot in picture.dots)
 
 

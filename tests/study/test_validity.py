@@ -14,7 +14,7 @@ from incrowd.crowd import Crowd
 from incrowd.errors import InputError
 from incrowd.measures.attackers import ATTACKERS
 from incrowd.statistics import auc_of_rates
-from incrowd.study.attacked import ValidityOptions, Verdicts
+from incrowd.study.attacked import ValidityOptions, Verdicts, pooled
 from incrowd.study.validity import validity_study
 from incrowd.study.validity_questions import ITEM_ATTACKERS, items, links
 
@@ -55,6 +55,28 @@ def test_the_numbers_of_a_community_by_hand() -> None:
     predicted, found = one.curve("x")
     assert predicted.tolist() == [0.1, 0.2, 0.3, 0.4, 0.9]
     assert found.tolist() == [0, 0, 1, 0.25, 1.0]
+
+
+def test_too_few_found_are_no_number() -> None:
+    rare, usual = np.zeros(40), np.arange(40) % 2
+    one = Verdicts("hall", "3 posts", np.arange(40.0), {"rare": rare, "usual": usual, "always": 1 - rare})
+    assert one.too_few("rare") == "too few found to tell: 0 of 40"
+    assert one.too_few("always") == "too few not found to tell: 0 of 40"
+    assert one.too_few("usual") == ""
+    assert np.isnan(one.auc("rare")).all()
+
+
+def test_people_of_several_pairs_are_compared_within_their_pair() -> None:
+    """All of the second pair were told more than all of the first, and nobody there is found: no matter."""
+    first = Verdicts("a", "both", np.array([0.1, 0.2, 0.3]), {"x": np.array([0.0, 1.0, 1.0])})
+    second = Verdicts("b", "both", np.array([0.7, 0.8, 0.9, 1.0]), {"x": np.array([1.0, 0.0, 1.0, 0.0])})
+    nobody = Verdicts("c", "both", np.array([2.0, 3.0]), {"x": np.zeros(2)})
+    together = pooled([first, second, nobody], "all")
+    # Within the first 2 of 2 comparisons are in order, within the second 1 of 4.
+    assert together.auc("x")[0] == pytest.approx(3 / 6)
+    assert together.auc_of_attempts("x") == pytest.approx(3 / 6)
+    alone = pooled([first], "all")
+    assert alone.auc("x") == pytest.approx(first.auc("x"))
 
 
 @pytest.fixture(scope="module")

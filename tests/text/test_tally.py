@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.text.tally import DiskArray, Tally
+from incrowd.text.tally import DiskArray, TokenTally
 
 POST = st.tuples(st.integers(0, 5), st.lists(st.integers(0, 7), max_size=6))
 
@@ -22,7 +22,7 @@ POST = st.tuples(st.integers(0, 5), st.lists(st.integers(0, 7), max_size=6))
 def test_counts_are_those_of_a_counter(
     batches: list[list[tuple[int, list[int]]]], memory: int, rows: list[int], tokens: list[int]
 ) -> None:
-    tally = Tally(memory)
+    tally = TokenTally(memory)
     for batch in batches:
         words = np.array([token for _, post in batch for token in post], np.int32)
         owners, lengths = [row for row, _ in batch], [len(post) for _, post in batch]
@@ -41,7 +41,7 @@ def test_what_does_not_fit_waits_on_disk_and_leaves_nothing_behind(tmp_path: Pat
     rng = np.random.default_rng(5)
     rows, lengths = rng.integers(0, 300, 4_000), rng.integers(0, 10, 4_000)
     tokens = (rng.zipf(1.3, lengths.sum()) % 1000).astype(np.int32)
-    tally = Tally(6_000, tmp_path)
+    tally = TokenTally(6_000, tmp_path)
     ends = np.cumsum(lengths)
     for part in np.array_split(np.arange(4_000), 37):
         tally.add(rows[part], tokens[ends[part[0]] - lengths[part[0]] : ends[part[-1]]], lengths[part])

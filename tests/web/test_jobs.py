@@ -9,10 +9,10 @@ import pytest
 
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import InputError
-from incrowd.web.jobs import MOST_PAGES, Job, Jobs, Latest, Stopped
+from incrowd.web.jobs import MOST_PAGES, Jobs, Latest, Stopped, WebJob
 
 
-def ended(job: Job) -> Job:
+def ended(job: WebJob) -> WebJob:
     for _ in range(1000):
         if job.over:
             return job

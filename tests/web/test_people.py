@@ -118,12 +118,23 @@ def test_nobody_else_is_on_any_page(client: TestClient, report: str) -> None:
         f"{report}/draft", data={"form_key": key, "community": "cycling", "text": "My debts and my bicycle."}
     )
     texts |= {"tried": tried.text, "drafted": drafted.text}
-    everybody = wait_for(client, client.post("/crowd/report", data={"form_key": key}))
+    everybody = wait_for(client, client.post("/crowd/report", data={"form_key": key, "people": 6}))
     texts["everybody"] = client.get(everybody["url"]).text
     assert [page for page, text in texts.items() if MARK in text.lower()] == []
     assert PERSON in texts[report]
     assert "What changes" in texts["tried"] or "more number" in texts["tried"]
     assert "Posting this in cycling" in texts["drafted"]
+
+
+def test_a_draft_is_advised_on_by_what_it_tells_first(client: TestClient, report: str) -> None:
+    data = {"form_key": form_key(client), "community": "cycling"}
+    text = "I am 31, divorced, from Duluth and I work at the Walmart bakery, saving for tuition"
+    shown = client.post(f"{report}/draft", data=data | {"text": text}).text
+    advice = shown[shown.index("What to change") : shown.index("What each word tells")]
+    assert advice.index("<strong>") == advice.index("<strong>leave out “work at the Walmart bakery”")
+    assert "tuition”" not in advice
+    german = client.post(f"{report}/draft", data=data | {"text": "Ich bin 31 und komme aus Hamburg."}).text
+    assert "only English is read" in german
 
 
 def test_a_script_gets_the_answer_alone(client: TestClient, report: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from incrowd.advisor.answer import Action, Key, WriteDifferently
+from incrowd.advisor.answer import Action, Key, Plan, WriteDifferently
 from incrowd.advisor.assessor import Assessor
 from incrowd.measures.protocol import (
     Changes,
@@ -162,10 +162,19 @@ def _rank(assessor: Assessor, action: Action) -> tuple[int, int, int, bool, floa
 
 
 def write_differently(
-    assessor: Assessor, findings: Sequence[Finding], actions: Sequence[Action], targets: Targets
+    assessor: Assessor,
+    findings: Sequence[Finding],
+    actions: Sequence[Action],
+    plan: Plan | None,
+    targets: Targets,
 ) -> tuple[WriteDifferently, ...]:
     """Say what gives the person away, kind by kind, for every finding that is worth doing something about."""
-    helped = {one.aim for one in actions}
+    better = (
+        one for one in (plan.effects if plan else ()) if one.level_after.severity < one.level_before.severity
+    )
+    helped = {one.aim for one in actions} | {
+        (one.measure, one.subject, one.adversary, one.unit) for one in better
+    }
     told = []
     for finding in worst_findings(findings, targets):
         kinds = tuple(assessor.gives_away(finding))

@@ -30,6 +30,7 @@ from incrowd.result import (
     Result,
     Threat,
     fields_to_plain,
+    say_amount,
     say_count,
     say_percent,
     to_plain,
@@ -327,6 +328,8 @@ class PersonReport(Result):
     """The name as it was asked for."""
     people: int
     """How many people the crowd has."""
+    made_up: bool = False
+    """True: all others are made up from a card, because there was no crowd to compare with."""
     verdict: Verdict
     themes: tuple[Theme, ...]
     reasons: tuple[Reason, ...] = ()
@@ -366,10 +369,10 @@ class PersonReport(Result):
         return max((one.risk for one in self.themes if not math.isnan(one.risk)), default=math.nan)
 
     @property
-    def in_short(self) -> tuple[tuple[str, str], ...]:
-        """The first screen: how findable, by whom, what gives away, what to do now; questions and answers."""
+    def in_short(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The first screen: how findable, by whom, what gives away, what to do now; questions and lines of answers."""
         return (
-            ("How findable are you?", self.verdict.sentence),
+            ("How findable are you?", (self.verdict.sentence,)),
             ("By whom?", self._by_whom()),
             ("What gives you away?", self._what_gives_away()),
             ("What can you do now?", self._what_to_do()),
@@ -388,24 +391,22 @@ class PersonReport(Result):
         bad = [one for one in worst if one is not None and one.level in (Level.AT_RISK, Level.WATCH)]
         return sorted(bad, key=lambda one: (-one.level.severity, -one.risk))
 
-    def _by_whom(self) -> str:
+    def _by_whom(self) -> tuple[str, ...]:
         if self._worst is None:
-            return "Nobody could be tried: too little is here."
+            return ("Nobody could be tried: too little is here.",)
         if not self._open:
-            return f"Of all who were tried, {_who(self._worst)} comes closest: right {_often(self._worst)} of the time."
-        first, *others = self._open
-        said = [f"{_who(first)}: right {_often(first)} of the time"]
-        said += [f"{_who(one)}: {_often(one)}" for one in others]
-        return _sentence("; ".join(said))
+            often = f"right {_often(self._worst)} of the time"
+            return (f"Of all who were tried, {_who(self._worst)} comes closest: {often}.",)
+        return tuple(_sentence(f"{_who(one)}: right {_often(one)} of the time") for one in self._open)
 
-    def _what_gives_away(self) -> str:
+    def _what_gives_away(self) -> tuple[str, ...]:
         bad = [one for one in self._open if one.level is self.verdict.level]
         if not bad:
-            return "Nothing much, as far as could be measured."
+            return ("Nothing much, as far as could be measured.",)
         told = [(one.theme.matter, self._because(one)) for one in bad]
         if len(told) == 1:
-            return _sentence(told[0][1])
-        return " ".join(_sentence(f"{matter}: {because}") for matter, because in told)
+            return (_sentence(told[0][1]),)
+        return tuple(_sentence(f"{matter}: {because}") for matter, because in told)
 
     def _because(self, finding: Finding) -> str:
         """Say what a finding rests on most."""
@@ -419,30 +420,42 @@ class PersonReport(Result):
         if kinds:
             return "; ".join(f"{one.kind} ({', '.join(one.examples)})" for one in kinds[:3])
         named = [part for part in about.evidence if part.contribution > 0 and not part.is_rest]
-        said = ", ".join(part.what for part in sorted(named, key=lambda part: -part.contribution)[:3])
+        said = ", ".join(part.what for part in sorted(named, key=lambda part: part.strongest_first)[:3])
         return said or "the sum of it, no single thing"
 
-    def _what_to_do(self) -> str:
+    def _what_to_do(self) -> tuple[str, ...]:
         if self.verdict.level in (Level.WELL_HIDDEN, Level.CANNOT_TELL):
-            return "Nothing that the measures ask for."
+            return ("Nothing that the measures ask for.",)
         if self.plan is not None and self.plan.steps:
-            said = [self.plan.warning] if self.plan.warning else []
-            step, *others = self.plan.steps
+            warning = (self.plan.warning,) if self.plan.warning else ()
+            steps = (_sentence(step) for step in self.plan.steps)
             then = self.plan.verdict.sentence.partition(" Not measured:")[0]
-            said.append(f"{'; '.join([step, *map(_lower, others)])}. Afterwards: {then}")
-            later = next((one for one in self.actions if one.from_now_on), None)
-            if later is not None and self.plan.verdict.level is not Level.WELL_HIDDEN:
-                said.append(f"For what you write next: {_lower(later.what)}.")
-            return " ".join(said)
+            still = ", still" if self.plan.verdict.level is self.verdict.level else ""
+            return (*warning, *steps, f"Afterwards{still}: {then}", *self._for_what_comes_next())
         if self.actions:
             first, more = self.actions[0], len(self.actions) - 1
-            rest = f" {say_count(more, 'more way')} below." if more else ""
-            return f"{first.what} ({first.outcome}).{rest}"
+            rest = (f"{say_count(more, 'more way')} below.",) if more else ()
+            return (f"{first.what} ({first.outcome}).", *rest)
         kinds = [kind for one in self.write_differently for kind in one.kinds][:3]
         if kinds:
-            now = "; ".join(f"{one.kind} ({', '.join(one.examples)}): {one.advice}" for one in kinds)
-            return f"Nothing that was tried on what is there already helps enough. From now on: {now}."
-        return "Nothing that was tried helps enough. From now on, another account for this is what is left."
+            now = (
+                _sentence(f"From now on, {one.kind} ({', '.join(one.examples)}): {one.advice}")
+                for one in kinds
+            )
+            return ("Nothing that was tried on what is there already helps enough.", *now)
+        return (
+            "Nothing that was tried helps enough. From now on, another account for this is what is left.",
+        )
+
+    def _for_what_comes_next(self) -> tuple[str, ...]:
+        """Say what is left to do where the plan does not help: a new name, or what to do differently."""
+        if self.plan is None or self.plan.verdict.level is Level.WELL_HIDDEN:
+            return ()
+        later = next((one for one in self.actions if one.from_now_on), None)
+        if later is not None:
+            return (f"For what you write next: {_lower(later.what)}.",)
+        left = next((one for one in self.write_differently if one.kinds and not one.helped), None)
+        return (f"From now on, {left.kinds[0].advice}.",) if left is not None else ()
 
     def sentence(self) -> str:
         """Say the verdict."""
@@ -484,7 +497,13 @@ class PersonReport(Result):
 
     @property
     def _title(self) -> str:
-        return f"{self.person} among {self.people:,} people"
+        return f"{self.person} {self.compared_with}"
+
+    @property
+    def compared_with(self) -> str:
+        """Whom the person was compared with, in a few words."""
+        people = f"among {say_count(self.people, 'person', 'people')}"
+        return f"{people} made up from a card, for want of a crowd" if self.made_up else people
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""
@@ -492,6 +511,7 @@ class PersonReport(Result):
         return {
             "person": self.person,
             "people": self.people,
+            "made_up": self.made_up,
             "verdict": to_plain(self.verdict),
             "risk": to_plain(self.risk),
             "label": {
@@ -509,7 +529,10 @@ class PersonReport(Result):
             "plan": to_plain(self.plan),
             "write_differently": to_plain(self.write_differently),
             "since": to_plain(self.since),
-            "in_short": [{"question": question, "answer": answer} for question, answer in self.in_short],
+            "in_short": [
+                {"question": question, "answer": " ".join(lines), "lines": list(lines)}
+                for question, lines in self.in_short
+            ],
             "assessments": [one.to_dict() for one in self.findings],
             "not_assessed": to_plain(self.not_assessed),
             "posts": to_plain(self.posts),
@@ -537,7 +560,7 @@ def _who(one: Finding) -> str:
 
 def _often(one: Finding) -> str:
     """Say how often the adversary of a finding would be right."""
-    return say_percent(measure_named(one.assessment.measure).success(one.assessment))
+    return say_amount(measure_named(one.assessment.measure).success(one.assessment), "probability")
 
 
 def _sentence(words: str) -> str:

@@ -12,19 +12,19 @@ import numpy as np
 
 from incrowd.advisor.advice import Found, look_for_advice, measure_advice, write_differently
 from incrowd.advisor.answer import Action, FinePrint, Key, OwnPost, PersonReport, Plan
-from incrowd.advisor.assessor import Assessor, prepare
+from incrowd.advisor.assessor import Assessor, among, prepare
 from incrowd.advisor.combine import LEVELS, MOST_KEPT, RULE, label, strongest, verdict
 from incrowd.advisor.plan import look_for_plan, measure_plan, recheck_plan
-from incrowd.cards.card import Card
-from incrowd.crowd import Crowd
-from incrowd.measures.card_crowd import among
 from incrowd.measures.protocol import AdvisorOptions, Changes, Finding, PreparedCrowd, Progress, shortened
+from incrowd.text.mentions import without_mentions
 
 if TYPE_CHECKING:
+    from incrowd.cards.card import Card
+    from incrowd.crowd import Crowd
     from incrowd.crowd.sources import Paths
 
 MOST_RECENT = 2
-SEARCH = 2
+SEARCH = 3
 """Raise when the search for advice changes: what an older release found and kept is then looked for anew."""
 _recent: dict[tuple[Path, str, str, AdvisorOptions], Assessor] = {}
 
@@ -67,7 +67,7 @@ def assess(
         report,
         actions=actions,
         plan=plan,
-        write_differently=write_differently(assessor, report.findings, actions, options.targets),
+        write_differently=write_differently(assessor, report.findings, actions, plan, options.targets),
         posts=_posts(assessor, actions, plan, options),
     )
 
@@ -140,6 +140,7 @@ def describe(
     return PersonReport(
         person=user,
         people=assessor.person.crowd.people,
+        made_up=assessor.person.crowd.is_made_up,
         verdict=verdict(themes),
         themes=themes,
         reasons=strongest(findings),
@@ -169,7 +170,7 @@ def _posts(
             number=number,
             community=community,
             time=time,
-            text=text if options.quote_posts else None,
+            text=without_mentions(text, "[somebody]") if options.quote_posts else None,
             link=links.get(number),
             in_plan=number in planned,
         )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.errors import OnlyACard
+from incrowd.errors import InputError, OnlyACard
+from incrowd.measures.prepared import YOU
 from incrowd.measures.protocol import (
     AdvisorOptions,
     Changes,
@@ -29,7 +31,9 @@ from incrowd.measures.protocol import (
 )
 
 if TYPE_CHECKING:
+    from incrowd.cards.card import Card
     from incrowd.crowd import Crowd
+    from incrowd.crowd.sources import Paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +66,8 @@ class Assessor:
                 progress(done, len(rounds) + 1, f"looking at {one.about}")
             asked.append((one, self._ask(one, ready, person, explain, slow)))
         findings = tuple(one.finding(about) for one, found in asked for about in found.assessments)
-        silent = (*self.missing, *(about for _, found in asked for about in found.not_assessed))
+        # What was tried comes before what there is nothing of: it says more about why a question stays open.
+        silent = (*(about for _, found in asked for about in found.not_assessed), *self.missing)
         return findings, tuple(sorted(dict.fromkeys(silent), key=_by_question))
 
     def _ask(self, one: Measure, ready: Ready, person: Person, explain: bool, slow: bool) -> Findings:
@@ -119,7 +124,48 @@ def unless_only_a_card(one: Measure, ask: Callable[[], Findings]) -> Findings:
         return Findings((), (one.not_assessed(str(why), CROWD_HELPS),))
 
 
-CROWD_HELPS = "import other people's data with your own: incrowd ingest FILE --crowd DIR"
+CROWD_HELPS = (
+    "import other people's data with your own: incrowd ingest FILE --crowd DIR; or take a card that tells it"
+)
+
+
+LOADED = 384 * 2**20
+"""What an answer takes before it looks at anybody: the libraries, their compiled loops and Python's own."""
+LEAST_FOR_WORK = 512 * 2**20
+
+
+def memory_for_work(budget: int) -> int:
+    """Return what is left of a budget for the data, since the process itself counts, too.
+
+    A small budget is left as it is: below this, databases fail rather than go to the disk.
+    """
+    return max(budget - LOADED, min(budget, LEAST_FOR_WORK))
+
+
+def among(
+    crowd: Crowd | PreparedCrowd | Paths,
+    user: str | None,
+    card: Card | str | Path | None,
+    options: AdvisorOptions,
+) -> tuple[PreparedCrowd, str, AdvisorOptions]:
+    """Return the people to be compared with, the name to be told, and the options as these people allow them."""
+    from incrowd.crowd import Crowd
+
+    options = replace(options, memory=memory_for_work(options.memory))
+
+    if isinstance(crowd, PreparedCrowd):
+        return crowd, user or YOU, replace(options, text=crowd.text)
+    if not isinstance(crowd, Crowd):
+        # Not at the top: whoever asks in a crowd need not wait for what makes people up.
+        from incrowd.measures.card_crowd import crowd_of_export
+
+        made_up = crowd_of_export(crowd, user, card, memory=options.memory, seed=options.seed)
+        return made_up, user or YOU, replace(options, text=made_up.text)
+    if user is None:
+        raise InputError("expected the name of the person in this crowd (--user), got none")
+    if card is not None:
+        raise InputError("a card (--card) stands in for a crowd, and here is one; leave it out")
+    return PreparedCrowd.of(crowd, options.text, options.memory, exact=options.exact), user, options
 
 
 def prepare(crowd: Crowd | PreparedCrowd, user: str, options: AdvisorOptions) -> Assessor:
@@ -133,17 +179,11 @@ def prepare(crowd: Crowd | PreparedCrowd, user: str, options: AdvisorOptions) ->
         if not one.asked(options):
             remedy = "incrowd assess without --adversary asks all"
             missing.append(one.not_assessed("none of its adversaries was asked for", remedy))
-        elif why := one.nothing_known(person):
-            missing.append(one.not_assessed(why, _import_some(one)))
+        elif nothing := one.nothing_known(person):
+            missing.append(nothing)
         else:
             ready.append((one, one.prepare(person.crowd, options)))
     return Assessor(person, tuple(ready), tuple(missing))
-
-
-def _import_some(one: Measure) -> str:
-    if one.reads == "posts":
-        return "import your export and other people's posts: incrowd ingest FILE --crowd DIR"
-    return f"import yours and other people's: incrowd ingest FILE --crowd DIR --kind {one.reads}"
 
 
 def _by_question(one: NotAssessed) -> int:

@@ -15,6 +15,8 @@ from incrowd.result import Direction
 MOST_REASONS = 3
 MOST_PARTS = 8
 """Of evidence, in a reason."""
+LEAST_SHARE = 0.01
+"""Of what a reason rests on: smaller parts are not shown one by one."""
 MOST_KEPT = 24
 """Of evidence, in a finding."""
 
@@ -29,9 +31,9 @@ FINDING = {ThemeName.LINKABLE, ThemeName.SINGLED_OUT}
 LEVELS = (
     "at risk: the adversary of a question would be right about you more often than not",
     "watch: more than 1 time in 10",
-    "well hidden: at most 1 time in 10, against the adversaries who decide; not a guarantee. A guess at what you hide "
-    "is judged by how much of the doubt your data take away, at most a tenth, not by how likely it is: 63 % is well "
-    "hidden where 60 % was known before",
+    "well hidden: at most 1 time in 10, against the adversaries who decide; not a guarantee. A guess at what you hide, "
+    "or that a sensitive topic concerns you, is judged by how much of the doubt your data take away, at most a tenth, "
+    "not by how likely it is: 63 % is well hidden where 60 % was known before, 11 % where 2 % are concerned anyway",
     "cannot tell: something needed is missing; the report says what",
 )
 
@@ -84,6 +86,9 @@ def _theme_sentence(told: Sequence[Finding], missing: Sequence[str]) -> str:
     if not told:
         return f"Cannot tell: {missing[0] if missing else 'this crowd holds nothing to measure it by'}."
     decides = told[0].assessment
+    if all(measure_named(one.assessment.measure).is_silent(one.assessment) for one in told):
+        silent = measure_named(decides.measure).say_silent([one.assessment for one in told])
+        return silent or decides.sentence()
     return decides.sentence() + measure_named(decides.measure).remark(told[0])
 
 
@@ -134,6 +139,6 @@ def _reason(one: Finding) -> Reason:
         measure=assessed.measure,
         subject=assessed.subject,
         sentence=assessed.sentence(),
-        evidence=shortened(assessed.evidence, MOST_PARTS),
+        evidence=shortened(assessed.evidence, MOST_PARTS, LEAST_SHARE),
         explained=math.fsum(part.contribution for part in assessed.evidence) if assessed.evidence else None,
     )

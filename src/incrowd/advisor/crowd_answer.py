@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from incrowd.advisor.crowd_levels import CrowdLevels
 from incrowd.drawing import Chart, Series, picture
 from incrowd.measures.crowd_rates import CommunityRisk, People, Spread, TopicRisk
 from incrowd.result import Result, Threat, say_count
@@ -17,6 +18,8 @@ class CrowdReport(Result):
     """Everything about a crowd, in the order in which to read it."""
 
     people: int
+    levels: CrowdLevels
+    """How many people stand at each level, by the rule for one person."""
     wanted: int
     smallest: int
     spreads: tuple[Spread, ...]
@@ -36,37 +39,56 @@ class CrowdReport(Result):
         return tuple(spread for spread in self.spreads if spread.threat == threat)
 
     def threats(self) -> dict[str, dict[str, Any]]:
-        """Return the three risks of data-protection authorities, each by its worst finding."""
-        found: dict[str, dict[str, Any]] = {}
-        for threat in (Threat.SINGLING_OUT, Threat.LINKABILITY):
-            worst = max(
-                self.of_threat(threat),
-                key=lambda one: one.under(self.wanted).most,
-                default=None,
-            )
-            found[str(threat)] = _threat(
-                None if worst is None else worst.under(self.wanted),
-                "" if worst is None else f"fewer than {self.wanted} people to hide among: {worst.name}",
-            )
-        found[str(Threat.INFERENCE)] = _threat(self.exposed, "among the most exposed for a sensitive topic")
-        return found
+        """Return the three risks of data-protection authorities: people at risk by the findings that speak of each.
+
+        Beside that stands what version 0.1 said of each, by the papers' numbers of everybody: `finding` says which.
+        """
+        return {
+            one.name: self._by_the_papers(Threat(one.name)) | one.to_dict() for one in self.levels.threats
+        }
+
+    def _by_the_papers(self, threat: Threat) -> dict[str, Any]:
+        """Return how many people there are for whom a paper's quantity is on the wrong side, by the worst of them."""
+        people, finding = self.exposed, "among the most exposed for a sensitive topic"
+        if threat is not Threat.INFERENCE:
+            spreads = self.of_threat(threat)
+            worst = max(spreads, key=lambda one: one.under(self.wanted).most, default=None)
+            people = None if worst is None else worst.under(self.wanted)
+            finding = "" if worst is None else f"fewer than {self.wanted} people to hide among: {worst.name}"
+        if people is None:
+            return {"people": None, "share": None, "of": None, "fewer_than": None, "finding": "not measured"}
+        return {**people.to_dict(), "finding": finding}
 
     def sentence(self) -> str:
         """Say it in one plain sentence."""
-        if not self.spreads:
+        one = self.levels.overall
+        if not one.known:
             whom = say_count(self.people, "person", "people")
-            return f"Cannot tell how well {whom} can hide: " + "; ".join(self.not_measured)
-        worst = max(self.spreads, key=lambda one: one.under(self.wanted).most)
-        of_all = "" if worst.people == self.people else f", of {self.people:,} people in all,"
+            return f"Cannot tell how well {whom} can hide: {'; '.join(self.not_measured) or 'too little is here'}."
+        if self.levels.sampled:
+            about = "" if one.at_risk.hidden else "About "
+            first = f"{about}{one.say(one.at_risk)} of people are at risk"
+            first = f"{first[:1].upper()}{first[1:]}"
+        else:
+            first = (
+                f"{one.at_risk.sentence_start()} people {'is' if one.at_risk.count == 1 else 'are'} at risk"
+            )
+        return f"{first}: somebody who knows a little of them would be right about them more often than not."
+
+    def whom(self) -> str:
+        """Say whom the numbers are about."""
+        count = say_count(self.levels.people, "person", "people")
+        if not self.levels.sampled:
+            return f"All {count} were assessed one by one, as incrowd assess does."
         return (
-            f"{worst.under(self.wanted).sentence_start()} {worst.who}{of_all} have fewer than {self.wanted} people to "
-            f"hide among ({worst.name})."
+            f"{count} of {self.people:,}, chosen at random, were assessed one by one, as incrowd assess does. They "
+            "stand for all; in brackets stands where the share of everybody lies, 19 times out of 20."
         )
 
     @property
     def risk(self) -> float:
-        """The largest share of people at risk of the three; hidden shares count as the largest they may be."""
-        return max((one.most for one in self._at_risk().values() if one.of), default=math.nan)
+        """The share of people at risk; a hidden share counts as the largest it may be. NaN: cannot tell."""
+        return self.levels.overall.risk
 
     def rounding(self) -> str:
         """Say how exact the numbers are."""
@@ -79,13 +101,10 @@ class CrowdReport(Result):
         """Say where the risk comes from, for somebody who drew a line."""
         if math.isnan(self.risk):
             return "the risk cannot be told; unknown is not safe"
-        name, worst = max(self._at_risk().items(), key=lambda one: one[1].most)
-        counted = f", counted as {worst.smallest - 1}," if worst.hidden else ""
-        return f"the risk is {worst.most:.3g}: {worst.words()}{counted} of {worst.of:,} people ({name})"
-
-    def _at_risk(self) -> dict[str, People]:
-        found = {one.name: one.under(self.wanted) for one in self.spreads}
-        return found if self.exposed is None else {**found, "first for a sensitive topic": self.exposed}
+        one = self.levels.overall
+        counted = f", counted as {one.at_risk.smallest - 1}," if one.at_risk.hidden else ""
+        whom = "people" if not self.levels.sampled else "people chosen at random"
+        return f"the risk is {self.risk:.3g}: {one.at_risk.words()}{counted} of {one.at_risk.of:,} {whom} are at risk"
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """Return one row for each spread and line: how many people have a smaller set."""
@@ -96,8 +115,8 @@ class CrowdReport(Result):
         ]
 
     def bars(self) -> Sequence[tuple[str, float]]:
-        """Return the share of people with fewer to hide among than wanted; hidden shares at their largest."""
-        return [(one.name, one.under(self.wanted).most) for one in self.spreads]
+        """Return the share of people at risk by each question; hidden shares at their largest."""
+        return [(one.question, one.risk) for one in self.levels.questions]
 
     @property
     def figure(self) -> Chart:
@@ -105,7 +124,7 @@ class CrowdReport(Result):
         sizes = [size for size, _ in self.spreads[0].below]
         return Chart(
             kind="bars",
-            title="How many people have too small a crowd",
+            title="How many people have few others like them",
             sentence=(
                 "Each bar is the share of people who have fewer than that many people to hide among, themselves "
                 "included. Tall bars on the left are the worst: below 2 means alone. Shares of too few people are left "
@@ -132,6 +151,12 @@ class CrowdReport(Result):
             "risk": None if math.isnan(self.risk) else self.risk,
             "wanted": self.wanted,
             "smallest_count_told": self.smallest,
+            "levels": {
+                "assessed": self.levels.people,
+                "sampled": self.levels.sampled,
+                "overall": self.levels.overall.to_dict(),
+                "questions": {one.name: one.to_dict() for one in self.levels.questions},
+            },
             "threats": self.threats(),
             "spreads": [_spread(one) for one in self.spreads],
             "communities": [_community(one) for one in self.communities],
@@ -149,12 +174,6 @@ class CrowdReport(Result):
             "assumptions": dict(self.assumptions),
             "fingerprint": dict(self.fingerprint),
         }
-
-
-def _threat(people: People | None, finding: str) -> dict[str, Any]:
-    if people is None:
-        return {"people": None, "share": None, "of": None, "fewer_than": None, "finding": "not measured"}
-    return {**people.to_dict(), "finding": finding}
 
 
 def _spread(one: Spread) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from incrowd.advisor.crowd_answer import CrowdReport
+from incrowd.advisor.crowd_levels import crowd_levels
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates
 from incrowd.measures.protocol import PreparedCrowd, Progress, registered
 
@@ -26,16 +27,22 @@ def crowd_report(
     space: Any = None,
     progress: Progress | None = None,
 ) -> CrowdReport:
-    """Measure everybody, and tell totals only. `space`: how an adversary recognises topics; None: by words."""
+    """Assess everybody, or a random sample of a large crowd, and tell totals only.
+
+    How many people stand at which level follows from the rule for one person; the papers' numbers of everybody stand
+    beside that. `space`: how an adversary recognises topics; None: by words.
+    """
     chosen = options or CrowdOptions()
     chosen = chosen if space is None else replace(chosen, space=space)
-    told = _rates(PreparedCrowd.of(crowd, chosen.text, chosen.memory), chosen, progress)
+    prepared = PreparedCrowd.of(crowd, chosen.text, chosen.memory)
+    told = _rates(prepared, chosen, progress)
     spreads = [one for rates in told for one in rates.spreads]
     few = [one for one in spreads if one.people < chosen.smallest]
     missing = [line for rates in told for line in rates.not_measured]
     missing += [f"{one.name}: fewer than {chosen.smallest} people, too few to tell anything" for one in few]
     return CrowdReport(
         people=crowd.info().users,
+        levels=crowd_levels(prepared, chosen, progress),
         wanted=chosen.wanted,
         smallest=chosen.smallest,
         spreads=tuple(one for one in spreads if one not in few),

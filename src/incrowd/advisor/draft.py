@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.advisor.assessor import unless_only_a_card
+from incrowd.advisor.assessor import among, unless_only_a_card
 from incrowd.advisor.draft_answer import DraftCheck, DraftWord, Suggestion
 from incrowd.errors import InputError
 from incrowd.measures.person import without_words
@@ -32,7 +32,9 @@ from incrowd.measures.protocol import (
     Ready,
     moved_by_posts,
 )
+from incrowd.measures.shown_words import shown_words
 from incrowd.result import say_count
+from incrowd.text.mentions import SOMEBODY, mentioned_words
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:
@@ -80,9 +82,6 @@ def draft(
     """
     chosen = options or AdvisorOptions()
     chosen = chosen if space is None else replace(chosen, space=space)
-    # Not at the top: a draft in a crowd's folder need not wait for tables of cards.
-    from incrowd.measures.card_crowd import among
-
     prepared, name, chosen = among(crowd, user, card, chosen)
     return check(prepared, name, community, text, options=chosen, time=time, thorough=thorough)
 
@@ -231,16 +230,24 @@ class _Draft:
     def words(self) -> tuple[DraftWord, ...]:
         """The draft's words with what each gives away, the strongest first."""
         shares = [ready.word_shares(self.person, self.community, self.text) for _, ready in self.ready]
+        said = sorted(set(tokenise(self.text, self.person.text)) - self.mentioned)
         words = [
-            DraftWord(word=word, shares=tuple(part[word] for part in shares if word in part))
-            for word in sorted(set(tokenise(self.text, self.person.text)))
+            DraftWord(word=word, shares=tuple(part[word] for part in shares if word in part)) for word in said
         ]
         return tuple(sorted(words, key=lambda one: (-one.weight, one.word)))
 
-    def shorter(self) -> Iterator[tuple[str, str]]:
-        """Yield shorter versions of the draft to try out: what is left out, and the rest."""
+    @cached_property
+    def mentioned(self) -> frozenset[str]:
+        """The draft's words that only name somebody else: they are measured, and never shown."""
+        return mentioned_words([self.text], self.person.text)
+
+    def reworded(self) -> Iterator[tuple[str, str]]:
+        """Yield other ways to say what the draft says: what is different, and the text."""
         for _, ready in self.ready:
             yield from ready.rewordings(self.person, self.community, self.text)
+
+    def shorter(self) -> Iterator[tuple[str, str]]:
+        """Yield shorter versions of the draft to try out: what is left out, and the rest."""
         telling = [one for one in self.words if one.weight > 0]
         groups = [[one.word] for one in telling[:SINGLE_WORDS]]
         groups.append([one.word for one in telling[:WORDS_TOGETHER]])
@@ -249,6 +256,8 @@ class _Draft:
             if group:
                 named = ", ".join(f"“{word}”" for word in group)
                 yield f"leave out {named}", without_words(self.text, frozenset(group), self.person.text)
+        if self.mentioned:
+            yield f"leave out {SOMEBODY}", without_words(self.text, self.mentioned, self.person.text)
         sentences = _SENTENCE.findall(self.text)
         if len(sentences) > 1:
             weight = {one.word: one.weight for one in self.words}
@@ -273,30 +282,88 @@ def _in_a_crowd(one: Measure, about: Assessment) -> Assessment:
 def _suggestions(
     drafted: _Draft, before: list[tuple[Measure, Finding]], after: list[tuple[Measure, Finding]]
 ) -> tuple[Suggestion, ...]:
-    """Measure each shorter version; return those that help, the most helpful first."""
-    text = drafted.text
-    shorter = {rest: what for what, rest in drafted.shorter() if rest != text and rest.strip()}
-    tried = []
-    named = sum(note.red for note in drafted.notes)
-    # One after the other: each is done before a second thread would have got going.
-    for rest, what in shorter.items():
-        measured = drafted.findings(rest)
-        options = drafted.person.text
-        gone = set(tokenise(text, options)) - set(tokenise(rest, options))
-        tried.append(
-            Suggestion(
-                what=what,
-                left_out=tuple(sorted(gone)),
-                text=rest,
-                changes=drafted.effects(before, measured),
-                gain=sum(
-                    one.exposure[1] - one.exposure[0]
-                    for one in drafted.effects(measured, after)
-                    if one.decides
-                )
-                + named
-                - sum(note.red for note in drafted.notes_about(rest)),
-            )
+    """Measure other versions of the draft and return those that help.
+
+    What the draft says comes first, said otherwise: by the levels that reaches, then as its measure orders it, or by
+    the gain where no level changes. Single words come after that: by what they give away if the draft says nothing
+    that could be said otherwise, else only if without them a level is better than with every other wording.
+    """
+    whole = _severity(drafted.effects(before, after))
+    offered = _tried(drafted, before, after, drafted.reworded())
+    wordings = _no_more_than_needed(
+        sorted(
+            _useful(offered),
+            key=lambda one: (one.named, one.severity, 0 if one.severity < whole else -one.suggestion.gain),
         )
-    useful = [one for one in tried if one.gain > SEEN]
-    return tuple(sorted(useful, key=lambda one: (-one.gain, len(one.left_out)))[:MOST_SUGGESTIONS])
+    )
+    left_out = _useful(_tried(drafted, before, after, drafted.shorter()))
+    if offered:
+        reached = min([whole, *(one.severity for one in wordings)])
+        left_out = [one for one in left_out if one.severity < reached]
+    left_out.sort(key=lambda one: (-one.suggestion.gain, len(one.suggestion.left_out)))
+    room = MOST_SUGGESTIONS - min(1, len(left_out))
+    return tuple(one.suggestion for one in [*wordings[:room], *left_out][:MOST_SUGGESTIONS])
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """Another version of the draft, measured."""
+
+    suggestion: Suggestion
+    named: int
+    """How many red notes stay."""
+    severity: int
+    """Of all levels that decide, together."""
+
+
+def _tried(
+    drafted: _Draft,
+    before: list[tuple[Measure, Finding]],
+    after: list[tuple[Measure, Finding]],
+    versions: Iterable[tuple[str, str]],
+) -> list[_Tried]:
+    """Measure each version, one after the other: each is done before a second thread would have got going."""
+    texts: dict[str, str] = {}
+    for what, rest in versions:
+        if rest != drafted.text and rest.strip():
+            texts.setdefault(rest, what)
+    tried, options = [], drafted.person.text
+    for rest, what in texts.items():
+        measured = drafted.findings(rest)
+        changes = drafted.effects(before, measured)
+        named = sum(note.red for note in drafted.notes_about(rest))
+        spared = sum(
+            one.exposure[1] - one.exposure[0] for one in drafted.effects(measured, after) if one.decides
+        )
+        gone = set(tokenise(drafted.text, options)) - set(tokenise(rest, options))
+        suggestion = Suggestion(
+            what=what,
+            left_out=tuple(shown_words(sorted(gone), drafted.mentioned)),
+            text=rest,
+            changes=changes,
+            gain=spared + sum(note.red for note in drafted.notes) - named,
+        )
+        tried.append(_Tried(suggestion, named, _severity(changes)))
+    return tried
+
+
+def _useful(tried: Iterable[_Tried]) -> list[_Tried]:
+    return [one for one in tried if one.suggestion.gain > SEEN]
+
+
+def _severity(changes: Iterable[Effect]) -> int:
+    return sum(one.level_after.severity for one in changes if one.decides)
+
+
+def _no_more_than_needed(ordered: Sequence[_Tried]) -> list[_Tried]:
+    """Leave out versions that give up more than an earlier one and reach no better level."""
+    kept: list[_Tried] = []
+    for one in ordered:
+        gone = set(one.suggestion.left_out)
+        if not any(
+            gone > set(other.suggestion.left_out)
+            and (one.named, one.severity) >= (other.named, other.severity)
+            for other in kept
+        ):
+            kept.append(one)
+    return kept

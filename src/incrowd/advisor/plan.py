@@ -19,6 +19,7 @@ from incrowd.advisor.assessor import Assessor
 from incrowd.advisor.combine import label, verdict
 from incrowd.measures.protocol import Changes, Finding, Person, Targets
 from incrowd.result import say_count
+from incrowd.wording import say_list
 
 MOST_GOALS = 8
 NAMED = 6
@@ -118,6 +119,6 @@ def _steps(person: Person, changes: Changes) -> tuple[str, ...]:
         ("Withhold your ", sorted(changes.withhold_attributes)),
     ):
         if names:
-            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            said.append(what + ", ".join(names[:NAMED]) + more)
+            more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
+            said.append(what + say_list([*names[:NAMED], *more]))
     return tuple(said)

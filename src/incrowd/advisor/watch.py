@@ -5,8 +5,9 @@
     a growing file, standard input, or the crowd's folder
         │ posts the crowd did not have (watch_input.py)
         ▼
-    the person's numbers, kept up to date by the measures (measures/following.py)
-        │ a number changes sides of a line (watch_policy.py)
+    the person's levels, by the rule of the verdict (watch_levels.py), and numbers that
+    they drew lines for, kept up to date by the measures (measures/following.py)
+        │ a question comes to another level, or a number changes sides of a line (watch_policy.py)
         ▼
     the alert is written down first, then delivered (watch_alerts.py)
 
@@ -25,16 +26,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incrowd.advisor.answer import Theme
 from incrowd.advisor.watch_alerts import Alert, AlertLog, Sink, alert_id, drop_unfinished_line
 from incrowd.advisor.watch_input import CrowdFolder, GrowingFile
+from incrowd.advisor.watch_levels import NOT_BY_YOU, WatchedLevels, question_key, say_level
 from incrowd.advisor.watch_policy import WatchPolicy, default_policy, is_crossed, say_line
 from incrowd.crowd.array_cache import identity
 from incrowd.crowd.disk import AS_BYTES
-from incrowd.errors import NotInCrowd
+from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.following import GrowingCrowd
 from incrowd.measures.lines import FollowedPost, Follower, Line, Reading
 from incrowd.measures.prepared import PreparedCrowd, naming
-from incrowd.measures.protocol import SMALLEST_CROWD, AdvisorOptions, measure_named
+from incrowd.measures.protocol import SMALLEST_CROWD, AdvisorOptions, Level, ThemeName, measure_named
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -81,6 +84,8 @@ class Watch:
         self.policy = policy or self._own_policy(crowd)
         self._log = AlertLog(state, identity(f"{self._user}").decode())
         self._live = self._open(crowd)
+        self._levels = self._open_levels(crowd)
+        self._levels_moved = True
         self._folder = CrowdFolder(crowd)
         self.file = None if follow is None else GrowingFile(follow, crowd)
         self._caught_up = False
@@ -101,6 +106,12 @@ class Watch:
         """Return where the person stands on every line."""
         return {line: self._live.reading(line) for line in self.policy.lines}
 
+    def standings(self) -> dict[ThemeName, Theme]:
+        """Return at which level the person stands on every question that is watched."""
+        if self._levels is None:
+            return {}
+        return {question: self._levels.standing(question) for question in self.policy.questions}
+
     def step(self) -> list[Alert]:
         """Take in what is new, decide, deliver; return the alerts that were decided."""
         decided = self._follow_crowd() if self.file is None else self._follow_file(self.file)
@@ -119,13 +130,19 @@ class Watch:
         decided: list[Alert] = []
         # A state that followed the crowd before has no line number to go on from.
         known = self.log.position if isinstance(self.log.position, int) else 0
+        last = known
         for position, post in file.posts():
             if position > known:
                 decided += self._catch_up(known)
                 decided += self._decide(self._live.add(post), position)
             else:
                 self._live.add(post)
-        return decided + self._catch_up(known)
+            if self._levels is not None and self._levels.add(post, new=position > known):
+                self._levels_moved = True
+            last = max(last, position)
+        decided += self._catch_up(known)
+        # Levels take seconds: once for all that came, not after every post.
+        return decided + self._decide_levels(last)
 
     def _catch_up(self, position: int | str) -> list[Alert]:
         """Compare all lines once with what was written down before this start."""
@@ -137,16 +154,21 @@ class Watch:
     def _follow_crowd(self) -> list[Alert]:
         found = self._folder.look()
         if found is None:
-            return self._catch_up(self._folder.crowd.data_hash)
+            state = self._folder.crowd.data_hash
+            return self._catch_up(state) + self._decide_levels(state)
         self._caught_up = True
         crowd, posts = found
+        own = () if posts is None else (FollowedPost(*row) for row in posts.iter_rows())
+        self._levels = self._open_levels(crowd, [post for post in own if post.user == self._user])
+        self._levels_moved = True
         if posts is None:
             self._live = self._open(crowd)
-            return self._decide(self.policy.lines, crowd.data_hash)
+            decided = self._decide(self.policy.lines, crowd.data_hash)
+            return decided + self._decide_levels(crowd.data_hash)
         touched: set[Line] = set()
         for row in posts.iter_rows():
             touched |= self._live.add(FollowedPost(*row))
-        return self._decide(touched, crowd.data_hash)
+        return self._decide(touched, crowd.data_hash) + self._decide_levels(crowd.data_hash)
 
     # Alerts
 
@@ -169,6 +191,42 @@ class Watch:
                     alerts.append(self._alert(line, reading, crossings + 1, position))
         self.log.decide(alerts)
         return alerts
+
+    def _decide_levels(self, position: int | str) -> list[Alert]:
+        """Write down every question that has come to another level; what cannot be told changes nothing."""
+        if self._levels is None or not self._levels_moved:
+            return []
+        alerts = []
+        for question, now in self.standings().items():
+            before = self.log.levels.get(question_key(question))
+            if now.level is not Level.CANNOT_TELL and now.level is not (before or Level.WELL_HIDDEN):
+                alerts.append(self._level_alert(self._levels, question, before, position))
+        self.log.decide(alerts)
+        self._levels.settle()
+        self._levels_moved = False
+        return alerts
+
+    def _level_alert(
+        self, levels: WatchedLevels, question: ThemeName, before: Level | None, position: int | str
+    ) -> Alert:
+        now, key = levels.standing(question), question_key(question)
+        worse = now.level.severity > (before or Level.WELL_HIDDEN).severity
+        came_with = levels.came_with(question) if worse else ""
+        if worse and before is not None:
+            came_with = came_with or NOT_BY_YOU
+        crossing = self.log.sides.get(key, (False, 0))[1] + 1
+        return Alert(
+            id=alert_id(self.log.owner, key, crossing),
+            line=key,
+            crossing=crossing,
+            crossed=worse,
+            value=now.risk,
+            of=levels.people,
+            position=position,
+            sentence=say_level(question, now, before, came_with),
+            time=int(time.time()),
+            level=str(now.level),
+        )
 
     def _alert(self, line: Line, reading: Reading, crossing: int, position: int | str) -> Alert:
         crossed = is_crossed(line, reading)
@@ -197,16 +255,20 @@ class Watch:
     def _open(self, crowd: Crowd) -> WatchedPerson:
         return WatchedPerson(self._prepared(crowd), self._user, self.policy.lines, self._options)
 
+    def _open_levels(self, crowd: Crowd, imported: Iterable[FollowedPost] = ()) -> WatchedLevels | None:
+        if not self.policy.questions:
+            return None
+        return WatchedLevels(self._prepared(crowd), self._user, self._options, imported)
+
     def _prepared(self, crowd: Crowd) -> PreparedCrowd:
         return PreparedCrowd.of(crowd, self._options.text, self._options.memory)
 
     def _own_policy(self, crowd: Crowd) -> WatchPolicy:
-        places = list(self._prepared(crowd).population.of(self._user))[: self._options.most_communities]
-        people = dict(crowd.communities().select("community", "users").iter_rows())
-        wanted = math.ceil(self._options.targets.people)
-        space = self._options.space
-        topics = self._options.topics or (space.topics.sensitive if space is not None else ())
-        return default_policy(places, topics, people, wanted=wanted)
+        if not self._prepared(crowd).population.of(self._user):
+            raise InputError(
+                "this person has not written anything yet, so there is nothing to watch without a --policy"
+            )
+        return default_policy()
 
 
 class WatchedPerson:

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from incrowd.advisor.watch_policy import WatchPolicy
 from incrowd.crowd.disk import AS_BYTES, LOCK_NAME, take_lock
 from incrowd.errors import CrowdBusy, CrowdDamaged, InputError
+from incrowd.measures.protocol import Level
 
 LOG_NAME = "alerts.log"
 
@@ -45,6 +46,8 @@ class Alert:
     """The post after which it happened: its line in the file that is followed, or the state of the crowd."""
     sentence: str
     time: int
+    level: str = ""
+    """For a question of the label: the level it has come to."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""
@@ -65,6 +68,8 @@ class AlertLog:
         self.sent: set[tuple[str, str]] = set()
         self.sides: dict[str, tuple[bool, int]] = {}
         """Line -> which side it is on, and how often it was crossed."""
+        self.levels: dict[str, Level] = {}
+        """Question -> the level that was told last."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = take_lock(folder / LOCK_NAME)
         if lock is None:
@@ -118,6 +123,8 @@ class AlertLog:
     def _take(self, alert: Alert) -> None:
         self.alerts.append(alert)
         self.sides[alert.line] = alert.crossed, alert.crossing
+        if alert.level:
+            self.levels[alert.line] = Level(alert.level)
 
     def _read(self, data: bytes) -> None:
         try:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from incrowd.advisor.watch_levels import watchable_questions
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.lines import Line, Reading
-from incrowd.measures.protocol import measure_named, moved_by_posts
+from incrowd.measures.protocol import ThemeName, measure_named, moved_by_posts
 
 SINKS = ("jsonl", "webhook", "desktop", "terminal")
 
@@ -35,7 +36,9 @@ def say_line(line: Line, reading: Reading) -> str:
 class WatchPolicy:
     """All lines, and where alerts go."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[Line, ...] = ()
+    questions: tuple[ThemeName, ...] = ()
+    """Questions of the label: say so when one comes to another level."""
     jsonl: Path | None = None
     """A file that gets one JSON object a line."""
     webhook: str | None = None
@@ -45,9 +48,10 @@ class WatchPolicy:
     terminal: bool = True
 
     def __post_init__(self) -> None:
-        if not self.lines:
+        if not self.lines and not self.questions:
             raise InputError("policy: expected at least one [[line]], got none; see the how-to on watching")
-        if len({line.key for line in self.lines}) < len(self.lines):
+        twice = len({line.key for line in self.lines}) < len(self.lines)
+        if twice or len(set(self.questions)) < len(self.questions):
             raise InputError("policy: the same line stands there twice; leave it in once")
 
 
@@ -65,15 +69,33 @@ def load_policy(path: Path | str) -> WatchPolicy:
     tables = plain.get("line", [])
     if not isinstance(tables, list):
         raise InputError(f"{path}: write lines as [[line]], with double brackets")
-    lines = tuple(_line(table, f"{path}, line {number}") for number, table in enumerate(tables, 1))
-    return WatchPolicy(lines=lines, **_alerts(plain.get("alerts", {}), place))
+    lines, questions = list[Line](), list[ThemeName]()
+    for number, table in enumerate(tables, 1):
+        where = f"{path}, line {number}"
+        if isinstance(table, Mapping) and "question" in table:
+            questions.append(_question(table, where))
+        else:
+            lines.append(_line(table, where))
+    alerts = _alerts(plain.get("alerts", {}), place)
+    return WatchPolicy(lines=tuple(lines), questions=tuple(questions), **alerts)
+
+
+def _question(table: Mapping[str, Any], where: str) -> ThemeName:
+    known = {str(name): name for name in watchable_questions()}
+    if table["question"] not in known:
+        raise InputError(f"{where}: 'question' must be one of {', '.join(known)}; got {table['question']!r}")
+    if unknown := set(table) - {"question"}:
+        raise InputError(f"{where}: unknown key '{min(unknown)}'; a line with a question has nothing else")
+    return known[table["question"]]
 
 
 def _line(table: Any, where: str) -> Line:
     measure: Any = table.get("measure") if isinstance(table, Mapping) else None
     watched = {one.name: one for one in moved_by_posts() if one.line_keys}
     if measure not in watched:
-        raise InputError(f"{where}: 'measure' must be one of {', '.join(watched)}; got {measure!r}")
+        raise InputError(
+            f"{where}: 'measure' must be one of {', '.join(watched)}, or name a 'question'; got {measure!r}"
+        )
     wanted, optional = watched[measure].line_keys, watched[measure].optional_line_keys
     if unknown := set(table) - {"measure", *wanted}:
         raise InputError(
@@ -114,18 +136,6 @@ def _alerts(table: Any, place: Path) -> dict[str, Any]:
     return chosen
 
 
-def default_policy(
-    communities: Sequence[str], topics: Sequence[str], people: Mapping[str, int], *, wanted: int
-) -> WatchPolicy:
-    """Return lines for somebody who drew none: a crowd of `wanted` people everywhere, no place among the first.
-
-    `people` says how many write in each community; one in a hundred of them are the first.
-    """
-    if not communities:
-        raise InputError(
-            "this person has not written anything yet, so there is nothing to watch without a --policy"
-        )
-    lines = [
-        line for one in moved_by_posts() for line in one.default_lines(communities, topics, people, wanted)
-    ]
-    return WatchPolicy(lines=tuple(lines))
+def default_policy() -> WatchPolicy:
+    """Return what somebody watches who drew no lines: every question of the label that a post can move."""
+    return WatchPolicy(questions=watchable_questions())

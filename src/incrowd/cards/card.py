@@ -87,6 +87,12 @@ class Card:
                 given[name] = value
         return TextOptions(**given)
 
+    def first_community(self) -> str:
+        """Return its first community; a card of items alone has none."""
+        if not self.communities:
+            raise InputError("this card tells nothing about what people write; take one of where you write")
+        return self.communities[0]
+
     def tables(self, community: str) -> Tables:
         """Return the tables of one community."""
         if community not in self.communities:
@@ -106,6 +112,11 @@ class Card:
         tables = self.crowd if community is None else self.tables(community)
         prefix = f"{measure}."
         return {name.removeprefix(prefix): table for name, table in tables.items() if name.startswith(prefix)}
+
+    def section_facts(self, measure: str) -> Mapping[str, Any]:
+        """Return what the head says about a measure's section; empty: nothing."""
+        found = self.head.get("measures", {}).get(measure, {})
+        return found if isinstance(found, dict) else {}
 
     def __repr__(self) -> str:
         return f"Card({', '.join(self.communities)}; {self.hash[:12]})"
@@ -177,6 +188,8 @@ class Card:
         )
         if not fine or len(self.parts) != len(self.head["communities"]):
             raise UnreadableSource(f"{name}: the head of the card does not list its communities.")
+        if not isinstance(self.head.get("measures", {}), dict):
+            raise UnreadableSource(f"{name}: the head of the card does not say what measures tell.")
         if len(set(self.communities)) != len(self.communities):
             raise UnreadableSource(f"{name}: the head of the card lists a community twice.")
         try:

@@ -13,4 +13,9 @@ NAME = "reddit.card"
 @cache
 def default_card() -> Card:
     """Return the card inside; how it was made: ``docs/explanation/cards.md``."""
-    return Card.from_bytes(resources.files("incrowd.cards").joinpath(NAME).read_bytes(), NAME)
+    return Card.from_bytes(default_bytes(), NAME)
+
+
+def default_bytes() -> bytes:
+    """Return the file of the card inside."""
+    return resources.files("incrowd.cards").joinpath(NAME).read_bytes()

@@ -79,6 +79,8 @@ class CardOptions:
     words_each: int = 200
     """Over a public background: of one person, at most so many different words count."""
     text: TextOptions = field(default_factory=TextOptions)
+    posts_part: float = 1.0
+    """Of the privacy loss, what is for posts; the rest is for people's lists of items."""
     leave_out: frozenset[str] = frozenset()
     """People (ids of the store) who are not in it."""
     seed: int = 0
@@ -96,7 +98,7 @@ class CardOptions:
         """Return what makes the numbers of a community of so many people safe."""
         if self.epsilon is None:
             return Blur(people)
-        return Private(self.epsilon, self.delta, self.words_each)
+        return Private(self.epsilon, self.delta, self.words_each, self.posts_part)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -145,6 +145,8 @@ class Private(Noise):
     epsilon: float
     delta: float
     words_each: int = 200
+    part: float = 1.0
+    """Of the budget of a card that tells of people's lists, too: what is for this."""
     spent: dict[str, float] = field(default_factory=dict)
     """What each part cost, in zero-concentrated terms."""
 
@@ -156,7 +158,7 @@ class Private(Noise):
             )
         # Half of delta is for words that hardly anybody uses, half for turning the budget into epsilon.
         # A hair less than allowed, so that parts that add up to it do so in floating point, too.
-        self.budget = library().most_rho(self.epsilon, self.delta / 2) * (1 - 1e-9)
+        self.budget = self.part * library().most_rho(self.epsilon, self.delta / 2) * (1 - 1e-9)
 
     def words(self, shares: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
         """List words whose noisy sum passes a threshold: one that hardly anybody uses does not, and `k` people must."""
@@ -166,10 +168,7 @@ class Private(Noise):
         sums = np.asarray(whole.sum(axis=0)).ravel().astype(np.int64)
         scale, threshold = self._word_scale(), round(self.line(k) * UNIT)
         self.spent["words"] = library().threshold_loss(scale, threshold, MOVED)[0]
-        there = {names[place]: int(sums[place]) for place in np.flatnonzero(sums).tolist()}
-        found = library().threshold(scale, threshold)(there)
-        listed = np.flatnonzero([name in found for name in names])
-        noisy = np.array([found[names[place]] for place in listed.tolist()], np.float64) / UNIT
+        listed, noisy = above(sums, scale, threshold)
         return listed, shrunk(noisy, self.word_spread(noisy))
 
     def _word_scale(self) -> float:
@@ -187,7 +186,10 @@ class Private(Noise):
         def lost(least: int) -> float:
             return library().threshold_loss(scale, least, MOVED)[1]
 
-        return max(least_threshold(lost, self.delta / 2, above=math.ceil(LARGEST * UNIT)) / UNIT, k * LARGEST)
+        return max(
+            least_threshold(lost, self.part * self.delta / 2, above=math.ceil(LARGEST * UNIT)) / UNIT,
+            k * LARGEST,
+        )
 
     def counts(self, what: str, values: Ints, *, reach: float) -> Floats:
         """Add as much noise to counts as their part of the budget asks for."""
@@ -226,14 +228,25 @@ def bounded(shares: sp.csr_matrix) -> sp.csr_matrix:
     return sp.csr_matrix(sp.diags(np.minimum(1.0, REACH / np.maximum(length, 1e-12))) @ cut)
 
 
+def above(sums: Ints, scale: float, threshold: int) -> tuple[Ints, Floats]:
+    """Return the places whose sums, with noise, reach a threshold, and these noisy sums, in whole again.
+
+    Values go in by number: a name that holds a NUL would be cut there, and could then stand for another value.
+    """
+    there = {place: int(sums[place]) for place in np.flatnonzero(sums).tolist()}
+    found = library().threshold(scale, threshold)(there)
+    listed = np.array(sorted(found), np.int64)
+    return listed, np.array([found[place] for place in listed.tolist()], np.float64) / UNIT
+
+
 class _Library(OpenDP):
     """What cards ask of OpenDP."""
 
     def __init__(self) -> None:
         super().__init__("a differentially private card")
         opendp = self._opendp
-        self._named = (
-            opendp.map_domain(opendp.atom_domain(T=str), opendp.atom_domain(T=int)),
+        self._numbered = (
+            opendp.map_domain(opendp.atom_domain(T=int), opendp.atom_domain(T=int)),
             opendp.l02inf_distance(opendp.absolute_distance(T=float)),
         )
 
@@ -242,15 +255,15 @@ class _Library(OpenDP):
         return float(self.gaussian(scale).map(reach))
 
     def threshold(self, scale: float, threshold: int) -> Any:
-        """Return the same for counts by name, of which only those pass that reach a threshold."""
-        return self._opendp.m.make_gaussian_threshold(*self._named, scale=scale, threshold=threshold)
+        """Return the same for numbered counts, of which only those pass that reach a threshold."""
+        return self._opendp.m.make_gaussian_threshold(*self._numbered, scale=scale, threshold=threshold)
 
     def threshold_loss(
         self, scale: float, threshold: int, moved: tuple[int, float, float]
     ) -> tuple[float, float]:
-        """Return the loss, and how probably a name shows that nobody else has.
+        """Return the loss, and how probably a value shows that nobody else has.
 
-        One person moves so many names, so far together (Euclidean), and so far each.
+        One person moves so many values, so far together (Euclidean), and so far each.
         """
         rho, delta = self.threshold(scale, threshold).map(moved)
         return float(rho), float(delta)

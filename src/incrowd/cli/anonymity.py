@@ -78,7 +78,7 @@ def anonymity(
     one in the size of that person's crowd.
     """
     from incrowd.crowd import Crowd
-    from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
+    from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity, mentioned_by
     from incrowd.measures.anonymity.spec import AnonymityOptions
 
     options = AnonymityOptions(
@@ -100,7 +100,7 @@ def anonymity(
     if picture is not None:
         _draw(result, picture)
     if person is not None:
-        assessment = member_anonymity(result, person)
+        assessment = member_anonymity(result, person, mentioned_by(opened, options, person))
         show_json(assessment.to_dict()) if as_json else show(assessment)
         exit_for_person([assessment], fail_above)
         return

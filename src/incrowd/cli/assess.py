@@ -100,6 +100,8 @@ def assess(
     named. The risk for --fail-above goes from 0 to 1: how often that adversary would be right about you. Above 0.5 is
     "at risk", above 0.1 "watch".
     """
+    answer_frugally()  # before anything loads NumPy
+
     from dataclasses import replace
 
     from incrowd.advisor.assess import assess as ask
@@ -120,7 +122,6 @@ def assess(
         memory=parse_memory(memory),
     )
     earlier = None if compare is None else Earlier.read(compare)
-    answer_frugally()
     with progress_bar("reading") as progress:
         report = ask(crowd_or_files(sources), user, card=card, options=options, progress=progress)
     if earlier is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,8 @@ from incrowd.cli.console import (
 from incrowd.cli.options import CrowdFolder
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from incrowd.cards.audit import Audit
     from incrowd.cards.card import Card
 
@@ -90,15 +93,20 @@ def make(
 
 @app.command()
 def info(
-    card: Annotated[Path, typer.Argument(metavar="CARD", help="The card to read.", show_default=False)],
+    card: Annotated[
+        Path | None,
+        typer.Argument(metavar="CARD", help="The card to read [default: the one inside incrowd]."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what is in a card, how it was made safe, and how far it can be trusted."""
     from incrowd.cards.card import Card
+    from incrowd.cards.default import NAME, default_bytes, default_card
 
-    read = Card.read(card)
+    read = default_card() if card is None else Card.read(card)
     if as_json:
-        show_json({**_facts(read), "card": str(card), "bytes": card.stat().st_size})
+        size = len(default_bytes()) if card is None else card.stat().st_size
+        show_json({**_facts(read), "card": NAME if card is None else str(card), "bytes": size})
     else:
         _show(read)
 
@@ -199,7 +207,6 @@ def _facts(card: Card) -> dict[str, Any]:
 
 
 def _show(card: Card) -> None:
-    from rich.table import Table
 
     proved = card.head.get("privacy")
     safe = (
@@ -208,6 +215,16 @@ def _show(card: Card) -> None:
         else "blurred, not proved: incrowd card audit measures what it gives away"
     )
     show(f"Made by {card.head.get('made_by', 'an unknown program')}, content {card.hash}.\nSafety: {safe}.")
+    if card.communities:
+        show(_communities(card))
+    for name, facts in card.head.get("measures", {}).items():
+        _show_section(name, facts)
+    show("Left out: " + "; ".join(card.head.get("left_out", [])) + ".")
+
+
+def _communities(card: Card) -> Table:
+    from rich.table import Table
+
     table = Table("community", "people", "words", "tried on", "same side of ten", "median exact, by card")
     for one in card.head["communities"]:
         tried = one.get("accuracy")
@@ -221,8 +238,26 @@ def _show(card: Card) -> None:
             else ["", "not measured", ""]
         )
         table.add_row(one["name"], f"about {one['people']:,}", f"{one.get('words', 0):,}", *told)
+    return table
+
+
+def _show_section(name: str, facts: Mapping[str, Any]) -> None:
+    """Show what a measure tells about everybody, and how it did for those held out."""
+    from rich.table import Table
+
+    from incrowd.measures.protocol import adversaries, registered
+
+    about = registered()[name].about if name in registered() else name
+    counted = ", ".join(f"{what.replace('_', ' ')} {facts[what]}" for what in facts if what != "accuracy")
+    show(f"For {about}: {counted}.")
+    if not facts.get("accuracy"):
+        show("How good it is was not measured.")
+        return
+    table = Table("adversary", "spearman", "median exact, by card", "reach")
+    for who, one in facts["accuracy"].items():
+        medians = f"{one['median_exact']:g}, {one['median_card']:g}"
+        table.add_row(adversaries().get(who, who), f"{one['spearman']:.2f}", medians, f"{one['reach']:.2f}")
     show(table)
-    show("Left out: " + "; ".join(card.head.get("left_out", [])) + ".")
 
 
 def _show_audits(audits: list[Audit]) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from incrowd.cli.advice import ABOUT_FILES, for_the_command
 from incrowd.cli.console import complain
 from incrowd.errors import IncrowdError, on_the_command_line
 from incrowd.measures import REGISTERED
@@ -120,8 +121,21 @@ def _run() -> None:
     except Exception as error:
         if interrupted:  # a library's code was interrupted, and it reports something else
             raise KeyboardInterrupt from None
-        complain(_explain(error))
+        complain(for_the_command(_explain(error), _options))
         sys.exit(2)
+
+
+def _options() -> set[str]:
+    """Return the options of the command that runs; where it reads another (`plan`), those about files."""
+    from typer.main import get_command
+
+    words = sys.argv[1:]
+    if not words or words[0] not in all_commands() or words[0] == "plan":
+        return set(ABOUT_FILES)
+    found: Any = get_command(build(words[:1]))
+    for word in words:
+        found = getattr(found, "commands", {}).get(word, found)
+    return {name.removeprefix("--") for one in found.params for name in one.opts}
 
 
 def _note_interrupts() -> list[int]:

@@ -41,6 +41,12 @@ def crowd_report(
     min_posts: Annotated[
         int, typer.Option("--min-posts", help="Profiles with fewer posts are not linked.")
     ] = 10,
+    people: Annotated[
+        int,
+        typer.Option(
+            "--people", help="Assess so many people, chosen at random; everybody if there are no more."
+        ),
+    ] = 100,
     tokens: TokenRule = "full",
     keep_stopwords: KeepStopwords = False,
     memory: Memory = "1GiB",
@@ -49,7 +55,8 @@ def crowd_report(
 ) -> None:
     """Report how the risk is spread over a whole crowd. Totals only: nobody is named or pointed at.
 
-    The risk for --fail-above is the largest share of people at risk of being singled out, linked or guessed at.
+    People are assessed one by one, by the rule of `incrowd assess`: a second or so for each. The risk for --fail-above
+    is the share of people at risk.
     """
     from incrowd.advisor.crowd_report import CrowdOptions
     from incrowd.advisor.crowd_report import crowd_report as make_report
@@ -60,6 +67,7 @@ def crowd_report(
         wanted=wanted,
         smallest=smallest,
         min_posts=min_posts,
+        sampled=people,
         text=text_options(tokens, keep_stopwords),
         memory=parse_memory(memory),
     )
@@ -82,12 +90,15 @@ def _show(report: CrowdReport) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from incrowd.report.crowd import below_table, community_table, threat_table
+    from incrowd.report.crowd import below_table, community_table, level_table, threat_table
 
-    show(f"[bold]{escape(report.sentence())}[/bold]\n")
-    tables = [threat_table(report), *(below_table(one) for one in report.spreads)]
-    tables += [community_table(report)] if report.communities else []
-    for one in tables:
+    show(f"[bold]{escape(report.sentence())}[/bold]")
+    show(f"{escape(report.whom())}\n")
+    papers = [below_table(one) for one in report.spreads]
+    papers += [community_table(report)] if report.communities else []
+    for one in (level_table(report), threat_table(report), *papers):
+        if papers and one is papers[0]:
+            show("\n[bold]For researchers: the papers' own numbers, of everybody[/bold]")
         table = Table(*one.columns, title=one.title, title_justify="left", box=None, header_style="dim")
         for row in one.rows:
             table.add_row(*(escape(f"{cell:,.4g}" if isinstance(cell, float) else str(cell)) for cell in row))

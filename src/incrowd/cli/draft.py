@@ -80,7 +80,7 @@ def draft(
         from incrowd.measures.card_crowd import crowd_of_export
 
         among = crowd_of_export([crowd], user, card, memory=options.memory)
-        place = community or among.card.communities[0]
+        place = community or among.card.first_community()
         chosen = replace(options, text=among.text)
         result = check(among, "", place, _read(text, file), options=chosen, thorough=thorough)
     elif user is None or community is None:
@@ -118,14 +118,14 @@ def _show(result: DraftCheck) -> None:
         return
     if result.shown:
         show(_table(result.shown, "with this post"))
-    if result.words:
-        show(_words(result))
     for number, one in enumerate(result.suggestions, 1):
         show(f"\n[bold]{number}. {escape(one.what[:1].upper() + one.what[1:])}[/bold]")
         if changed := result.shown_of(one):
             show(_table(changed, "with the rest"))
     if not result.suggestions:
         show("\nNothing to leave out was found that would help.")
+    if result.words:
+        show(_words(result))
     for line in result.not_compared:
         show(f"[dim]Not looked at: {escape(line)}.[/dim]")
     show(

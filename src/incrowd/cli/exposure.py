@@ -21,7 +21,7 @@ from incrowd.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from incrowd.measures.exposure.comparison import Comparison
+    from incrowd.measures.exposure.comparison import MethodComparison
     from incrowd.measures.exposure.space import Space
     from incrowd.measures.exposure.spec import ExposureOptions
     from incrowd.measures.exposure.topics import TopicSet
@@ -558,7 +558,7 @@ def _show_totals(totals: list[dict[str, Any]]) -> None:
     show(table)
 
 
-def _show_comparison(result: Comparison) -> None:
+def _show_comparison(result: MethodComparison) -> None:
     from rich.table import Table
 
     columns = ("r_precision_micro", "r_precision_macro", "p_at_5", "map", "ndcg")
@@ -574,7 +574,7 @@ def _show_comparison(result: Comparison) -> None:
     show(f"A random order would reach an r-precision of {result.chance:.3f}.")
 
 
-def _show_auc(result: Comparison) -> None:
+def _show_auc(result: MethodComparison) -> None:
     from rich.table import Table
 
     table = Table("AUC", *result.judged)

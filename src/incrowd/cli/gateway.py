@@ -13,7 +13,7 @@ from incrowd.cli.console import AsJson, say, show, show_json, writable
 if TYPE_CHECKING:
     from incrowd.gateway.ledger import Explanation
     from incrowd.gateway.policy import Policy
-    from incrowd.gateway.report import GatewayReport, Releasable, Support
+    from incrowd.gateway.report import AttributeReleasable, GatewayReport, Support
 
 app = typer.Typer(
     invoke_without_command=True, help="Answer questions about a database without giving its people away."
@@ -329,7 +329,7 @@ def _reported(activity: GatewayReport, support: Support | None) -> Any:
     return Group(*parts)
 
 
-def _released(at: Releasable) -> tuple[Any, str]:
+def _released(at: AttributeReleasable) -> tuple[Any, str]:
     return ("not known", "") if at.released is None else (at.released, f"{at.mentions:.1%}")
 
 

@@ -123,19 +123,21 @@ def publish(
 @app.command()
 def score(
     items: Annotated[Path, typer.Argument(metavar="ITEMS", help="Your items: one a line, JSON, or a table.")],
-    statistics: Annotated[Path, typer.Option("--statistics", help="The provider's published statistics.")],
+    statistics: Annotated[
+        Path, typer.Option("--statistics", help="The provider's published statistics, or a card with items.")
+    ],
     label: Annotated[Path | None, typer.Option("--label", help="Also draw the label (SVG).")] = None,
     fail_above: FailAbove = None,
     as_json: AsJson = False,
 ) -> None:
     """Score your own list of items with published statistics; the risk is 1 - score."""
+    from incrowd.measures.microdata.card_statistics import read_statistics
     from incrowd.measures.microdata.client import read_items, score_assessments
     from incrowd.measures.microdata.client import score as score_items
-    from incrowd.measures.microdata.statistics import load_statistics
     from incrowd.report.label import microdata_label, paper_label
     from incrowd.report.page import write
 
-    result = score_items(read_items(items), load_statistics(statistics))
+    result = score_items(read_items(items), read_statistics(statistics))
     picture = microdata_label(result)
     if label is not None:
         write(label, picture.svg())

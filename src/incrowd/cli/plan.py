@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,31 +54,71 @@ def _understood(words: list[str]) -> tuple[str, dict[str, Any]]:
     path: list[str] = []
     while (children := getattr(found, "commands", None)) is not None:
         if not words or words[0] not in children:
-            expected = ", ".join(sorted(children))
+            expected = ", ".join(_plannable(children, path))
+            if not expected:
+                raise InputError(_not_planned(" ".join(path)))
             raise InputError(f"plan: expected a command to plan ({expected}), got '{' '.join(words[:1])}'.")
         path.append(words[0])
         found, words = children[words[0]], words[1:]
     read = found.make_context(" ".join(path), list(words)).params
     # Typer before 0.29 makes paths of arguments only when the command itself runs.
     arguments = {one.name for one in found.params if one.param_type_name == "argument"}
-    paths = {name: Path(read[name]) for name in arguments if isinstance(read.get(name), str)}
+    paths = {name: _as_paths(read[name]) for name in arguments if read.get(name)}
     return " ".join(path), {**read, **paths}
+
+
+def _as_paths(given: Any) -> Any:
+    if isinstance(given, list | tuple):
+        return [_as_paths(one) for one in given]
+    return Path(given) if isinstance(given, str) else given
+
+
+def _plannable(commands: Mapping[str, Any], path: Sequence[str]) -> list[str]:
+    """Return those of some commands that can be planned, or that have one below them that can."""
+
+    def can(name: str, command: Any) -> bool:
+        below = getattr(command, "commands", None)
+        if below is not None:
+            return any(can(f"{name} {child}", one) for child, one in below.items())
+        return name == "ingest" or name in KNOWN or _compares(name, {one.name for one in command.params})
+
+    return sorted(name for name, command in commands.items() if can(" ".join([*path, name]), command))
+
+
+def _compares(name: str, options: Iterable[str]) -> bool:
+    """Say whether this is a measure about communities: each of these compares the texts of their people."""
+    from incrowd.measures import REGISTERED
+
+    return name in REGISTERED and not {"community", "source"}.isdisjoint(options)
+
+
+def _not_planned(name: str) -> str:
+    return (
+        f"plan: '{name}' cannot be planned; these can: ingest, measures of a community, "
+        f"{', '.join(sorted(KNOWN))}."
+    )
+
+
+def _given_paths(options: Mapping[str, Any]) -> list[Path]:
+    """Return the paths among what a command was given; some take several."""
+    listed = [value if isinstance(value, list | tuple) else [value] for value in options.values()]
+    return [value for values in listed for value in values if isinstance(value, Path)]
 
 
 def _plan(name: str, options: Mapping[str, Any]) -> JobCost:
     from incrowd.crowd.plan import JobCost
     from incrowd.errors import InputError
-    from incrowd.measures import REGISTERED
 
     if name == "ingest":
         return _import_plan(options)
-    crowd = next((value for value in options.values() if isinstance(value, Path) and value.is_dir()), None)
-    # Every measure with a command about communities compares the texts of their people.
-    compares = name in REGISTERED and not {"community", "source"}.isdisjoint(options)
-    if name not in KNOWN and not compares:
+    if name not in KNOWN and not _compares(name, options):
+        raise InputError(_not_planned(name))
+    paths = _given_paths(options)
+    crowd = next((path for path in paths if path.is_dir()), None)
+    if crowd is None and name in TAKE_EXPORTS and any(path.is_file() for path in paths):
         raise InputError(
-            f"plan: '{name}' cannot be planned; these can: ingest, measures of a community, "
-            f"{', '.join(sorted(KNOWN))}."
+            f"plan: '{name}' of an export needs no plan: it is compared with a few thousand people made up from a "
+            "card, however long the export is. Just run it."
         )
     if crowd is None:
         raise InputError(f"plan: expected the folder of a crowd after '{name}', got none that exists.")
@@ -145,6 +185,24 @@ def _assess_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
     return [*planner.reading(own), *planner.one_against(own), *planner.sample_against(own, sampled)]
 
 
+LOADING, ONE_PERSON, ONE_RIVAL, MOST_RIVALS = 10.0, 0.1, 0.0013, 2_000
+"""Seconds for everything that is loaded once, for each person, and for each of the people they are held against.
+
+From reports on demo crowds of 80 and of 1,000 people; of larger ones samples are compared.
+"""
+
+
+def _report_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
+    """Plan a report on everybody: all is read and compared, then people are assessed one by one."""
+    from incrowd.crowd.plan import JobStep, Planner
+
+    planner, users = Planner.of(crowd), crowd.people()
+    people = min(int(options["people"]), users)
+    steps = [*planner.reading(), *planner.within(), planner.items()]
+    seconds = LOADING + people * (ONE_PERSON + ONE_RIVAL * min(users, MOST_RIVALS))
+    return [*steps, JobStep(what=f"assess {people:,} people one by one", seconds=seconds)]
+
+
 def _card_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
     """Plan what reads some communities, or everybody: comparing those held out costs little beside it."""
     from incrowd.crowd.plan import Planner
@@ -164,8 +222,10 @@ def _item_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
     return [Planner.of(crowd).items()]
 
 
+TAKE_EXPORTS = ("assess", "draft")
 KNOWN = {
     "assess": _assess_steps,
+    "crowd-report": _report_steps,
     "draft": _community_steps,
     "study anonymity": _community_steps,
     "study linkability": _community_steps,

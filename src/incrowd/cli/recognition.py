@@ -33,7 +33,7 @@ def recognition(
     draws: Annotated[int, typer.Option("--draws", help="How often posts are drawn from each history.")] = 6,
     judged: Annotated[
         int, typer.Option("--judged", help="Try out at most so many people for each number of posts.")
-    ] = 800,
+    ] = 1_500,
     candidates: Annotated[
         int, typer.Option("--candidates", help="Compare with at most so many people; more are sampled.")
     ] = 5_000,

@@ -189,6 +189,9 @@ def _read_object(path: Path) -> dict[str, Any]:
 def _measured_in_words(measured: QMeasurement) -> Any:
     from rich.table import Table
 
+    from incrowd.result import say_count
+
+    parts = say_count(len(measured.parts), "connected part")
     table = Table("", "", show_header=False, box=None)
     if measured.q is not None:
         table.add_row(
@@ -204,9 +207,7 @@ def _measured_in_words(measured: QMeasurement) -> Any:
         )
     else:
         table.add_row("q", "undefined", "nothing is released")
-    table.add_row(
-        "method", str(measured.method), f"{measured.seconds:.3g} s, {len(measured.parts)} connected parts"
-    )
+    table.add_row("method", str(measured.method), f"{measured.seconds:.3g} s, {parts}")
     table.add_row("least common value", str(measured.lcv), "holders; q is at most this")
     table.add_row("p_min", str(measured.p_min), "fewest users of one value alone; q is at least this")
     table.add_row("groups", _short(measured.n), "minimal groups of people that account for the answer (n)")
@@ -226,7 +227,8 @@ def _released_in_words(result: Suppression) -> Any:
     from rich.text import Text
 
     if not result.released:
-        return f"Nothing may leave at q = {result.threshold}: {result.reason}."
+        why = result.reason.partition(": ")[2] or result.reason  # before it stands a word for programs
+        return f"Nothing may leave at q = {result.threshold}: {why}."
     relation = "=" if result.method == "exact" else "at least"
     lines = [
         f"{len(result.released)} of {len(result.released) + len(result.withheld)} values may leave; "

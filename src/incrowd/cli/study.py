@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -220,6 +221,9 @@ def exposure(
 def belief(
     crowd: CrowdFolder,
     out: Out = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="As --people 400 --sigma 0.5: the paper names no settings.")
+    ] = False,
     people: Annotated[int, typer.Option("--people", help="Held-out people looked at, at most.")] = 400,
     sigma: Annotated[float, typer.Option("--sigma", help="What the tried policy allows, 0 to 1.")] = 0.5,
     bands: Bands = None,
@@ -234,7 +238,10 @@ def belief(
     from incrowd.profiles.attributes import attribute_table
     from incrowd.study.belief import BeliefStudyOptions, belief_study
 
-    options, opened = BeliefStudyOptions(people=people, sigma=sigma, seed=seed), Crowd(crowd)
+    options = BeliefStudyOptions(seed=seed)
+    if not paper:
+        options = replace(options, people=people, sigma=sigma)
+    opened = Crowd(crowd)
     chosen, read = table_choices(bands, ignore, unknown), topic_words(topics)
     with progress_bar("hiding and guessing") as progress:
         table = chosen.apply(attribute_table(opened))
@@ -312,7 +319,7 @@ def validity(
     ] = None,
     people: Annotated[
         int, typer.Option("--people", help="Attacked for each number of posts, at most.")
-    ] = 300,
+    ] = 400,
     rivals: Annotated[int, typer.Option("--rivals", help="Among whom they are looked for, at most.")] = 600,
     question: Annotated[
         list[str] | None,

@@ -21,7 +21,8 @@ def watch(
     crowd: CrowdFolder,
     user: Annotated[str, typer.Option("--user", help="You, by name.", show_default=False)],
     policy: Annotated[
-        Path | None, typer.Option("--policy", help="A TOML file with your lines; without it, sensible ones.")
+        Path | None,
+        typer.Option("--policy", help="A TOML file with your lines; without it, every question of assess."),
     ] = None,
     follow: Annotated[
         str | None,
@@ -46,7 +47,7 @@ def watch(
     memory: Memory = "1GiB",
     as_json: AsJson = False,
 ) -> None:
-    """Follow new posts and alert when one of your lines is crossed, once a crossing.
+    """Follow new posts and alert when you come to another level, or one of your lines is crossed; once a crossing.
 
     Alerts go where the policy says: this terminal, a file of JSON lines, a folder, a program on this machine. A
     watch that was killed goes on where it was: no alert is lost, and none comes twice. With --once --json the
@@ -107,6 +108,7 @@ def _print_json(alert: Alert) -> None:
 
 def _print_state(watching: Watch) -> None:
     """Say where the person stands on every line, also if all alerts were delivered before."""
+    from incrowd.advisor.watch_levels import question_key
     from incrowd.advisor.watch_policy import is_crossed, say_line
     from incrowd.result import to_plain
 
@@ -121,7 +123,11 @@ def _print_state(watching: Watch) -> None:
         }
         for line, reading in watching.readings().items()
     ]
-    typer.echo(as_json_text({"state": to_plain(state)}))
+    levels = [
+        {"line": question_key(question), "value": now.risk, "level": now.level, "sentence": now.sentence}
+        for question, now in watching.standings().items()
+    ]
+    typer.echo(as_json_text({"state": to_plain([*levels, *state])}))
 
 
 def _show(watching: Watch) -> None:
@@ -131,7 +137,12 @@ def _show(watching: Watch) -> None:
 
     from incrowd.advisor.watch_policy import is_crossed
 
+    for question, now in watching.standings().items():
+        show(f"[bold]{escape(str(now.level))}[/bold]  {question.question} {escape(now.sentence)}")
     readings = watching.readings()
+    if not readings:
+        _show_skipped(watching)
+        return
     table = Table("line", "now", "your line", box=None, header_style="dim")
     shown = [pair for pair in readings.items() if pair[1].defined and not pair[1].silent]
     for line, reading in shown[:MOST_LINES]:
@@ -147,5 +158,10 @@ def _show(watching: Watch) -> None:
         show(
             f"[dim]{len(readings) - min(len(shown), MOST_LINES):,} more lines have nothing to show yet.[/dim]"
         )
+    _show_skipped(watching)
+
+
+def _show_skipped(watching: Watch) -> None:
+    """Say which lines of a followed file brought nothing."""
     if watching.file is not None and watching.file.skipped.reasons:
         complain(f"lines that brought nothing: {watching.file.skipped.sentence()}")

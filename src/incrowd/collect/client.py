@@ -47,7 +47,7 @@ AGAIN = "Run the same command again later: it goes on where it stopped."
 Params = Mapping[str, object]
 
 
-class Gone(ServerError):
+class NotThere(ServerError):
     """What was asked for is not there (any more): a deleted account, a closed community."""
 
 
@@ -63,7 +63,7 @@ class NotUnderstood(ServerError):
     """The server cannot make sense of what was asked; some say so about accounts that were closed."""
 
 
-class TooLarge(ServerError):
+class AnswerTooLarge(ServerError):
     """The answer is larger than an answer can be."""
 
 
@@ -76,7 +76,7 @@ class _TryAgain(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ServerAnswer:
     """A whole answer, decompressed."""
 
     status: int
@@ -85,7 +85,7 @@ class Answer:
 
 
 @dataclass(kw_only=True)
-class Client:
+class PoliteClient:
     """Asks servers, one request after the other."""
 
     contact: str
@@ -143,7 +143,7 @@ class Client:
         headers: Params | None = None,
         types: tuple[str, ...] = (),
         largest: int = LARGEST_ANSWER,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Ask for a document of one of some types, e.g. ``("json",)``."""
         if self.robots and not self._may_read(url):
             raise Forbidden(
@@ -164,7 +164,7 @@ class Client:
 
     def _patiently(
         self, method: str, url: str, what: str, types: tuple[str, ...], largest: int, **kwargs: Any
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Ask until there is an answer, it is clear that there will be none, or patience ends."""
         problem = ""
         for tried in range(MOST_TRIES):
@@ -182,7 +182,7 @@ class Client:
 
     def _redirected(
         self, method: str, url: str, what: str, types: tuple[str, ...], largest: int, **kwargs: Any
-    ) -> Answer:
+    ) -> ServerAnswer:
         for _ in range(MOST_REDIRECTS + 1):
             answer = self._once(method, url, what, types, largest, **kwargs)
             if answer.status not in (301, 302, 303, 307, 308):
@@ -199,7 +199,7 @@ class Client:
 
     def _once(
         self, method: str, url: str, what: str, types: tuple[str, ...], largest: int, **kwargs: Any
-    ) -> Answer:
+    ) -> ServerAnswer:
         check_address(url)
         host = _host(url)
         self._sleep(self._next.get(host, 0.0) - self.clock())
@@ -212,7 +212,7 @@ class Client:
         finally:
             self._next[host] = max(self._next.get(host, 0.0), self.clock() + self.gap(host))
         self._keep_to_limits(response, url)
-        return Answer(response.status_code, dict(response.headers), body)
+        return ServerAnswer(response.status_code, dict(response.headers), body)
 
     def _client(self, host: str) -> httpx.Client:
         local = is_loopback(host)
@@ -232,7 +232,7 @@ class Client:
     def _judge_status(self, response: httpx.Response, host: str, what: str) -> None:
         status = response.status_code
         if status in (404, 410):
-            raise Gone(f"{host}: does not have {what} (any more; status {status}). Check the name.")
+            raise NotThere(f"{host}: does not have {what} (any more; status {status}). Check the name.")
         if status in (401, 403):
             raise (LoggedOut if status == 401 else Forbidden)(
                 f"{host}: does not show {what} to us (status {status}). incrowd reads what is public; "
@@ -257,7 +257,7 @@ class Client:
                 size += len(part)
                 pieces.append(part)
                 if size > largest:
-                    raise TooLarge(
+                    raise AnswerTooLarge(
                         f"{host}: sent more than {largest / 2**20:,.0f} MiB for {what}; no page is that large. "
                         "Nothing of it was kept."
                     )
@@ -267,7 +267,7 @@ class Client:
             raise _TryAgain("the answer broke off")
         return b"".join(pieces)
 
-    def _parsed(self, answer: Answer, url: str, what: str) -> Any:
+    def _parsed(self, answer: ServerAnswer, url: str, what: str) -> Any:
         try:
             return json.loads(answer.body)
         except (ValueError, RecursionError):
@@ -312,7 +312,7 @@ class Client:
         try:
             found = self._patiently("GET", f"{root}/robots.txt", "its robots.txt", (), LARGEST_ROBOTS)
             rules.parse(found.body.decode("utf-8", "replace").splitlines())
-        except (Gone, Forbidden):
+        except (NotThere, Forbidden):
             rules.parse([])
         return rules
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from incrowd.collect import credentials
-from incrowd.collect.client import Client, Forbidden, Gone
+from incrowd.collect.client import Forbidden, NotThere, PoliteClient
 from incrowd.collect.journal import ENDED, LIMITED, OPEN, Journal
 from incrowd.collect.services import Page, Post, service_named
 from incrowd.crowd import Crowd
@@ -26,8 +26,10 @@ from incrowd.crowd.schema import COLUMNS, check
 from incrowd.errors import InputError, ServerError
 
 BATCH_POSTS = 20_000
-"""Posts that make an import worthwhile; a large crowd is imported into in larger batches."""
-LARGEST_BATCH = 1_000_000
+"""Posts that make an import worthwhile. More would take more memory, and to import so few takes a second, whatever the
+size of the crowd; every eighth import puts the table's parts together, a few seconds for a million posts."""
+BATCHES = 500
+"""A crowd of so many batches is imported into in larger ones, so that this does not become most of the work."""
 IMPORT_MEMORY = LEAST
 """What an import may take: the least it needs, which is the most that a long collection comes to."""
 SECONDS_A_REQUEST = 0.4
@@ -122,10 +124,10 @@ class Collected:
 class Collector:
     """Collects into one crowd by one plan; use it in a with statement."""
 
-    def __init__(self, plan: CollectPlan, crowd: Crowd, client: Client | None = None) -> None:
+    def __init__(self, plan: CollectPlan, crowd: Crowd, client: PoliteClient | None = None) -> None:
         self.plan = plan.checked()
         kind = service_named(plan.service)
-        self.client = client or Client(
+        self.client = client or PoliteClient(
             contact=plan.contact, pause=max(kind.pause, plan.pause), robots=kind.robots
         )
         self.service = kind(plan.server, self.client)
@@ -243,10 +245,10 @@ class Collector:
                 pages=pages,
                 user=user,
             )
-        except (Gone, Forbidden) as error:
+        except (NotThere, Forbidden) as error:
             # A closed account's posts are gone; a hidden one's are not for us.
             self.result.unavailable += 1
-            if isinstance(error, Gone):
+            if isinstance(error, NotThere):
                 self._end(name, ENDED)
         self.journal.visited(account, only_checked=pages is not None)
 
@@ -343,7 +345,7 @@ class Collector:
             visited, total, f"{self.client.requests:,} requests, {staged:,} posts waiting, {visited:,} people"
         )
         rows = self.crowd.state.tables["posts"].rows
-        if staged >= min(LARGEST_BATCH, max(BATCH_POSTS, rows // 10)):
+        if staged >= max(BATCH_POSTS, rows // BATCHES):
             self._import()
 
     # Into the crowd and out of it

@@ -10,6 +10,7 @@ import json
 import math
 import mmap
 import os
+import pickle
 import shutil
 import tempfile
 import time
@@ -18,7 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -36,6 +37,10 @@ LEFT_BEHIND = 86_400
 """Seconds after which what somebody began to write, and was killed, is taken away."""
 
 Arrays = dict[str, NDArray[Any]]
+T = TypeVar("T")
+
+_mapped: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+"""What is mapped now; its pages count as this process's memory once they were looked at."""
 
 
 class DiskArray:
@@ -116,7 +121,7 @@ def cached_arrays(
     if not _save(place, arrays, about):
         return {name: _in_memory(array) for name, array in arrays.items()}, about
     del arrays
-    _give_back()
+    give_back()
     for old in place.parent.glob(f"{kind}-{asked}-*"):
         if old != place:
             shutil.rmtree(old, ignore_errors=True)
@@ -146,7 +151,11 @@ def _load(place: Path) -> tuple[Arrays, dict[str, Any]] | None:
 
 def _mapping(path: Path) -> mmap.mmap | None:
     with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else None
+        if not path.stat().st_size:
+            return None
+        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    _mapped.add(mapping)
+    return mapping
 
 
 def _view(data: mmap.mmap | None, dtype: str, shape: list[int], start: int) -> NDArray[Any]:
@@ -213,10 +222,49 @@ def release(*arrays: NDArray[Any]) -> None:
             owner.madvise(mmap.MADV_DONTNEED)
 
 
-def _give_back() -> None:
-    """Give memory that was freed back to the system: glibc keeps it otherwise, and what comes next takes more."""
+def give_back() -> None:
+    """Give memory back to the system: what was freed, and pages of mapped arrays, which come back when looked at.
+
+    glibc keeps what was freed otherwise, and what comes next takes more.
+    """
+    if hasattr(mmap, "MADV_DONTNEED"):
+        for mapping in list(_mapped):
+            mapping.madvise(mmap.MADV_DONTNEED)
     with suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def set_aside(thing: T, folder: Path | None = None) -> T:
+    """Return the same thing with its arrays in a temporary file, mapped: for what is large and seldom asked.
+
+    The file has no name and is gone when nobody holds the arrays.
+    """
+    buffers: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
+    file, _ = _temporary(folder, named=False)
+    with file:
+        try:
+            places = [_append(file, buffer.raw()) for buffer in buffers]
+            file.flush()
+        except OSError:  # the disk is full: memory it is
+            return thing
+        if not file.tell():
+            return thing
+        # A private mapping, though nobody writes: compiled loops tell arrays that may be written to from others.
+        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    _mapped.add(mapping)
+    whole = memoryview(mapping)
+    parts = [whole[start:stop] for start, stop in places]
+    aside: T = pickle.loads(rest, buffers=parts)  # noqa: S301  our own, from a line above
+    return aside
+
+
+def _append(file: Any, data: memoryview) -> tuple[int, int]:
+    """Write some bytes where an array may begin; return where they are."""
+    file.write(bytes(-file.tell() % ALIGNED))
+    start = file.tell()
+    file.write(data)
+    return start, file.tell()
 
 
 def identity(user: str) -> bytes:

@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
-
-from filelock import BaseFileLock, FileLock, Timeout
+from typing import IO, TYPE_CHECKING, Any
 
 from incrowd.errors import CrowdBusy, InputError
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 AS_BYTES = getattr(os, "O_BINARY", 0)
 """For `os.open`: Windows would otherwise write two bytes for every line end."""
@@ -131,6 +132,8 @@ def take_lock(path: Path, *, seconds: float = 0) -> BaseFileLock | None:
 
     The system takes the lock back when the process dies, so a file left behind by a killed one blocks nobody.
     """
+    from filelock import FileLock, Timeout  # it loads asyncio, and most commands take no lock
+
     lock = FileLock(path, mode=PRIVATE, thread_local=False)
     try:
         lock.acquire(timeout=seconds)

@@ -103,6 +103,8 @@ def arrange(
         for rows in selected:
             schema = rows.schema
             _distribute(rows, ends, pieces)
+            del rows  # before the next ones are read: memory would grow by what lies between
+            pa.default_memory_pool().release_unused()
         for bucket in range(len(ends)) if schema is not None else ():
             yield from _in_order([pieces.get(bucket, schema)])
             pa.default_memory_pool().release_unused()

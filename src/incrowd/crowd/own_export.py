@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 import polars as pl
 
 from incrowd.crowd.links import IS_ADDRESS
-from incrowd.crowd.readers.base import ReadOptions, empty_rows
+from incrowd.crowd.readers.base import Batch, ReadOptions, empty_rows
 from incrowd.crowd.readers.export import OWNER
 from incrowd.crowd.readers.rows import DateOrderNeeded
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind, check
-from incrowd.crowd.sources import Paths, Source, open_files
+from incrowd.crowd.sources import FileSource, Paths, Source, open_files
 from incrowd.crowd.staging import decided_dates
-from incrowd.errors import InputError, NotInCrowd
+from incrowd.errors import InputError, NotInCrowd, Undecided
 
 BATCH_BYTES = 16 * 2**20
 
@@ -47,10 +47,13 @@ def read_export(paths: Paths, user: str | None = None, *, format: str = "auto") 
     """
     sources = open_files(paths, format, ReadOptions(community=None))
     frames = {kind: COLUMNS_OF[kind] for kind in KINDS}
+    skipped = 0
     for source in sources:
-        for kind, rows in _rows(source):
+        batches = own_batches(source, user)
+        skipped += sum(batch.skipped for batch in batches)
+        for kind, rows in _rows(batches):
             frames[kind] = pl.concat([frames[kind], rows])
-    name = _account(frames, user)
+    name = _account(frames, user, skipped)
     own = {
         kind: rows.filter(pl.col("user") == name).unique(list(COLUMNS[kind])).drop("user")
         for kind, rows in frames.items()
@@ -70,12 +73,32 @@ def read_export(paths: Paths, user: str | None = None, *, format: str = "auto") 
 COLUMNS_OF: dict[Kind, pl.DataFrame] = {kind: empty_rows(kind).drop("row", "id") for kind in KINDS}
 
 
-def _rows(source: Source) -> list[tuple[Kind, pl.DataFrame]]:
-    """Return a source's sound rows; whoever exports their own account is no program, whatever its name."""
+def own_batches(source: FileSource, user: str | None) -> list[Batch]:
+    """Read a source of one's own; where it does not say whose it is, it is the named person's."""
     try:
-        batches = list(source.batches(BATCH_BYTES))
-    except DateOrderNeeded:
-        batches = list(decided_dates(source, BATCH_BYTES).batches(BATCH_BYTES))
+        return _decided(source)
+    except Undecided as question:
+        if question.option != "user":
+            raise
+        # A table that does not say whose it is, is one's own.
+        own = replace(source, options=replace(source.options, user=(user or OWNER).strip()))
+        try:
+            return _decided(own)
+        except Undecided as again:
+            # Whoever gave no name is not told that the name they gave is wrong.
+            raise question if user is None and again.option == "user" else again from None
+
+
+def left_out(skipped: int) -> str:
+    """Say why an export that holds something may hold nothing to look at; nothing if nothing was left out."""
+    if not skipped:
+        return ""
+    records = "1 record was" if skipped == 1 else f"{skipped:,} records were"
+    return f" {records} left out, as no public words of yours: private posts, reposts or drafts."
+
+
+def _rows(batches: Sequence[Batch]) -> list[tuple[Kind, pl.DataFrame]]:
+    """Return the sound rows; whoever exports their own account is no program, whatever its name."""
     found = []
     for batch in batches:
         named = batch.rows.with_columns(pl.col("user").fill_null(OWNER))
@@ -86,12 +109,20 @@ def _rows(source: Source) -> list[tuple[Kind, pl.DataFrame]]:
     return found
 
 
-def _account(frames: Mapping[Kind, pl.DataFrame], user: str | None) -> str:
+def _decided(source: Source) -> list[Batch]:
+    try:
+        return list(source.batches(BATCH_BYTES))
+    except DateOrderNeeded:
+        return list(decided_dates(source, BATCH_BYTES).batches(BATCH_BYTES))
+
+
+def _account(frames: Mapping[Kind, pl.DataFrame], user: str | None, skipped: int) -> str:
     """Return whose rows to keep."""
     accounts = pl.concat([rows["user"] for rows in frames.values()]).unique()
     if accounts.is_empty():
         raise InputError(
-            "these files hold no posts, items or attributes. Give the export of your account, as you got it."
+            f"these files hold no posts, items or attributes.{left_out(skipped)} "
+            "Give the export of your account, as you got it."
         )
     if user is not None:
         if user.strip() not in accounts:

@@ -25,6 +25,18 @@ from incrowd.crowd.readers.source import extent
 from incrowd.crowd.schema import KINDS, Kind
 from incrowd.errors import InputError, SchemaError, UnreadableSource
 
+__all__ = [
+    "FileSource",
+    "FrameSource",
+    "Paths",
+    "ReadOptions",
+    "Source",
+    "described",
+    "frame_source",
+    "open_files",
+    "require_files",
+]
+
 READ_BYTES = 2**20
 
 

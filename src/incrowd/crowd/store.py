@@ -20,7 +20,6 @@ from incrowd.crowd import manifest, pseudonyms
 from incrowd.crowd.disk import LOCK_NAME, PRIVATE_FOLDER, Disk, import_lock
 from incrowd.crowd.links import LINKS_NAME
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER
-from incrowd.crowd.readers.base import ReadOptions
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
 from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, InputError, NotInCrowd
 
@@ -138,7 +137,7 @@ class Crowd:
         `dates` (`dmy` or `mdy`) says how dates such as 3/4/2020 are meant. With `dry_run` nothing changes: the report
         says what was understood. `confirm` is shown the same before anything changes, and raises to stop.
         """
-        from incrowd.crowd.sources import open_files
+        from incrowd.crowd.sources import ReadOptions, open_files
 
         options = ReadOptions(
             kind=kind,
@@ -302,6 +301,16 @@ class Crowd:
                 f"SELECT count(*) FROM (SELECT DISTINCT * FROM ({users}))"
             ).fetchall()
         return int(count)
+
+    def user_ids(self) -> list[str]:
+        """Return everybody's id, sorted."""
+        held = [kind for kind in KINDS if self._manifest.tables[kind].rows]
+        if not held:
+            return []
+        users = " UNION ".join(f'SELECT "user" FROM {kind}' for kind in held)
+        with self.connect() as connection:
+            found = connection.sql(f'SELECT DISTINCT "user" FROM ({users}) ORDER BY 1').fetchall()
+        return [user for (user,) in found]
 
     def info(self) -> CrowdInfo:
         """Return what is in the crowd, in numbers."""

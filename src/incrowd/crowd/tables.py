@@ -21,6 +21,8 @@ from incrowd.errors import BudgetExceeded
 THREAD_MEMORY = 128 * 2**20
 """DuckDB needs about this much for each thread; with less it fails instead of spilling."""
 STREAMED_ROWS = 65_536
+FLUSHED = "4MB"
+"""What DuckDB frees goes back once it is this much; by its default, 128 MB, a small budget would not see it again."""
 
 
 def processors() -> int:
@@ -39,6 +41,8 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
             "preserve_insertion_order": False,
             # Memory that is freed goes back to the system, where the other libraries find it.
             "allocator_background_threads": True,
+            "allocator_flush_threshold": FLUSHED,
+            "allocator_bulk_deallocation_flush_threshold": FLUSHED,
             # Nothing is fetched from anywhere, whatever a query says.
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,

@@ -19,7 +19,7 @@ from typing import Any, Protocol, Self
 from incrowd.distances.all_pairs import Absorb, Progress, Threads
 from incrowd.distances.reductions import Piece
 
-__all__ = ["Absorb", "Engine", "Job", "Piece", "Plan", "Progress", "Task", "Worker"]
+__all__ = ["Absorb", "Engine", "Piece", "Progress", "Task", "TaskPlan", "Worker", "WorkerJob"]
 
 
 class Task(Protocol):
@@ -36,7 +36,7 @@ class Task(Protocol):
         ...
 
 
-class Plan(Protocol):
+class TaskPlan(Protocol):
     """All tasks of a job."""
 
     def __iter__(self) -> Iterator[Any]: ...
@@ -60,7 +60,7 @@ class Worker(Protocol):
     __call__: Callable[[Any], Piece]
 
 
-class Job(Protocol):
+class WorkerJob(Protocol):
     """Everything a worker needs, as one picklable value."""
 
     def open(self) -> Any:

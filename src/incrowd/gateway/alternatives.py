@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from incrowd.gateway.people import Group
+from incrowd.gateway.people import Selection
 from incrowd.gateway.snapshot import AttributeIndex
 from incrowd.measures.release.kernels import Lists, compile_greedy_release, greedy_release
 
@@ -219,7 +219,7 @@ EXCHANGE_EFFORT = 300_000
 
 def most_with_sole_holders(
     index: AttributeIndex,
-    group: Group,
+    group: Selection,
     codes: tuple[int, ...],
     about: Ints,
     threshold: int,

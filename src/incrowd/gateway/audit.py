@@ -35,7 +35,7 @@ class AuditError(IncrowdError):
     """The audit log cannot be written, so nothing may be answered."""
 
 
-class Audit:
+class AuditLog:
     """Appends records and says when they are safe.
 
     `known` is how many records there were according to the ledger: somebody may delete the log and the notes beside it.

@@ -33,7 +33,7 @@ from incrowd.gateway.ledger import (
     ValueDecision,
 )
 from incrowd.gateway.monitoring import logger
-from incrowd.gateway.people import Group, compile_listing
+from incrowd.gateway.people import Selection, compile_listing
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.private import (
     PersonBudgets,
@@ -50,7 +50,7 @@ from incrowd.gateway.rules import (
     Draft,
     InThisProcess,
     MakeRules,
-    Noise,
+    SecretAmounts,
     Suppressor,
     class_draft,
     explanation,
@@ -65,7 +65,7 @@ from incrowd.gateway.state import BrokenState, Secret, SteadyClock, lock_state, 
 from incrowd.measures.release import measure_q
 from incrowd.measures.release.canonical import read_aliases, uncounted_names
 
-__all__ = ["Answer", "Client", "Explanation", "Gateway", "Outcome", "Suppressor", "ValueDecision"]
+__all__ = ["Answer", "Client", "Decided", "Explanation", "Gateway", "Suppressor", "ValueDecision"]
 
 OVER_BUDGET = "over-budget"
 UNKNOWN_CLIENT = "unknown-client"
@@ -73,7 +73,7 @@ NO_ANSWER = Answer()
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Decided:
     """An answer with what only the provider may know of it: which rule emptied it, whether it was stored."""
 
     answer: Answer
@@ -85,10 +85,6 @@ class Outcome:
     def kept(self) -> bool:
         """True if the same question will get the same answer as long as the snapshot is in use."""
         return self.rule not in (OVER_BUDGET, UNKNOWN_CLIENT, OVER_TIME)
-
-    def as_repeat(self) -> Outcome:
-        """Return what the provider sees when it is asked again."""
-        return Outcome(self.answer, repeated=True, snapshot=self.snapshot)
 
 
 class Gateway:
@@ -122,11 +118,11 @@ class Gateway:
         compile_kernels()
         self.policy, self.database = policy, database
         budget = policy.limits.cache_mib * 2**20
-        self._bodies: Cache[bytes] = Cache(budget // 8, len)
-        self._groups: Cache[Group] = Cache(budget // 4, lambda group: group.nbytes)
+        self._bodies: Cache[bytes] = Cache(budget // 32, len)
+        self._groups: Cache[Selection] = Cache(budget // 32, lambda group: group.nbytes)
         self._drafts: Cache[Draft] = Cache(budget // 8, lambda draft: draft.nbytes)
         self._histories: Cache[History] = Cache(budget // 2, lambda history: history.nbytes)
-        self._private_answers: Cache[tuple[bytes, float]] = Cache(budget // 8, lambda one: len(one[0]))
+        self._private_answers: Cache[tuple[bytes, float]] = Cache(budget // 32, lambda one: len(one[0]))
         self._budgets: dict[str, PersonBudgets] = {}
         self._cause = ""
         self._locks: dict[str, RLock] = {}
@@ -137,7 +133,7 @@ class Gateway:
             self._rules = tuple(rules(policy, secret, solver or InThisProcess()))
             self._private = policy.release.mechanism == "private"
             self._mechanisms = _mechanisms(policy, secret) if self._private else {}
-            self._order = Noise(secret.key("order"), 0)
+            self._order = SecretAmounts(secret.key("order"), 0)
             self.ledger = Ledger(state, secret)
             opened.callback(self.ledger.close)
             self._clock = clock or SteadyClock()
@@ -222,39 +218,39 @@ class Gateway:
         """Answer a question. Raises `InputError` for one that may not be asked, whoever the data are about."""
         return self.decide(client, query).answer
 
-    def decide(self, client: Client, query: Query) -> Outcome:
+    def decide(self, client: Client, query: Query) -> Decided:
         """Answer a question, and tell the provider which rule emptied the answer, if one did."""
         query = checked_query(query, self.policy.asking)
         if client.organisation not in self.policy.organisations:
-            return Outcome(NO_ANSWER, UNKNOWN_CLIENT)
+            return Decided(NO_ANSWER, UNKNOWN_CLIENT)
         scope = self._scope(client)
         stored = self._stored(client, self.snapshot.number, query)
         if stored is not None:
             return stored
         if self._over_budget(client):
-            return Outcome(NO_ANSWER, OVER_BUDGET)
+            return Decided(NO_ANSWER, OVER_BUDGET)
         snapshot = self.snapshot
         try:
-            self._group(snapshot, query)  # the database is asked before the lock: others need not wait for it
+            group = self._group(snapshot, query)  # asked before the lock: others need not wait for it
             with self._lock_of(scope):
-                snapshot = (
-                    self.snapshot
-                )  # looked up under the lock: a ledger only ever moves on to newer ones
+                if snapshot is not self.snapshot:  # under the lock, since a ledger only ever moves on
+                    snapshot = self.snapshot
+                    group = self._group(snapshot, query)
                 stored = self._stored(client, snapshot.number, query)
                 if stored is not None:
                     return stored
                 if self._over_budget(client):
-                    return Outcome(NO_ANSWER, OVER_BUDGET)
+                    return Decided(NO_ANSWER, OVER_BUDGET)
                 decide = self._decide_privately if self._private else self._decide_anew
-                return decide(client, scope, snapshot, query)
+                return decide(client, scope, self._case(scope, snapshot, query, group), query)
         except BudgetExceeded:
             with self._lock_of(scope):
                 return self._out_of_time(client, scope, snapshot, query)
 
-    def repeated(self, client: Client, query: Query) -> Outcome | None:
+    def repeated(self, client: Client, query: Query) -> Decided | None:
         """Return what this question was answered before, without waiting for others; None if it is new."""
         if client.organisation not in self.policy.organisations:
-            return Outcome(NO_ANSWER, UNKNOWN_CLIENT)
+            return Decided(NO_ANSWER, UNKNOWN_CLIENT)
         return self._stored(client, self.snapshot.number, query)
 
     def explain(self, query: Query, client: Client | None = None) -> Explanation:
@@ -267,7 +263,7 @@ class Gateway:
             return self._explain_privately(query, client)
         scope = None if client is None else self._scope(client)
         with self._lock_of(scope or EVERYONE):
-            case = self._case(scope, self.snapshot, query)
+            case = self._case(scope, self.snapshot, query, self._group(self.snapshot, query))
             draft = self._class_draft(case)
             before = stored_entry(self._rules, case)
             found = judged(self._rules, case, draft)
@@ -282,7 +278,7 @@ class Gateway:
     def _explain_privately(self, query: Query, client: Client | None) -> Explanation:
         """Say what noise would leave as it is; the answer itself is drawn when somebody asks."""
         snapshot = self.snapshot
-        case = self._case_of(self._group(snapshot, query), self._nothing_before(snapshot), snapshot, query)
+        case = self._case(None, snapshot, query, self._group(snapshot, query))
         before = None if client is None else self._stored(client, snapshot.number, query)
         group, scope = case.group, EVERYONE if client is None else self._scope(client)
         with self._lock_of(scope):
@@ -322,8 +318,7 @@ class Gateway:
 
     # Deciding
 
-    def _decide_anew(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
-        case = self._case(scope, snapshot, query)
+    def _decide_anew(self, client: Client, scope: str, case: Case, query: Query) -> Decided:
         before = stored_entry(self._rules, case)
         if before is not None:
             entry = self._entry(client, scope, case, query, before.rule, before.body)
@@ -331,32 +326,31 @@ class Gateway:
             return self._tell(entry, case.history, repeated=True)
         draft = self._class_draft(case)
         if draft.rule == OVER_TIME:
-            return self._out_of_time(client, scope, snapshot, query)
+            return self._out_of_time(client, scope, case.snapshot, query)
         draft = judged(self._rules, case, draft)
         answer = Answer(tuple(case.index.values[code] for code in draft.codes))
         return self._tell(self._entry(client, scope, case, query, draft.rule, answer.body), case.history)
 
-    def _decide_privately(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
+    def _decide_privately(self, client: Client, scope: str, case: Case, query: Query) -> Decided:
         """Count those who have budget left, with noise; whatever comes of it, their budgets are charged."""
-        group = self._group(snapshot, query)
-        counted = self._budget_of(scope).with_budget(group, snapshot.size, self._clock())
+        snapshot = case.snapshot
+        counted = self._budget_of(scope).with_budget(case.group, snapshot.size, self._clock())
         mechanism = self._mechanisms[query.attribute]
-        found = mechanism.release(snapshot.attributes[query.attribute], counted)
+        found = mechanism.release(case.index, counted)
         answer = Answer(tuple(self._order.order(query.attribute, found.values)))
         rule = "" if answer.values else BELOW_NOISE
-        case = self._case_of(group, self._nothing_before(snapshot), snapshot, query)
         entry = self._entry(client, scope, case, query, rule, answer.body)
         self.ledger.record(entry, (mechanism.spending.settings, counted.words(snapshot.size)))
         self._private_answers.put((scope, query.key), (entry.body, entry.asked))
-        return Outcome(answer, rule, snapshot=snapshot.number)
+        return Decided(answer, rule, snapshot=snapshot.number)
 
-    def _out_of_time(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Outcome:
+    def _out_of_time(self, client: Client, scope: str, snapshot: Snapshot, query: Query) -> Decided:
         """Count the question, so that nobody can keep the service busy for free; it may be asked again."""
-        nobody = Group(np.zeros(0, dtype=np.int32))
-        case = self._case_of(nobody, self._nothing_before(snapshot), snapshot, query)
+        nobody = Selection(np.zeros(0, dtype=np.int32))
+        case = self._case(None, snapshot, query, nobody)
         entry = self._entry(client, scope, case, query, OVER_TIME, NO_ANSWER.body)
         self.ledger.record(replace(entry, key=token_bytes(32), digest=token_bytes(16), people=None))
-        return Outcome(NO_ANSWER, OVER_TIME)
+        return Decided(NO_ANSWER, OVER_TIME)
 
     def _class_draft(self, case: Case) -> Draft:
         """Apply the rules that look at the class alone; it is decided once for everybody who asks."""
@@ -388,17 +382,17 @@ class Gateway:
             body=body,
         )
 
-    def _tell(self, entry: Entry, history: History, *, repeated: bool = False) -> Outcome:
+    def _tell(self, entry: Entry, history: History, *, repeated: bool = False) -> Decided:
         """Write an entry to the disk, then let the answer go."""
         self.ledger.record(entry)
         self._bodies.put((entry.scope, entry.snapshot, entry.key), entry.body)
         history.add(entry)
         self._histories.put((entry.scope, entry.snapshot), history)
-        return Outcome(Answer.from_body(entry.body), entry.rule, repeated, entry.snapshot)
+        return Decided(Answer.from_body(entry.body), entry.rule, repeated, entry.snapshot)
 
     # Looking up
 
-    def _stored(self, client: Client, number: int, query: Query) -> Outcome | None:
+    def _stored(self, client: Client, number: int, query: Query) -> Decided | None:
         scope = self._scope(client)
         if self._private:
             return self._stored_privately(client, scope, number, query)
@@ -408,15 +402,15 @@ class Gateway:
             body = self.ledger.body(*key)
             if body is not None:
                 self._bodies.put(key, body)
-        return None if body is None else Outcome(Answer.from_body(body), repeated=True, snapshot=number)
+        return None if body is None else Decided(Answer.from_body(body), repeated=True, snapshot=number)
 
-    def _stored_privately(self, client: Client, scope: str, number: int, query: Query) -> Outcome | None:
+    def _stored_privately(self, client: Client, scope: str, number: int, query: Query) -> Decided | None:
         """Return what this question was answered within the window: to tell it again costs nobody anything."""
         since = self._clock() - self.policy.privacy.window_days * 86400
         found = self._private_answers.get((scope, query.key))
         if found is None or found[1] < since:
             found = self.ledger.private_answer(scope, client.organisation, query.key, since)
-        return None if found is None else Outcome(Answer.from_body(found[0]), repeated=True, snapshot=number)
+        return None if found is None else Decided(Answer.from_body(found[0]), repeated=True, snapshot=number)
 
     def budget(self, client: Client) -> dict[str, Any]:
         """Tell a client what it may still ask, and what one question costs; nothing here is about the data."""
@@ -450,26 +444,24 @@ class Gateway:
             self._budgets[scope] = PersonBudgets(self.ledger, scope, self.policy.privacy, settings)
         return self._budgets[scope]
 
-    def _case(self, scope: str | None, snapshot: Snapshot, query: Query) -> Case:
+    def _case(self, scope: str | None, snapshot: Snapshot, query: Query, group: Selection) -> Case:
         """Put together what a decision depends on; without a scope, as if nothing had been told."""
-        history = self._nothing_before(snapshot) if scope is None else self._history(scope, snapshot)
-        return self._case_of(self._group(snapshot, query), history, snapshot, query)
-
-    def _case_of(self, group: Group, history: History, snapshot: Snapshot, query: Query) -> Case:
+        if self._private:  # noise needs no history: what was told is in people's budgets
+            scope = None
         return Case(
             snapshot=snapshot,
             attribute=query.attribute,
             group=group,
             key=query.key,
-            history=history,
+            history=self._nothing_before(snapshot) if scope is None else self._history(scope, snapshot),
             changed=self._snapshots.changed,
         )
 
-    def _group(self, snapshot: Snapshot, query: Query) -> Group:
+    def _group(self, snapshot: Snapshot, query: Query) -> Selection:
         key = (snapshot.number, Query("", query.where).key)
         group = self._groups.get(key)
         if group is None:
-            group = Group(self.database.members(snapshot.number, query.where))
+            group = Selection(self.database.members(snapshot.number, query.where))
             self._groups.put(key, group)
         return group
 

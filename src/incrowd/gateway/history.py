@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from incrowd.gateway.joint import Clauses, Joint
 from incrowd.gateway.ledger import Entry
-from incrowd.gateway.people import Group, Numbers, Words, how_many, members_of, widened
+from incrowd.gateway.people import Numbers, Selection, Words, how_many, members_of, widened
 from incrowd.gateway.snapshot import Snapshot
 
 NOTHING_DRAWN = frozenset({"too-small", "too-close", "taken", "over-time", "swapped"})
@@ -76,11 +76,11 @@ class History:
             self.joints[name] = Joint.of(self.snapshot, self.base, map(self._clauses, answers), self.room)
         return self.joints[name]
 
-    def same_people(self, attribute: str, group: Group) -> Entry | None:
+    def same_people(self, attribute: str, group: Selection) -> Entry | None:
         """Return the entry of this snapshot about exactly these people, however it was asked for."""
         return self.by_people.get((attribute, group.digest))
 
-    def too_close(self, attribute: str, group: Group, q: int) -> bool:
+    def too_close(self, attribute: str, group: Selection, q: int) -> bool:
         """Say whether some but fewer than q people are in this class and not in an answered one, or the reverse."""
         now = self.snapshot.number
         same = [one for one in self.answers.values() if (one.attribute, one.origin) == (attribute, now)]
@@ -90,7 +90,7 @@ class History:
         more, less = how_many(words & ~classes), how_many(classes & ~words)
         return bool((((more > 0) & (more < q)) | ((less > 0) & (less < q))).any())
 
-    def overlaps(self, group: Group) -> bool:
+    def overlaps(self, group: Selection) -> bool:
         """Say whether somebody of this class is in an answer, on whatever attribute and of whatever snapshot."""
         words = group.words(self.snapshot.size)
         return any((_people(one) & words).any() for one in self.answers.values())
@@ -98,7 +98,7 @@ class History:
     def withheld_before(
         self,
         attribute: str,
-        group: Group,
+        group: Selection,
         codes: Sequence[int],
         near: Callable[[Entry, str], int],
         changed: Changed,
@@ -144,7 +144,7 @@ class History:
     def nearly_same(
         self,
         attribute: str,
-        group: Group,
+        group: Selection,
         enough: Callable[[Entry, Numbers], int],
         most: int,
         changed: Changed,
@@ -173,7 +173,7 @@ class History:
     def _clauses(self, entry: Entry) -> Clauses:
         codes = self.snapshot.attributes[entry.attribute].code_of
         known = tuple(codes[value] for value in entry.values if value in codes)
-        return Clauses(Group(members_of(_people(entry))), entry.attribute, known)
+        return Clauses(Selection(members_of(_people(entry))), entry.attribute, known)
 
     def _name(self, attribute: str) -> str:
         return "" if self.together else attribute

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.gateway.alternatives import failing_values
-from incrowd.gateway.people import Group, Numbers
+from incrowd.gateway.people import Numbers, Selection
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot
 
 NOTHING, SEVERAL = -1, -2
@@ -31,7 +31,7 @@ Ids = NDArray[np.int64]
 class Clauses:
     """What one answer says: each of these values is listed by somebody of the group."""
 
-    group: Group
+    group: Selection
     attribute: str
     codes: tuple[int, ...]
 
@@ -73,7 +73,7 @@ class Joint:
         joint = cls(snapshot, base, room=room)
         for answer in answers:
             joint._take_in(answer)
-        joint.broken = Trial(joint, None).failing(set(joint.released_by), base, base)
+        joint.broken = LedgerTrial(joint, None).failing(set(joint.released_by), base, base)
         joint._note_weakened(set(joint.released_by))
         return joint
 
@@ -91,12 +91,12 @@ class Joint:
         if self.room:
             least = self.base + self.room
             self.weakened = (self.weakened - values) | (
-                Trial(self, None).failing(values, least, least) - self.broken
+                LedgerTrial(self, None).failing(values, least, least) - self.broken
             )
 
     def _take_in(self, answer: Clauses) -> set[int]:
         """Return the values that may have lost alternatives by it."""
-        trial = Trial(self, answer)
+        trial = LedgerTrial(self, answer)
         self.about[trial.people] = trial.after
         self.broken -= trial.own
         for value in trial.own:
@@ -105,7 +105,7 @@ class Joint:
         self.answers += 1
         return trial.touched
 
-    def _split(self, group: Group) -> None:
+    def _split(self, group: Selection) -> None:
         """Part every cell into those inside and those outside the new class."""
         split = 2 * self.cell + group.flags(self.snapshot.size)
         there = np.flatnonzero(np.bincount(split, minlength=2 * len(self.cells)))
@@ -127,20 +127,20 @@ class Joint:
         before = self.base if before is None else before
         if self.cells.size > MOST_CELL_WORDS:
             return ()
-        codes, trial = answer.codes, Trial(self, answer)
+        codes, trial = answer.codes, LedgerTrial(self, answer)
         near = self.weakened & set(np.unique(self.about[answer.group.members]).tolist())
         failing = trial.failing(trial.touched | near, threshold, before)
         while failing and codes:
             blamed = trial.to_blame(failing)
             codes = tuple(code for code in codes if code not in blamed)
-            trial = Trial(self, Clauses(answer.group, answer.attribute, codes))
+            trial = LedgerTrial(self, Clauses(answer.group, answer.attribute, codes))
             # Withholding never takes an alternative away, so only what failed has to be looked at again.
             again = {value for value in failing if value in self.released_by or value in trial.own}
             failing = trial.failing(again, threshold, before)
         return codes
 
 
-class Trial:
+class LedgerTrial:
     """A ledger with one answer more (or as it is)."""
 
     def __init__(self, joint: Joint, answer: Clauses | None) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.crowd.disk import PRIVATE, Disk
 from incrowd.errors import IncrowdError, InputError
-from incrowd.gateway.audit import Audit, check_audit
+from incrowd.gateway.audit import AuditLog, check_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
@@ -51,7 +51,7 @@ def open_service(url: str, policy: Policy, state: Path) -> Service:
     decisions = DecisionProcess(
         url, policy, state
     )  # first: it makes sure that nobody else works on this state
-    audit = Audit(state, secret.key("audit"), known=audited(state))
+    audit = AuditLog(state, secret.key("audit"), known=audited(state))
     return Service(decisions=decisions, keys=KeyStore(state), policy=policy, audit=audit, secret=secret)
 
 

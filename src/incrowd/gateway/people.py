@@ -20,7 +20,7 @@ WORD = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Group:
+class Selection:
     """The people a query selects."""
 
     members: Numbers
@@ -30,7 +30,7 @@ class Group:
         return len(self.members)
 
     def __repr__(self) -> str:
-        return f"Group({len(self)} people)"
+        return f"Selection({len(self)} people)"
 
     @cached_property
     def digest(self) -> bytes:

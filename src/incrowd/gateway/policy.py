@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
 from incrowd.errors import InputError
-from incrowd.gateway.query import KINDS, Limits
+from incrowd.gateway.query import KINDS, QueryLimits
 from incrowd.policy_file import load_toml, read_settings
 
 
@@ -154,6 +155,15 @@ class LimitPolicy:
     """Replies leave at this time after the request, or at the next multiple."""
     cache_mib: int = 256
     """Memory for remembered classes, answers and prepared decisions."""
+    strangers: int = 50
+    """Connections that one address may hold before a key came through them."""
+    proxies: tuple[str, ...] = ("127.0.0.0/8", "::1")
+    """Addresses and networks for which that does not hold, since many clients come from them."""
+
+    @cached_property
+    def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """The proxies as networks."""
+        return tuple(_network(one) for one in self.proxies)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,9 +194,9 @@ class Policy:
         check_policy(self)
 
     @cached_property
-    def asking(self) -> Limits:
+    def asking(self) -> QueryLimits:
         """What may be asked and how large a question may be."""
-        return Limits(
+        return QueryLimits(
             filters={name: one.type for name, one in self.database.filters.items()},
             attributes=tuple(self.database.attributes),
             allow_not=self.release.allow_not,
@@ -250,12 +260,23 @@ def check_policy(policy: Policy) -> None:
                 f"policy, organisations.{name}.queries: expected 0 to 1000000, got {one.queries}"
             )
     _check_ranges(policy)
+    _ = policy.limits.proxy_networks
     weak = weaknesses(policy)
     if weak and not policy.allow_weak:
         raise InputError(
             f"policy: weak settings: {'; '.join(weak)}. Change them, or set allow_weak = true for experiments "
             "with made-up data"
         )
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text)
+    except ValueError as error:
+        raise InputError(
+            "policy, limits.proxies: expected addresses (127.0.0.1) or networks (10.0.0.0/8), "
+            f"got '{text}' ({error})"
+        ) from None
 
 
 def weaknesses(policy: Policy) -> list[str]:
@@ -364,6 +385,7 @@ def _check_ranges(policy: Policy) -> None:
             "solver_memory_mib": (16, 2**20),
             "reply_seconds": (0.01, 600),
             "cache_mib": (1, 2**20),
+            "strangers": (1, 10**6),
         },
     }
     for section, settings in ranges.items():

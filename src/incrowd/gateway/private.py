@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.gateway.ledger import Charge, Ledger
-from incrowd.gateway.people import Group, members_of
+from incrowd.gateway.people import Selection, members_of
 from incrowd.gateway.policy import PrivacyPolicy
 from incrowd.gateway.snapshot import AttributeIndex
 from incrowd.opendp_library import OpenDP, least_threshold
@@ -145,7 +145,7 @@ def _gaussian(policy: PrivacyPolicy, public: bool) -> Spending:
     )
 
 
-class _Library(OpenDP):
+class _GatewayMechanisms(OpenDP):
     """What the gateway asks of OpenDP."""
 
     def __init__(self) -> None:
@@ -172,8 +172,8 @@ class _Library(OpenDP):
 
 
 @cache
-def _library() -> _Library:
-    return _Library()
+def _library() -> _GatewayMechanisms:
+    return _GatewayMechanisms()
 
 
 @cache
@@ -205,7 +205,7 @@ class PrivateMechanism:
     candidates: tuple[str, ...] | None
     """The values that may be asked about at all, known to everybody; None: not known."""
 
-    def release(self, index: AttributeIndex, group: Group, *, noise: bool = True) -> PrivateAnswer:
+    def release(self, index: AttributeIndex, group: Selection, *, noise: bool = True) -> PrivateAnswer:
         """Decide which values leave, counting the people of this group alone.
 
         Without noise it says what is to be expected, for the provider's eyes only.
@@ -266,7 +266,9 @@ class _Listed:
     key: bytes
 
     @classmethod
-    def of(cls, index: AttributeIndex, group: Group, candidates: Sequence[str] | None, key: bytes) -> _Listed:
+    def of(
+        cls, index: AttributeIndex, group: Selection, candidates: Sequence[str] | None, key: bytes
+    ) -> _Listed:
         names = index.values if candidates is None else tuple(candidates)
         place = np.full(len(index.values), -1, dtype=np.int64)
         if candidates is None:
@@ -403,12 +405,12 @@ class PersonBudgets:
         self._silent_until = 0.0
         self._times = np.zeros(0, dtype=np.int32)
 
-    def with_budget(self, group: Group, size: int, now: float) -> Group:
+    def with_budget(self, group: Selection, size: int, now: float) -> Selection:
         """Return the people of a class who may still be counted."""
         self._catch_up(size, now)
         if now <= self._silent_until:
-            return Group(group.members[:0])
-        return Group(group.members[self._times[group.members] < self._questions])
+            return Selection(group.members[:0])
+        return Selection(group.members[self._times[group.members] < self._questions])
 
     def _catch_up(self, size: int, now: float) -> None:
         """Take in charges that were written since, and let go of those that have left the window."""

@@ -43,7 +43,7 @@ LARGEST = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class QueryLimits:
     """What may be asked, and how large a question may be."""
 
     filters: Mapping[str, str]
@@ -63,7 +63,7 @@ class Limits:
         return hash((tuple(sorted(self.filters.items())), self.attributes, self.depth, self.nodes))
 
 
-def checked(predicate: Predicate, limits: Limits) -> Predicate:
+def checked(predicate: Predicate, limits: QueryLimits) -> Predicate:
     """Return the condition with literals of the right kind, or refuse it."""
     checker = _Checker(limits, [limits.nodes])
     return checker.check(predicate, 1)
@@ -71,7 +71,7 @@ def checked(predicate: Predicate, limits: Limits) -> Predicate:
 
 @dataclass(frozen=True)
 class _Checker:
-    limits: Limits
+    limits: QueryLimits
     left: list[int]
     """How many more nodes are allowed, one number."""
 
@@ -221,19 +221,19 @@ class Query:
         return json.dumps([self.attribute, plain(self.where)], sort_keys=True, separators=(",", ":"))
 
 
-def checked_query(query: Query, limits: Limits) -> Query:
+def checked_query(query: Query, limits: QueryLimits) -> Query:
     """Return the canonical form of a query, or refuse it: names, kinds and size have to fit `limits`."""
     if query.attribute not in limits.attributes:
         raise InputError(f"query: attribute must be one of {_listed(limits.attributes)}")
     return Query(query.attribute, canonical(checked(query.where, limits)))
 
 
-def query_from_json(document: object, limits: Limits) -> Query:
+def query_from_json(document: object, limits: QueryLimits) -> Query:
     """Read a query from parsed JSON.
 
     Examples
     --------
-    >>> limits = Limits(filters={"city": "text", "age": "integer"}, attributes=("movies",))
+    >>> limits = QueryLimits(filters={"city": "text", "age": "integer"}, attributes=("movies",))
     >>> young = {"and": [{"column": "city", "op": "=", "value": "Denver"}, {"column": "age", "op": "<", "value": 25}]}
     >>> query_from_json({"attribute": "movies", "where": young}, limits).where.parts[0]
     Compare(column='age', op='<=', value=24)
@@ -257,7 +257,7 @@ MOST_ATTRIBUTES = 8
 """In one question. Each is decided like a question of its own, one after the other, together with those before."""
 
 
-def queries_from_json(document: object, limits: Limits) -> tuple[Query, ...]:
+def queries_from_json(document: object, limits: QueryLimits) -> tuple[Query, ...]:
     """Read a query that may ask for several attributes of the same people: {"attributes": [...], "where": ...}."""
     if not isinstance(document, Mapping) or "attributes" not in document:
         return (query_from_json(document, limits),)
@@ -283,7 +283,7 @@ def only(queries: tuple[Query, ...]) -> Query:
 
 @dataclass(frozen=True)
 class _Reader:
-    limits: Limits
+    limits: QueryLimits
 
     def read(self, node: object, depth: int = 1) -> Predicate:
         if depth > self.limits.depth:

@@ -77,7 +77,7 @@ class Decisions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Releasable:
+class AttributeReleasable:
     """How much of an attribute could leave at one threshold if everybody were asked about."""
 
     q: int
@@ -100,7 +100,7 @@ class AttributeSupport:
     entries: int
     commonest: tuple[float, ...]
     """Shares of these people who list the commonest values, at most ten, largest first (Fig. 4)."""
-    at: tuple[Releasable, ...]
+    at: tuple[AttributeReleasable, ...]
 
     @property
     def largest_q(self) -> int:
@@ -150,7 +150,7 @@ class Support:
         """Read what `to_dict` wrote."""
         attributes, filters = [], []
         for one in plain["attributes"]:
-            at = tuple(Releasable(**row) for row in one["at"])
+            at = tuple(AttributeReleasable(**row) for row in one["at"])
             kept = {name: value for name, value in one.items() if name != "largest_q"}
             attributes.append(AttributeSupport(**{**kept, "at": at, "commonest": tuple(one["commonest"])}))
         for one in plain["filters"]:
@@ -292,7 +292,7 @@ def attribute_support(
         entries=len(index.members),
         commonest=tuple(round(float(share), 6) for share in supports[:10] / max(1, people)),
         at=tuple(
-            Releasable(
+            AttributeReleasable(
                 q=one.threshold,
                 frequent=int((supports >= one.threshold).sum()),
                 released=one.released if one.in_time else None,

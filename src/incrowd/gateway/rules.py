@@ -30,7 +30,7 @@ from incrowd.gateway.alternatives import most_with_sole_holders
 from incrowd.gateway.history import Changed, History
 from incrowd.gateway.joint import Clauses
 from incrowd.gateway.ledger import OVER_TIME, Entry, Explanation, ValueDecision
-from incrowd.gateway.people import Group, Numbers, digest_of
+from incrowd.gateway.people import Numbers, Selection, digest_of
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot
 from incrowd.gateway.state import Secret
@@ -73,7 +73,7 @@ RULES = {
 }
 
 
-class Noise:
+class SecretAmounts:
     """Secret whole numbers from 0 to `amount` that are always the same for the same thing.
 
     They are decided by a key and by what the draw is about, so asking again averages nothing out. An amount A moves a
@@ -85,7 +85,7 @@ class Noise:
         self.amount = amount
 
     def __repr__(self) -> str:
-        return f"Noise(0..{self.amount})"
+        return f"SecretAmounts(0..{self.amount})"
 
     def draw(self, about: str, *parts: bytes | str | int, most: int | None = None) -> int:
         """Return the amount for one purpose and its particulars; `most` takes the place of the usual amount."""
@@ -109,7 +109,7 @@ class Thresholds:
     """How many people each comparison asks for: q, room for people somebody knows, and a secret amount."""
 
     policy: Policy
-    noise: Noise
+    noise: SecretAmounts
 
     @property
     def base(self) -> int:
@@ -121,11 +121,11 @@ class Thresholds:
         """The most a secret amount can be: new answers start so far above what earlier ones must keep."""
         return self.noise.amount
 
-    def class_size(self, group: Group) -> int:
+    def class_size(self, group: Selection) -> int:
         """How many people a class needs."""
         return self.policy.release.min_class + self.noise.draw("class", group.digest)
 
-    def answer(self, attribute: str, group: Group) -> int:
+    def answer(self, attribute: str, group: Selection) -> int:
         """What q an answer about this class needs."""
         return self.base + self.noise.draw("answer", attribute, group.digest)
 
@@ -139,7 +139,7 @@ class Thresholds:
         about = (attribute, value)
         return self.noise.draw("value", *about) + self.noise.draw("holders", *about, listing)
 
-    def before(self, attribute: str, group: Group) -> int:
+    def before(self, attribute: str, group: Selection) -> int:
         """How many alternatives earlier answers must keep beside this one; an exact number could be tested."""
         return self.base + self.noise.draw("before", attribute, group.digest)
 
@@ -162,7 +162,7 @@ class Case:
 
     snapshot: Snapshot
     attribute: str
-    group: Group
+    group: Selection
     key: bytes
     """Stands for the question."""
     history: History
@@ -443,7 +443,7 @@ class JointQ(Rule):
 class KeyedOrder(Rule):
     """Values leave in an order that follows a key and says nothing about the data."""
 
-    noise: Noise
+    noise: SecretAmounts
     looks_back = True  # it comes last
 
     def apply(self, case: Case, draft: Draft) -> Draft:
@@ -457,10 +457,10 @@ MakeRules = Callable[[Policy, Secret, Suppressor], Sequence[Rule]]
 
 
 def standard_rules(
-    policy: Policy, secret: Secret, solver: Suppressor, *, noise: Noise | None = None
+    policy: Policy, secret: Secret, solver: Suppressor, *, noise: SecretAmounts | None = None
 ) -> tuple[Rule, ...]:
     """Return the rules of a policy under a secret; an attack in the tests builds its gateway without one of them."""
-    thresholds = Thresholds(policy, noise or Noise(secret.key("noise"), policy.release.noise))
+    thresholds = Thresholds(policy, noise or SecretAmounts(secret.key("noise"), policy.release.noise))
     once = policy.release.joint == "once"
     return (
         SamePeople(),
@@ -471,7 +471,7 @@ def standard_rules(
         Difference(thresholds),
         SwappedStrangers(thresholds),
         AnsweredOnce() if once else JointQ(thresholds),
-        KeyedOrder(Noise(secret.key("order"), 0)),
+        KeyedOrder(SecretAmounts(secret.key("order"), 0)),
     )
 
 
@@ -512,7 +512,7 @@ def solver_budget(policy: Policy) -> Budget:
     return Budget(seconds=limits.solver_seconds, memory=limits.solver_memory_mib * 2**20)
 
 
-def restricted(index: AttributeIndex, group: Group, codes: tuple[int, ...]) -> HolderIndex:
+def restricted(index: AttributeIndex, group: Selection, codes: tuple[int, ...]) -> HolderIndex:
     """Return who of a class lists which of some values, with the people numbered anew."""
     people, listed = index.listed(group.members, index.flags(codes))
     order = np.argsort(listed, kind="stable")

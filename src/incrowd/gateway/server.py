@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from incrowd.errors import InputError, MissingExtra
+from incrowd.gateway.connections import Connections
 from incrowd.gateway.http import Asgi, Receive, Scope, Send, admin_app, gateway_app
 from incrowd.gateway.monitoring import logger
+from incrowd.gateway.policy import LimitPolicy
 from incrowd.gateway.service import Service, error_reply
 
 try:
@@ -67,7 +69,14 @@ async def serve(
 
     `started` is called with the two ports once connections can be made.
     """
-    public, admin = _server(gateway_app(service)), _server(admin_app(service))
+    limits = service.policy.limits
+    public, admin = _server(gateway_app(service), limits), _server(admin_app(service), limits)
+    if not _is_loopback(address.host) and limits.proxies == LimitPolicy.proxies:
+        logger.warning(
+            "limits.proxies does not name the proxy: all clients that come through it share the %d connections "
+            "that one address may hold before it shows a key",
+            limits.strangers,
+        )
     stop = _stopper(service, public, admin)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
@@ -120,44 +129,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-class Connections:
-    """Who is connected. When all places are taken, whoever has shown no key and waits longest makes room.
-
-    So somebody with a key always gets in, however many connections strangers hold or open. Addresses say nothing:
-    behind a proxy all clients have the same one.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._unknown: dict[tuple[str, int], _IdleTimeout] = {}
-        self._known: set[tuple[str, int]] = set()
-
-    def __len__(self) -> int:
-        return len(self._unknown) + len(self._known)
-
-    def add(self, address: tuple[str, int], connection: _IdleTimeout) -> None:
-        """Take in a new connection, and close the oldest one without a key if there are too many."""
-        self._unknown[address] = connection
-        if len(self) > self._most:
-            idle = (other for other, held in self._unknown.items() if not held.busy and other != address)
-            oldest = next(idle, address)
-            self._unknown.pop(oldest).transport.close()
-
-    def prove(self, address: tuple[str, int]) -> None:
-        """Note that a key of this gateway came through this connection."""
-        if self._unknown.pop(address, None) is not None:
-            self._known.add(address)
-
-    def is_known(self, address: tuple[str, int]) -> bool:
-        """Tell whether a key came through it."""
-        return address in self._known
-
-    def remove(self, address: tuple[str, int]) -> None:
-        """Forget a connection that was closed."""
-        self._unknown.pop(address, None)
-        self._known.discard(address)
 
 
 def _protocol(connections: Connections) -> type[_IdleTimeout]:
@@ -263,8 +234,8 @@ def _most_connections() -> int:
     return max(16, min(CONNECTIONS, handles - SPARE_HANDLES))
 
 
-def _server(app: Asgi) -> uvicorn.Server:
-    connections = Connections(_most_connections())
+def _server(app: Asgi, limits: LimitPolicy) -> uvicorn.Server:
+    connections = Connections(_most_connections(), limits.strangers, limits.proxy_networks)
     return _WithoutSignals(
         uvicorn.Config(
             guarded(app, connections),

@@ -22,8 +22,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from incrowd.errors import IncrowdError, InputError
-from incrowd.gateway.audit import Audit
-from incrowd.gateway.core import Outcome
+from incrowd.gateway.audit import AuditLog
+from incrowd.gateway.core import Decided
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.ledger import Answer, Client
 from incrowd.gateway.monitoring import Metrics, log_error, logger
@@ -80,7 +80,7 @@ class Service:
         decisions: DecisionService,
         keys: KeyStore,
         policy: Policy,
-        audit: Audit,
+        audit: AuditLog,
         secret: Secret,
     ) -> None:
         self.decisions, self.keys, self.policy, self.audit = decisions, keys, policy, audit
@@ -121,7 +121,7 @@ class Service:
         try:
             body = await read_body(chunks, most=self.policy.limits.body_bytes, seconds=BODY_SECONDS)
             return await self._treat(client, body)
-        except TooLarge as error:
+        except BodyTooLarge as error:
             return self._refuse("too_large", 413, str(error))
         except TooSlow as error:
             return self._refuse("malformed", 408, str(error))
@@ -341,7 +341,7 @@ class Service:
         }
 
 
-def _decision(query: Query, found: Outcome) -> Decision:
+def _decision(query: Query, found: Decided) -> Decision:
     outcome = "answered" if found.answer.values else "empty"
     return Decision(query, found.answer, outcome, rule=found.rule, repeated=found.repeated)
 
@@ -356,7 +356,7 @@ def error_reply(status: int, message: str) -> Reply:
     return Reply(status, json.dumps({"error": message}, ensure_ascii=False).encode(), headers)
 
 
-class TooLarge(InputError):
+class BodyTooLarge(InputError):
     """The body is larger than allowed."""
 
 
@@ -376,7 +376,9 @@ async def read_body(chunks: AsyncIterator[bytes], *, most: int, seconds: float) 
             async for chunk in chunks:
                 body += chunk
                 if len(body) > most:
-                    raise TooLarge(f"body: expected at most {most} bytes, got more; ask for less at a time")
+                    raise BodyTooLarge(
+                        f"body: expected at most {most} bytes, got more; ask for less at a time"
+                    )
     except TimeoutError:
         raise TooSlow(f"body: expected all of it within {seconds:g} seconds, got only a part") from None
     return bytes(body)

@@ -15,8 +15,8 @@ from incrowd.errors import InputError, MissingExtra
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.predicate import EVERYBODY, And, Between, Box, Compare, Not, OneOf, Or, Predicate
 from incrowd.gateway.query import (
-    Limits,
     Query,
+    QueryLimits,
     checked_attributes,
     checked_query,
     only,
@@ -48,19 +48,19 @@ FORM = (
 )
 
 
-def query_from_text(text: str, limits: Limits) -> Query:
+def query_from_text(text: str, limits: QueryLimits) -> Query:
     """Read a query in text form.
 
     Examples
     --------
-    >>> limits = Limits(filters={"city": "text", "age": "integer"}, attributes=("movies",))
+    >>> limits = QueryLimits(filters={"city": "text", "age": "integer"}, attributes=("movies",))
     >>> query_from_text("SELECT movies FROM users WHERE city = 'Denver' AND age < 25", limits).attribute
     'movies'
     """
     return only(queries_from_text(text, limits))
 
 
-def queries_from_text(text: str, limits: Limits) -> tuple[Query, ...]:
+def queries_from_text(text: str, limits: QueryLimits) -> tuple[Query, ...]:
     """Read a query in text form that may ask for several attributes of the same people."""
     if len(text) > limits.characters:
         raise InputError(f"query: expected at most {limits.characters} characters, got {len(text)}")
@@ -68,14 +68,14 @@ def queries_from_text(text: str, limits: Limits) -> tuple[Query, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _read(text: str, limits: Limits) -> tuple[Query, ...]:
+def _read(text: str, limits: QueryLimits) -> tuple[Query, ...]:
     """Parse a query; the same lines come again and again, and parsing takes longer than repeating an answer."""
     attributes, where = _parts(_parsed(text, limits))
-    condition = EVERYBODY if where is None else _Reader(limits).read(where)
+    condition = EVERYBODY if where is None else _TextReader(limits).read(where)
     return tuple(checked_query(Query(name, condition), limits) for name in checked_attributes(attributes))
 
 
-def _parsed(text: str, limits: Limits) -> exp.Select:
+def _parsed(text: str, limits: QueryLimits) -> exp.Select:
     try:
         # Counted first: a parser works in proportion to this, and recurses.
         if len(tokenize(text)) > TOKENS_PER_NODE * limits.nodes + 2 * limits.choices:
@@ -103,8 +103,8 @@ def _parts(select: exp.Select) -> tuple[list[str], exp.Expression | None]:
     return names, None if where is None else _only(where)
 
 
-class _Reader:
-    def __init__(self, limits: Limits) -> None:
+class _TextReader:
+    def __init__(self, limits: QueryLimits) -> None:
         self._limits = limits
 
     def read(self, node: exp.Expression, depth: int = 1) -> Predicate:

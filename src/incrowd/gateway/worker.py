@@ -24,9 +24,9 @@ from typing import Any, Protocol
 
 from incrowd.errors import IncrowdError, InputError
 from incrowd.gateway.cache import Cache
-from incrowd.gateway.core import Gateway, Outcome
+from incrowd.gateway.core import Decided, Gateway
 from incrowd.gateway.databases import connect
-from incrowd.gateway.ledger import Client, Explanation
+from incrowd.gateway.ledger import Answer, Client, Explanation
 from incrowd.gateway.monitoring import log_error, log_to_stderr, logger
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query
@@ -41,10 +41,10 @@ class DecisionService(Protocol):
     def alive(self) -> bool:
         """True while questions can be decided."""
 
-    def repeated(self, client: Client, query: Query) -> Outcome | None:
+    def repeated(self, client: Client, query: Query) -> Decided | None:
         """Return at once what this question was answered before, if that is at hand."""
 
-    def decide(self, client: Client, query: Query) -> Future[Outcome]:
+    def decide(self, client: Client, query: Query) -> Future[Decided]:
         """Decide a question and write it into the ledger."""
 
     def explain(self, query: Query, client: Client | None) -> Future[Explanation]:
@@ -90,11 +90,11 @@ class DecisionThreads:
         """True while questions can be decided."""
         return self._solver is None or self._solver.alive
 
-    def repeated(self, client: Client, query: Query) -> Outcome | None:
+    def repeated(self, client: Client, query: Query) -> Decided | None:
         """Return at once what this question was answered before, if that is at hand."""
         return self.gateway.repeated(client, query)
 
-    def decide(self, client: Client, query: Query) -> Future[Outcome]:
+    def decide(self, client: Client, query: Query) -> Future[Decided]:
         """Decide a question and write it into the ledger."""
         return self._pool.submit(_hide_errors, self.gateway.decide, client, query)
 
@@ -234,7 +234,7 @@ class DecisionProcess:
 
     def __init__(self, url: str, policy: Policy, state: Path) -> None:
         self._setup = (url, policy, state)
-        self._told: Cache[Outcome] = Cache(policy.limits.cache_mib * 2**17, lambda one: len(one.answer.body))
+        self._told: Cache[bytes] = Cache(policy.limits.cache_mib * 2**20 // 32, len)
         self._numbers = count()
         self._waiting: dict[int, Future[Any]] = {}
         self._lock = Lock()
@@ -249,13 +249,15 @@ class DecisionProcess:
         """True while questions can be decided."""
         return self._talk is not None
 
-    def repeated(self, client: Client, query: Query) -> Outcome | None:
+    def repeated(self, client: Client, query: Query) -> Decided | None:
         """Return at once what this question was answered before, if that is at hand."""
-        return self._told.get((client.organisation, self._snapshot, query.key))
+        snapshot = self._snapshot
+        body = self._told.get((client.organisation, snapshot, query.key))
+        return None if body is None else Decided(Answer.from_body(body), repeated=True, snapshot=snapshot)
 
-    def decide(self, client: Client, query: Query) -> Future[Outcome]:
+    def decide(self, client: Client, query: Query) -> Future[Decided]:
         """Have a question decided and written into the ledger."""
-        deciding: Future[Outcome] = self._ask("decide", client, query)
+        deciding: Future[Decided] = self._ask("decide", client, query)
         deciding.add_done_callback(lambda done: self._remember(client, query, done))
         return deciding
 
@@ -308,10 +310,10 @@ class DecisionProcess:
         asked.set_exception(_gone())
         return asked
 
-    def _remember(self, client: Client, query: Query, done: Future[Outcome]) -> None:
+    def _remember(self, client: Client, query: Query, done: Future[Decided]) -> None:
         if not done.cancelled() and done.exception() is None and done.result().kept:
             outcome = done.result()
-            self._told.put((client.organisation, outcome.snapshot, query.key), outcome.as_repeat())
+            self._told.put((client.organisation, outcome.snapshot, query.key), outcome.answer.body)
 
     def _start(self) -> None:
         """Start the process and wait until it can decide, or raise what it could not start for."""

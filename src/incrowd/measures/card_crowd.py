@@ -26,28 +26,30 @@ from incrowd.cards.default import default_card
 from incrowd.cards.laws import Community
 from incrowd.cards.made_up import MadeUp, made_up_people
 from incrowd.cards.make import interval
-from incrowd.crowd import Crowd
 from incrowd.crowd.array_cache import Arrays, DiskArray, identities
 from incrowd.distances.profile_index import CommunityIndex, word_keys
 from incrowd.errors import InputError, OnlyACard
 from incrowd.measures.person import post_words
-from incrowd.measures.prepared import Made, Population, PreparedCrowd
-from incrowd.measures.protocol import AdvisorOptions
+from incrowd.measures.prepared import YOU, Made, Population, PreparedCrowd
 from incrowd.result import Assessment, Standing
 
 if TYPE_CHECKING:
     from incrowd.crowd.own_export import OwnExport
+    from incrowd.crowd.schema import Kind
     from incrowd.crowd.sources import Paths
 
 Floats = NDArray[np.float64]
 
-YOU = "you"
-"""The id of the export's owner; made-up people have none."""
 ROWS = 4_000
 """About so many people are made up for a community, in whole draws: more makes chance smaller, and takes longer."""
 MOST_DRAWS = 10
 UNKNOWN_REACH = 3.0
 """For a card that does not say how good it is."""
+LOOKED_AT = 200
+"""Posts that tell whether a card is of people who write in the owner's language."""
+FOREIGN = 1 / 3
+"""They do not if so small a part of the usual share of listed words is listed, of at least `ENOUGH_WORDS`."""
+ENOUGH_WORDS = 30
 
 
 class CardCrowd(PreparedCrowd):
@@ -68,7 +70,9 @@ class CardCrowd(PreparedCrowd):
     def posts(self) -> pl.DataFrame:
         """The owner's posts, each in the community of the card in which it counts."""
         posts = self.export.posts
-        if not posts["community"].is_in(list(self.card.communities)).any():
+        if not self.card.communities or posts.is_empty():
+            posts = posts.clear()  # a card of items says nothing about posts
+        elif not posts["community"].is_in(list(self.card.communities)).any():
             if len(self.card.communities) > 1:
                 raise InputError(
                     "none of your posts is in a community of this card, which has: "
@@ -94,6 +98,17 @@ class CardCrowd(PreparedCrowd):
     def own_attributes(self, user: str) -> Mapping[str, str]:
         """Return the owner's attributes."""
         return self.export.attributes
+
+    def nothing_of_yours(self, kind: Kind) -> tuple[str, str]:
+        """Say that your files hold nothing of a kind, or the card nothing about it."""
+        if kind == "posts" and self.export.posts.height:
+            return (
+                "this card tells nothing about what people write",
+                "take a card of where you write (--card)",
+            )
+        if kind == "attributes":
+            return f"your files hold no {kind}", super().nothing_of_yours(kind)[1]
+        return f"your files hold no {kind}", f"give the files with your {kind}, too: incrowd assess FILE FILE"
 
     def user_id(self, name: str) -> str:
         """Return the owner's id: there is nobody else."""
@@ -138,7 +153,10 @@ class CardCrowd(PreparedCrowd):
     @property
     def people(self) -> int:
         """How many people the card is of; somebody in several communities may count more than once."""
-        return sum(map(self.members, self.card.communities))
+        of_lists = [
+            self.card.section_facts(name).get("people", 0) for name in self.card.head.get("measures", {})
+        ]
+        return max(sum(map(self.members, self.card.communities)), *map(int, of_lists), 0)
 
     def members(self, community: str) -> int:
         """Return how many people of a community the card is of, the owner not counted."""
@@ -148,12 +166,31 @@ class CardCrowd(PreparedCrowd):
         """Return what the card tells by a measure."""
         return self.card.section(measure, community)
 
+    def section_facts(self, measure: str) -> Mapping[str, Any]:
+        """Return what the card's head says about a measure."""
+        return self.card.section_facts(measure)
+
     def made_up(self, community: str) -> tuple[MadeUp, Floats]:
         """Return made-up people of a community, and the share of people who use each word of the card."""
         if community not in self._drawn:
             users = Community.of(self.card, community).users
             self._drawn[community] = made_up_of(self.card, community, self.seed), users
         return self._drawn[community]
+
+    def doubt(self, community: str) -> str:
+        """Say so if the card seems to be of people who write in another language: then nobody is like the owner."""
+        laws = Community.of(self.card, community)
+        texts = self.posts.filter(pl.col("community") == community)["text"]
+        own = post_words(texts.gather_every(max(1, len(texts) // LOOKED_AT)), self.text)
+        counts = np.asarray(own.matrix.sum(axis=0)).ravel()
+        written = int(counts.sum())
+        listed = int(counts[np.isin(word_keys(own.vocabulary), word_keys(laws.words))].sum())
+        if written < ENOUGH_WORDS or listed >= FOREIGN * float(laws.listed_share(written)) * written:
+            return ""
+        return (
+            f"only {listed / written:.0%} of your words are ones that people of {community} use here, as if they wrote "
+            "in another language: among people of yours, you are harder to find than the numbers say"
+        )
 
     def words(self, community: str) -> CommunityIndex:
         """Return the words of made-up people, and in the last row the owner's."""
@@ -234,22 +271,3 @@ def crowd_of_export(
 
     chosen = card if isinstance(card, Card) else default_card() if card is None else Card.read(card)
     return CardCrowd(chosen, read_export(files, user), memory, seed)
-
-
-def among(
-    crowd: Crowd | PreparedCrowd | Paths,
-    user: str | None,
-    card: Card | str | Path | None,
-    options: AdvisorOptions,
-) -> tuple[PreparedCrowd, str, AdvisorOptions]:
-    """Return the people to be compared with, the name to be told, and the options as these people allow them."""
-    if isinstance(crowd, PreparedCrowd):
-        return crowd, user or YOU, replace(options, text=crowd.text)
-    if not isinstance(crowd, Crowd):
-        made_up = crowd_of_export(crowd, user, card, memory=options.memory, seed=options.seed)
-        return made_up, user or YOU, replace(options, text=made_up.text)
-    if user is None:
-        raise InputError("expected the name of the person in this crowd (--user), got none")
-    if card is not None:
-        raise InputError("a card (--card) stands in for a crowd, and here is one; leave it out")
-    return PreparedCrowd.of(crowd, options.text, options.memory), user, options

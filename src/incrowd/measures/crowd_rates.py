@@ -151,6 +151,9 @@ class CrowdOptions:
     """The crowd everybody should have; one of the lines."""
     smallest: int = 10
     """Counts of people from 1 up to this are not told, and smaller communities are not named."""
+    sampled: int = 100
+    """So many people, chosen at random, are assessed one by one as `incrowd assess` does; all if there are no more."""
+    seed: int = 0
     most_pairs: int = 30
     """Linking looks at so many pairs of communities, those with the most people in both."""
     worst: int = 10
@@ -167,14 +170,26 @@ class CrowdOptions:
             raise InputError(f"radius must be between 0 and 1, got {self.radius}")
         if self.wanted not in LINES:
             raise InputError(f"wanted must be one of {', '.join(map(str, LINES))}; got {self.wanted}")
-        if self.smallest < 2 or self.min_posts < 1 or self.most_pairs < 1 or self.worst < 1:
-            raise InputError("smallest must be at least 2; min_posts, most_pairs and worst at least 1")
+        if self.smallest < 2 or min(self.min_posts, self.most_pairs, self.worst, self.sampled) < 1:
+            raise InputError(
+                "smallest must be at least 2; min_posts, most_pairs, worst and sampled at least 1"
+            )
         if not 0 < self.exposed <= 1:
             raise InputError(f"exposed must be above 0 and at most 1, got {self.exposed}")
 
     def parameters(self) -> dict[str, Any]:
         """Return what decides the result, for the record."""
-        names = ("radius", "min_posts", "wanted", "smallest", "most_pairs", "worst", "exposed")
+        names = (
+            "radius",
+            "min_posts",
+            "wanted",
+            "smallest",
+            "sampled",
+            "seed",
+            "most_pairs",
+            "worst",
+            "exposed",
+        )
         return {name: getattr(self, name) for name in names} | {"text": self.text.hash}
 
 

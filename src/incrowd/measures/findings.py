@@ -96,36 +96,46 @@ class ThemeName(StrEnum):
         return _THEMES[self][2]
 
     @property
+    def of_people(self) -> str:
+        """What is the case for somebody if the answer is yes, as a line of a table about many people."""
+        return _THEMES[self][3]
+
+    @property
     def claim(self) -> str:
         """What is the case if the answer is yes, as part of a sentence."""
         return _THEMES[self][1]
 
 
-_THEMES: dict[str, tuple[str, str, str]] = {
+_THEMES: dict[str, tuple[str, str, str, str]] = {
     "linkable": (
         "Can your profiles be linked?",
         "your profiles can be linked",
         "links between your profiles",
+        "two profiles of theirs can be linked",
     ),
     "singled out": (
         "Can you be told from everybody else?",
         "you can be told from everybody else",
         "telling you from everybody else",
+        "they can be told from everybody else",
     ),
     "inferable": (
         "Can what you hide be guessed?",
         "what you hide can be guessed",
         "guessing what you hide",
+        "what they hide can be guessed",
     ),
     "exposed": (
         "Do you stand out for a sensitive topic?",
         "you stand out for a sensitive topic",
         "sensitive topics",
+        "they stand out for a sensitive topic",
     ),
     "told": (
         "What have you told about yourself?",
         "what you have told singles you out",
         "what you have told about yourself",
+        "what they have told about themselves singles them out",
     ),
 }
 
@@ -166,7 +176,8 @@ class Finding:
     theme: ThemeName
     level: Level
     risk: float
-    """0 to 1, comparable between measures: how often an adversary would be right; NaN if undefined."""
+    """0 to 1, comparable between measures: how often an adversary would be right, or how much of the doubt is gone
+    where something is known of everybody; NaN if undefined."""
     role: Role = Role.DECIDES
 
     def to_dict(self) -> dict[str, Any]:
@@ -370,9 +381,15 @@ class WordShare:
     """What the word points to, by the subject of the finding as :meth:`Measure.subject_of` names it."""
 
 
-def shortened(evidence: Sequence[Evidence], most: int) -> tuple[Evidence, ...]:
-    """Keep the strongest parts and put the rest into one, so that the sum stays."""
-    ordered = sorted(evidence, key=lambda part: -abs(part.contribution))
+def shortened(evidence: Sequence[Evidence], most: int, least: float = 0.0) -> tuple[Evidence, ...]:
+    """Keep the strongest parts and put the rest into one, so that the sum stays.
+
+    `least`: parts below this share of all that speaks for it go into the rest, too, if there are several.
+    """
+    ordered = sorted(evidence, key=lambda part: part.strongest_first)
+    line = least * math.fsum(part.contribution for part in ordered if part.contribution > 0)
+    large = sum(abs(part.contribution) >= line for part in ordered)
+    most = min(most, large) if large < len(ordered) - 1 else most
     rest = ordered[most:]
     if not rest:
         return tuple(ordered)

@@ -18,6 +18,7 @@ import numpy as np
 from incrowd.distances.profile_index import Comparison, Keys, Profile, Squares, word_keys
 from incrowd.errors import InputError
 from incrowd.measures.prepared import PreparedCrowd, numbered_posts
+from incrowd.text.mentions import mentioned_words
 from incrowd.text.options import TextOptions
 from incrowd.text.reference import chunk_tokens, lexicon_of, plain_text, tokenise
 
@@ -162,6 +163,11 @@ class Person:
         else:
             counted = post_words(self.posts["text"], self.text)
         return _without_columns(counted, self.uncounted) if self.uncounted else counted
+
+    @cached_property
+    def mentioned(self) -> frozenset[str]:
+        """Words that only name somebody else: measured like all others, and never shown."""
+        return mentioned_words(self.posts["text"], self.text)
 
     @cached_property
     def items(self) -> frozenset[str]:

@@ -35,11 +35,14 @@ if TYPE_CHECKING:
 
     from incrowd.cards.made_up import MadeUp
     from incrowd.crowd import Crowd
+    from incrowd.crowd.schema import Kind
     from incrowd.result import Assessment
     from incrowd.text.counting import Counts
 
 Made = tuple[Mapping[str, NDArray[Any] | DiskArray], dict[str, Any]]
 
+YOU = "you"
+"""The id of an export's owner among people made up from a card; these have none."""
 COUNTED_ALONE = 20_000
 """A community of more posts is read for itself: posts of one community lie together. Smaller ones are read at once."""
 KEPT_FROM = 2**23
@@ -162,6 +165,14 @@ class PreparedCrowd:
         found = mine.group_by("attribute").agg(pl.col("value").min())
         return dict(found.select("attribute", "value").sort("attribute").iter_rows())
 
+    def nothing_of_yours(self, kind: Kind) -> tuple[str, str]:
+        """Say that nothing of a kind is known of the person, and what would help."""
+        if kind == "posts":
+            remedy = "import your export and other people's posts: incrowd ingest FILE --crowd DIR"
+        else:
+            remedy = f"import yours and other people's: incrowd ingest FILE --crowd DIR --kind {kind}"
+        return f"the crowd holds no {kind} of yours", remedy
+
     # What rows stand for
 
     def made_up(self, community: str) -> tuple[MadeUp, NDArray[np.float64]]:
@@ -175,6 +186,14 @@ class PreparedCrowd:
     def section(self, measure: str, community: str | None = None) -> Mapping[str, pl.DataFrame]:
         """Return what a card tells by a measure, about a community or everybody; a real crowd has no card."""
         return {}
+
+    def section_facts(self, measure: str) -> Mapping[str, Any]:
+        """Return what a card's head says about a measure."""
+        return {}
+
+    def doubt(self, community: str) -> str:
+        """Say why the people of a community may be the wrong ones to compare with; empty: they are not."""
+        return ""
 
     def count(self, community: str, rows: NDArray[np.bool_]) -> int:
         """Return how many people some rows of a community's words stand for."""

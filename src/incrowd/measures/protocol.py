@@ -73,6 +73,7 @@ __all__ = [
     "WATCH_ABOVE",
     "AdvisorOptions",
     "Assessment",
+    "CardSection",
     "Changes",
     "Effect",
     "Finding",
@@ -190,6 +191,14 @@ class DraftNote:
     """It names the person: posting it would make every other number meaningless."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CardSection:
+    """What a measure adds to a published card: small tables by name, and what the head says about them."""
+
+    tables: Mapping[str, pl.DataFrame]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
 class Ready(ABC):
     """A measure that was prepared on a crowd: it answers for anybody in it, again and again.
 
@@ -275,10 +284,10 @@ class Measure(ABC):
         """Say whether one of its adversaries is part of the sweep."""
         return any(map(options.asked, self.adversaries))
 
-    def nothing_known(self, person: Person) -> str:
-        """Say why there is nothing to measure about a person at all; empty if there is something."""
+    def nothing_known(self, person: Person) -> NotAssessed | None:
+        """Say why there is nothing to measure about a person at all; None if there is something."""
         held = {"posts": person.communities, "items": person.items, "attributes": person.attributes}
-        return "" if held[self.reads] else f"the crowd holds no {self.reads} of yours"
+        return None if held[self.reads] else self.not_assessed(*person.crowd.nothing_of_yours(self.reads))
 
     def risk(self, assessment: Assessment) -> float:
         """Return how often the adversary would be right, 0 to 1, comparable between measures; NaN if it cannot be told.
@@ -323,6 +332,10 @@ class Measure(ABC):
     def is_silent(self, assessment: Assessment) -> bool:
         """Say whether the person says nothing about it at all, so that the number is everybody's who is silent."""
         return False
+
+    def say_silent(self, silent: Sequence[Assessment]) -> str:
+        """Say that the person says nothing about any of these; empty: each says so for itself."""
+        return ""
 
     def remark(self, finding: Finding) -> str:
         """Say what the label has to add to a finding's sentence so that its level makes sense."""
@@ -387,11 +400,12 @@ class Measure(ABC):
 
     def card(
         self, crowd: PreparedCrowd, community: str | None, options: CardOptions, noise: Noise
-    ) -> Mapping[str, pl.DataFrame] | None:
-        """Return small tables it adds to a published card, by name; None: nothing.
+    ) -> CardSection | None:
+        """Return what it adds to a published card; None: nothing.
 
-        About one community, or about everybody as one (None). Counts of people leave through `noise` only, which also
-        keeps account of what all parts of a private card spend.
+        Measures of posts are asked about each community, or about everybody as one (None); those of items once, about
+        everybody. Counts of people leave through `noise` only, which also keeps account of what all parts of a private
+        card spend.
         """
         return None
 
@@ -404,12 +418,6 @@ class Measure(ABC):
     line_keys: ClassVar[tuple[str, ...]] = ()
     """What a line of this measure says in a policy, the number last; nothing: it cannot be watched."""
     optional_line_keys: ClassVar[tuple[str, ...]] = ()
-
-    def default_lines(
-        self, communities: Sequence[str], topics: Sequence[str], people: Mapping[str, int], wanted: int
-    ) -> Iterable[Line]:
-        """Return lines for somebody who drew none, in the communities they write in."""
-        return ()
 
     def follow(self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions) -> Follower:
         """Keep up to date where a person stands on some lines as posts arrive."""

@@ -93,8 +93,9 @@ def fewer_posts(
 
 def fewer_words(person: Person, weights: NDArray[np.float64], lack: Lack, where: str) -> Iterator[Proposal]:
     """Propose to take out the fewest words that weigh most."""
+    others = person.words.vocabulary.is_in(list(person.mentioned)).to_numpy()  # advice names its words
     order = np.argsort(-weights, kind="stable")
-    order = order[weights[order] > 0][:MOST_WORDS]
+    order = order[(weights[order] > 0) & ~others[order]][:MOST_WORDS]
     words = person.words.vocabulary.gather(order).to_list()
     count = fewest(len(order), lambda n: lack(person.without_counting(frozenset(words[:n]))), lack(person))
     if count is None:
@@ -134,7 +135,7 @@ def delete_first(order: NDArray[np.int64], count: int, where: str) -> Proposal:
 
 def take_out(person: Person, words: Sequence[str], where: str) -> Proposal:
     """Propose to take some words out of all posts."""
-    known = set(person.words.vocabulary.to_list())
+    known = set(person.words.vocabulary.to_list()) - person.mentioned  # advice names its words
     words = [word for word in words if word in known]
     places = np.flatnonzero(person.words.vocabulary.is_in(words).to_numpy())
     uses = int(person.words.matrix[:, places].sum())

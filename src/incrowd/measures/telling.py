@@ -24,6 +24,7 @@ from incrowd.measures.findings import GivesAway
 from incrowd.measures.prepared import PreparedCrowd
 from incrowd.profiles.habits import WEEK, PostHabits, post_habits
 from incrowd.result import Evidence
+from incrowd.text.mentions import SOMEBODY, without_mentions
 from incrowd.text.options import TextOptions
 
 Floats = NDArray[np.float64]
@@ -68,7 +69,13 @@ class Habit:
     @property
     def word(self) -> str:
         """The word that it is; empty for everything that is no single word."""
-        return self.name.strip("“”") if self.kind in (Kind.NAMES, Kind.WORDS) else ""
+        single = self.kind in (Kind.NAMES, Kind.WORDS) and self.name != SOMEBODY
+        return self.name.strip("“”") if single else ""
+
+    @property
+    def said(self) -> str:
+        """What it is, in words."""
+        return self.name if self.name == SOMEBODY else f"{_SAID[self.kind]} {self.name}"
 
 
 def rarity_of(profiles: Iterable[sp.csr_matrix], width: int) -> Floats:
@@ -151,13 +158,15 @@ class Telling:
         """Return the strongest habits by name, read off the person's own texts, the strongest first."""
         whole = sum(weights[name] for name, shares in self.habits.items() if shares.any()) or 1.0
         found: dict[tuple[Kind, str], float] = {}
-        names = _proper_names(texts)
+        own = [without_mentions(text) for text in texts]
+        names = _proper_names(own)
         for family, shares in self.habits.items():
             strongest = np.argsort(-shares, kind="stable")[:MOST_NAMED]
-            called = habit_names(texts, family, {int(cell) for cell in strongest if shares[cell] > 0})
-            for cell, name in called.items():
-                kind, plain = _kind_of(family, name, names)
-                key = kind, plain
+            cells = {int(cell) for cell in strongest if shares[cell] > 0}
+            called = habit_names(own, family, cells)
+            others = habit_names(texts, family, cells - set(called)) if own != list(texts) else {}
+            for cell, name in (called | others).items():
+                key = _kind_of(family, name, names) if cell in called else (Kind.NAMES, SOMEBODY)
                 found[key] = found.get(key, 0.0) + float(shares[cell]) * weights[family] / whole
         ordered = sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))
         return [Habit(kind, name, share) for (kind, name), share in ordered]
@@ -264,10 +273,7 @@ _SAID = {
 
 def evidence(habits: Sequence[Habit]) -> tuple[Evidence, ...]:
     """Return habits as parts of what makes somebody recognisable."""
-    return tuple(
-        Evidence(what=f"{_SAID[one.kind]} {one.name}", contribution=one.share, detail=str(one.kind))
-        for one in habits
-    )
+    return tuple(Evidence(what=one.said, contribution=one.share, detail=str(one.kind)) for one in habits)
 
 
 def by_kind(

@@ -54,7 +54,7 @@ class AttributeSpace:
     def _codes(self) -> tuple[dict[str | None, int], ...]:
         return tuple({value: code for code, value in enumerate(one)} for one in self.values)
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many values each attribute takes."""
         return tuple(len(one) for one in self.values)

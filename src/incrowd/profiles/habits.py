@@ -114,6 +114,17 @@ def grouping(groups: Sequence[NDArray[np.int64]], posts: int) -> sp.csr_matrix:
     return sp.csr_matrix((ones, places, starts), shape=(len(sizes), posts))
 
 
+def only_used(rows: sp.csr_matrix) -> tuple[NDArray[np.int32], sp.csr_matrix]:
+    """Return the habits that any row has, and the rows with these as columns: next to all that there could be, few."""
+    used = np.zeros(rows.shape[1], bool)
+    used[rows.indices] = True
+    habits = np.flatnonzero(used).astype(np.int32)
+    place = np.empty(rows.shape[1], np.int32)
+    place[habits] = np.arange(len(habits), dtype=np.int32)
+    shape = rows.shape[0], len(habits)
+    return habits, sp.csr_matrix((rows.data, place[rows.indices], rows.indptr), shape=shape)
+
+
 MOST_COMMON = 256
 """So many habits, those that most people have, are laid out densely: they are most of the work of a product."""
 WORTH_DENSE = 0.3
@@ -132,16 +143,19 @@ class HabitLists:
     """Rare habits down, people across."""
 
     @classmethod
-    def of(cls, lists: sp.csr_matrix) -> HabitLists:
-        """Lay out a matrix of habits (down) and people (across)."""
-        held = np.diff(lists.indptr)
-        chosen = np.argpartition(-held, min(MOST_COMMON, len(held) - 1))[:MOST_COMMON]
+    def of(cls, lists: sp.csr_matrix, habits: NDArray[np.int32], width: int) -> HabitLists:
+        """Lay out a matrix of habits (down) and people (across); `habits` says which of all `width` these are."""
+        held = np.zeros(width, lists.indptr.dtype)
+        held[habits] = np.diff(lists.indptr)
+        chosen = np.argpartition(-held, min(MOST_COMMON, width - 1))[:MOST_COMMON]
         chosen = np.sort(chosen[held[chosen] > 0])
-        slot = np.full(lists.shape[0], -1, np.int32)
+        slot = np.full(width, -1, np.int32)
         slot[chosen] = np.arange(len(chosen), dtype=np.int32)
-        rest = np.flatnonzero((held > 0) & (slot < 0))
+        is_common = slot[habits] >= 0
+        rest = habits[~is_common]
         slot[rest] = np.arange(len(chosen), len(chosen) + len(rest), dtype=np.int32)
-        return cls(lists[chosen].toarray().astype(np.float32), slot, lists[rest].astype(np.float32))
+        rare = lists[np.flatnonzero(~is_common)].astype(np.float32)
+        return cls(lists[np.flatnonzero(is_common)].toarray().astype(np.float32), slot, rare)
 
     def products(self, rows: sp.csr_matrix) -> NDArray[np.float32]:
         """Return how much each row (of habits) has in common with everybody: the product of both matrices."""

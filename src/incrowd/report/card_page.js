@@ -4,6 +4,7 @@
 (() => {
   const given = JSON.parse(document.getElementById("data").textContent);
   const LARGEST_FILE = 512 * 2 ** 20, LARGEST_PART = 256 * 2 ** 20, MOST_WORDS = 12;
+  const SOMEBODY = "somebody you mention";
 
   // Text becomes tokens
 
@@ -120,6 +121,15 @@
       return words(text.toLowerCase()).flatMap((chunk) => chunk.match(/[a-z0-9']+/g) ?? []).filter(isTold);
     const own = withoutMarkup((given.text.compat_gt ? text : withoutEntities(text)).toLowerCase());
     return words(own).flatMap(chunkTokens);
+  }
+
+  // Words that only name somebody else, as incrowd.text.mentions finds them: measured, and never shown.
+  const MENTION = new RegExp(`[@＠](?:_|${W})|(?:^|(?!_|${W}).)u\\\\?/(?:_|${W})|/user/(?:_|${W})`, "isu");
+  function mentioned(texts) {
+    const others = new Set(), own = new Set();
+    for (const chunk of new Set(texts.flatMap(words)))
+      for (const token of tokens(chunk)) (MENTION.test(chunk) ? others : own).add(token);
+    return new Set([...others].filter((token) => !own.has(token)));
   }
 
   const isTold = (token) => !stopWords.has(token);
@@ -368,6 +378,12 @@
     return 1 + Math.round((within * people.people) / people.rows);
   }
 
+  // Whoever is mentioned is one part together.
+  function withoutNames(shared, others) {
+    const named = shared.filter(([word]) => !others.has(word)), rest = shared.filter(([word]) => others.has(word));
+    return rest.length ? [...named, [SOMEBODY, rest.reduce((sum, [, share]) => sum + share, 0)]] : named;
+  }
+
   function measured(people, texts) {
     const posts = texts.map((text) => summed([tokens(text).map((token) => [token, 1])]));
     if (posts.length < given.min_posts)
@@ -381,7 +397,8 @@
       told,
       takes: postsItTakes(told),
       alike: writeAlike(people, all),
-      away: sharedWords(first, second).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MOST_WORDS),
+      away: withoutNames(sharedWords(first, second), mentioned(texts))
+        .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MOST_WORDS),
     };
   }
 
@@ -523,6 +540,8 @@
       element("p", level, "level"),
       element("p", `Somebody who has read ${decides.n} of your posts elsewhere would find you among ${people.people.toLocaleString("en")} people (${people.name}) about ${percent(decides.probability)} of the time. To be right half of the time takes ${takes}.`, "answer"),
     ];
+    if (percent(decides.probability) === percent(expit(given.learnt[decides.n][0])))
+      parts.push(element("p", `That is the most that can be told from a card, and may be ${percent(decides.low)} to ${percent(decides.high)}: among made-up people you came first whenever it was tried, or nearly so.`, "note"));
     const list = element("ul", "", "odds");
     for (const one of found.told) {
       const row = element("li"), track = element("div", "", "track"), bar = element("div");
@@ -535,6 +554,10 @@
     parts.push(element("p", "Words that you use again and again and others rarely do, the strongest first:"));
     const ranked = element("ol");
     for (const [word] of found.away) {
+      if (word === SOMEBODY) {
+        ranked.append(element("li", SOMEBODY));
+        continue;
+      }
       const place = people.place.get(word);
       const users = place === undefined ? "not in the card: hardly anybody uses it" : `used by ${percent(people.users[place])} of people`;
       ranked.append(element("li", `“${word}”, ${users}`));

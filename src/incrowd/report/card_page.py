@@ -31,7 +31,7 @@ TITLE = "How few posts does it take to find you?"
 
 def card_page(card: Card, communities: Sequence[str] = (), title: str = TITLE, seed: int = 0) -> str:
     """Return the page with a card's made-up people inside; without communities, all of the card."""
-    names = list(communities) or list(card.communities)
+    names = list(communities) or [card.first_community(), *card.communities[1:]]
     text = _text(card.text)
     parts = [_community(card, name, seed) for name in names]
     data = {

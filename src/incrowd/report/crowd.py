@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from incrowd.report.page import chart_html, page, table_html
-from incrowd.result import Threat, say_count
 from incrowd.study.figures import Cell, Table
 
 if TYPE_CHECKING:
     from incrowd.advisor.crowd_answer import CrowdReport
     from incrowd.measures.crowd_rates import People, Spread
+    from incrowd.measures.level_rates import LevelRates
 
 STYLE = """
 .verdict { font-size: 1.15rem; font-weight: 600; }
@@ -20,11 +20,6 @@ dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1re
 dl.facts dt { color: var(--soft); } dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 34rem) { dl.facts { grid-template-columns: 1fr; } dl.facts dd { margin-bottom: .4rem; } }
 """
-QUESTIONS = {
-    str(Threat.SINGLING_OUT): "Can somebody be told from everybody else?",
-    str(Threat.LINKABILITY): "Can two profiles of somebody be put together?",
-    str(Threat.INFERENCE): "Can something sensitive be guessed of somebody?",
-}
 
 
 def crowd_report_page(report: CrowdReport) -> str:
@@ -33,18 +28,28 @@ def crowd_report_page(report: CrowdReport) -> str:
     body = [
         f"<h1>{title}</h1>",
         f'<p class="verdict">{escape(report.sentence())}</p>',
-        f'<p class="lead">{say_count(report.people, "person", "people")}. Totals only. '
-        f"{escape(report.rounding())} Smaller communities are not named.</p>",
+        f'<p class="lead">{escape(report.whom())} Totals only. {escape(report.rounding())}</p>',
+        "<section><h2>How many people are at risk, and of what</h2>",
+        table_html(level_table(report)),
+        "</section>",
         "<section><h2>The three risks of data-protection authorities</h2>",
         table_html(threat_table(report)),
         "</section>",
     ]
     if report.spreads:
-        body += ["<section><h2>How the risk is spread</h2>", chart_html(report.figure)]
+        body += [
+            "<section><h2>For researchers: the papers' own numbers, of everybody</h2>",
+            f'<p class="note">{PAPERS}</p>',
+            chart_html(report.figure),
+        ]
         body += [_spread(report, one) for one in report.spreads]
         body.append("</section>")
     if report.communities:
-        body += ["<section><h2>Where it is worst</h2>", table_html(community_table(report)), "</section>"]
+        body += [
+            "<section><h2>Communities where few others write alike</h2>",
+            table_html(community_table(report)),
+            "</section>",
+        ]
     if report.topics:
         body += ["<section><h2>Sensitive topics</h2>", table_html(topic_table(report)), "</section>"]
     body.append(_not_measured(report))
@@ -52,20 +57,44 @@ def crowd_report_page(report: CrowdReport) -> str:
     return page(title, "\n".join(body), data=report.to_dict(), style=STYLE)
 
 
+PAPERS = (
+    "How many others write alike, rate alike or fit, whoever looks: what the papers count. They decide no level: who "
+    "wrote little has few who write alike, and is hard to recognise all the same."
+)
+
+
+def level_table(report: CrowdReport) -> Table:
+    """Return one row per question, the verdict last."""
+    rows = [_level_row(one.question, one) for one in (*report.levels.questions, report.levels.overall)]
+    return Table(
+        title="Share of people, of those for whom it could be told",
+        columns=("what is the case", "at risk", "at risk or watch", "could be told for"),
+        rows=tuple(rows),
+        note=(
+            "At risk: the plausible adversary of a question (who has read three posts, knows three items, or has read "
+            "both communities) would be right about somebody more often than not. Watch: more than 1 time in 10. "
+            "The same rule as for one person."
+        ),
+    )
+
+
 def threat_table(report: CrowdReport) -> Table:
     """Return one row per risk."""
-    rows: list[tuple[Cell, ...]] = []
-    for name, one in report.threats().items():
-        rows.append((name, _told(one), _percent(one["share"]), QUESTIONS[name], one["finding"]))
+    rows = [(one.name, *_level_row(one.question, one)) for one in report.levels.threats]
     return Table(
-        title="People at risk, by the worst finding",
-        columns=("risk", "people", "share", "question", "what was found"),
+        title="The same people, by the names of data-protection authorities",
+        columns=("risk", "what is the case", "at risk", "at risk or watch", "could be told for"),
         rows=tuple(rows),
         note=(
             "The names are those of the Article 29 Working Party's opinion on anonymisation techniques (WP216). "
-            "Lower is better. “not measured” does not mean that there is no risk."
+            "Lower is better. “–” does not mean that there is no risk: it could not be told."
         ),
     )
+
+
+def _level_row(what: str, one: LevelRates) -> tuple[Cell, ...]:
+    told = f"{one.told.words()} of {one.told.of:,}"
+    return what, one.say(one.at_risk), one.say(one.close), told
 
 
 def below_table(one: Spread) -> Table:
@@ -158,13 +187,6 @@ def _fine_print(report: CrowdReport) -> str:
 def _facts(facts: dict[str, str]) -> str:
     items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
     return f'<dl class="facts">{items}</dl>'
-
-
-def _told(one: dict[str, Any]) -> str:
-    if one["of"] is None:
-        return "–"
-    count = f"fewer than {one['fewer_than']}" if one["fewer_than"] else f"{one['people']:,}"
-    return f"{count} of {one['of']:,}"
 
 
 def _percent(share: float | None) -> str:

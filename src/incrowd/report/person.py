@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -19,6 +18,7 @@ from incrowd.measures.protocol import Effect, Finding, Level, ThemeName, measure
 from incrowd.report.label import Label
 from incrowd.report.page import asset, page
 from incrowd.result import Direction, Evidence, say_amount, say_count, say_number, say_percent
+from incrowd.wording import say_day
 
 BARS = (Level.WELL_HIDDEN, Level.WATCH, Level.AT_RISK)
 """The label's scale, best first. There is no bar for "cannot tell": nobody knows where it would stand."""
@@ -74,8 +74,9 @@ def environment(loader: BaseLoader) -> Environment:
         "has_minus": lambda evidence: any(part.contribution < 0 for part in evidence),
         "has_text": lambda posts: any(post.text for post in posts),
         "helps": helps,
-        "levels_change": lambda effects: [one for one in effects if one.level_before != one.level_after],
-        "levels_stay": lambda effects: [one for one in effects if one.level_before == one.level_after],
+        "decisive": lambda effects: [one for one in effects if one.decides and one.turns],
+        "indecisive": lambda effects: [one for one in effects if not (one.decides and one.turns)],
+        "measure_about": lambda name: measure_named(name).about,
         "loud": loud,
         "number": say_number,
         "percent": say_percent,
@@ -95,11 +96,6 @@ def report_templates() -> Environment:
     return environment(PackageLoader("incrowd.report", "templates"))
 
 
-def say_day(time: int | None) -> str:
-    """Write a time as a day, in UTC."""
-    return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
-
-
 def say_sentence(words: str) -> str:
     """Write words as a sentence: a capital first, a full stop last."""
     return words[:1].upper() + words[1:].rstrip(".") + "."
@@ -115,9 +111,7 @@ def strongest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
 
     A measure may have put many small parts into a rest of its own ("175 more"); there is one rest in the end.
     """
-    named = sorted(
-        (part for part in evidence if not _rest_size(part)), key=lambda part: -abs(part.contribution)
-    )
+    named = sorted((part for part in evidence if not _rest_size(part)), key=lambda part: part.strongest_first)
     rest = [*named[MOST_EVIDENCE:], *(part for part in evidence if _rest_size(part))]
     if not rest:
         return tuple(named)
@@ -155,15 +149,16 @@ class Bar:
 
 
 def evidence_bars(evidence: Sequence[Evidence], *, shares: bool = False) -> tuple[Bar, ...]:
-    """Return evidence as bars around a common zero line; the longest part fills its side.
+    """Return evidence as bars around a common zero line; all that speaks for it together would fill its side.
 
-    `shares`: write and draw each part as its share of all that speaks for it, which everybody can read.
+    `shares`: also write each part as its share of that, which everybody can read.
     """
     values = [part.contribution for part in evidence]
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     zero, room = (50.0, 50.0) if any(value < 0 for value in values) else (0.0, 100.0)
-    whole = share_of(evidence) if shares else None
-    return tuple(_bar(part, zero, room, largest, whole) for part in evidence)
+    whole = share_of(evidence)
+    full = max(largest, whole or 0.0)  # a share of 33 % fills a third of its track
+    return tuple(_bar(part, zero, room, full, whole if shares else None) for part in evidence)
 
 
 SPEAKS_AGAINST = "A minus speaks against it."
@@ -181,9 +176,8 @@ def say_share(part: float, whole: float) -> str:
     return f"−{share}" if part < 0 else share
 
 
-def _bar(part: Evidence, zero: float, room: float, largest: float, whole: float | None) -> Bar:
+def _bar(part: Evidence, zero: float, room: float, full: float, whole: float | None) -> Bar:
     value = part.contribution
-    full = largest if whole is None else max(largest, whole)  # a share of 33 % fills a third of its track
     width = max(abs(value) / full * room, LEAST_WIDTH) if full and math.isfinite(value) else 0.0
     start = zero - width if value < 0 else zero
     amount = f"{value:+.3g}".replace("-", "−") if whole is None else say_share(value, whole)

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from incrowd.advisor.answer import Action, OwnPost, PersonReport, Plan, Reason, Since, WriteDifferently
 from incrowd.measures.protocol import Level, Role
-from incrowd.report.person import SPEAKS_AGAINST, loud, say_day, say_share, share_of
+from incrowd.report.person import SPEAKS_AGAINST, loud, say_share, share_of
 from incrowd.result import say_amount, say_count, say_percent
+from incrowd.wording import say_day
 
 STYLES = {
     Level.AT_RISK: "bold white on red",
@@ -30,9 +31,15 @@ def render(report: PersonReport) -> RenderableType:
 
 
 def _parts(report: PersonReport) -> Iterator[RenderableType]:
+    if report.made_up:
+        yield Text(f"You, {report.compared_with}: an estimate.", style="italic")
     yield Text.assemble(_badge(report.verdict.level), " ", (report.verdict.sentence, "bold"))
-    for question, answer in report.in_short[1:]:
-        yield Text.assemble((f"{question} ", "bold"), answer)
+    for question, lines in report.in_short[1:]:
+        if len(lines) == 1:
+            yield Text.assemble((f"{question} ", "bold"), lines[0])
+        else:
+            yield Text(question, style="bold")
+            yield from (Padding(Text(line), (0, 0, 0, 2)) for line in lines)
     if report.since is not None:
         yield Text("")
         yield from _since(report.since)
@@ -117,7 +124,7 @@ def _write_differently(one: WriteDifferently) -> RenderableType:
         )
     if one.kinds:
         lines.append(
-            Text(f"What gives you away{_where(one.subject)}, and how to write differently:", style="bold")
+            Text(f"What gives you away{_where(one.subject)}, and what to do differently:", style="bold")
         )
     for kind in one.kinds:
         said = f"  {say_percent(kind.share)} {kind.kind} ({', '.join(kind.examples)}): {kind.advice}"

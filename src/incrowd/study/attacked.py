@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,8 @@ QUESTIONS = ("posts", "links", "items")
 BINS = 5
 FEWEST = 40
 """Fewer people judged say nothing."""
+FEWEST_FOUND = 10
+"""Fewer people found, or not found, cannot be told from the others with any certainty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +31,13 @@ class ValidityOptions:
     communities: tuple[str, ...] = ()
     """Empty: the three largest."""
     known: tuple[int, ...] = (3, 10)
-    people: int = 300
+    people: int = 400
     """Attacked for each number of posts, at most."""
     rivals: int = 600
     """Among whom they are looked for, at most, themselves included."""
     draws: int = 4
     questions: tuple[str, ...] = ("posts", "links", "items")
-    pairs: int = 2
+    pairs: int = 5
     """Of communities, for links: those with the most people in both."""
     items_known: tuple[int, ...] = (3, 10)
     seed: int = 0
@@ -63,16 +65,56 @@ class Verdicts:
     question: str = "posts"
     found_before: Mapping[str, Floats] = field(default_factory=dict)
     """How often each attacker finds them in the earlier half, where that was tried."""
+    within: NDArray[np.int64] | None = None
+    """Only people of one group are compared with each other; None: all of them."""
+
+    def found_often(self, attacker: str) -> int:
+        """How many people the attacker finds at least half of the time."""
+        return int((self.found[attacker] >= 0.5).sum())
+
+    def too_few(self, attacker: str) -> str:
+        """Say why an AUC would be noise; empty if it is not."""
+        people, often = len(self.predicted), self.found_often(attacker)
+        if often < FEWEST_FOUND:
+            return f"too few found to tell: {often} of {people}"
+        if people - often < FEWEST_FOUND:
+            return f"too few not found to tell: {people - often} of {people}"
+        return ""
 
     def auc(self, attacker: str) -> tuple[float, float, float]:
         """How well the prediction tells those found at least half of the time from the rest, with a 95 % interval."""
         often = self.found[attacker] >= 0.5
-        value = auc(often, self.predicted)
-        return value, *auc_interval(value, int(often.sum()), int((~often).sum()))
+        found = [int(often[group].sum()) for group in self._groups]
+        others = [int((~often[group]).sum()) for group in self._groups]
+        compared = np.multiply(found, others)
+        if not compared.sum():
+            return math.nan, math.nan, math.nan
+        each = [
+            auc(often[group], self.predicted[group]) if pairs else 0.0
+            for group, pairs in zip(self._groups, compared, strict=True)
+        ]
+        value = float(np.average(each, weights=compared))
+        # As wide as if each of those found had been compared with so many others.
+        return value, *auc_interval(value, sum(found), int(compared.sum()) / sum(found))
 
     def auc_of_attempts(self, attacker: str) -> float:
         """Of an attempt that succeeded and one that failed: how often the first had the higher prediction."""
-        return auc_of_rates(self.found[attacker], self.predicted)
+        won = [self.found[attacker][group] for group in self._groups]
+        compared = [one.sum() * (1 - one).sum() for one in won]
+        if not sum(compared):
+            return math.nan
+        each = [
+            auc_of_rates(one, self.predicted[group]) if pairs else 0.0
+            for one, group, pairs in zip(won, self._groups, compared, strict=True)
+        ]
+        return float(np.average(each, weights=compared))
+
+    @property
+    def _groups(self) -> list[NDArray[np.bool_]]:
+        """Who is compared with whom."""
+        if self.within is None:
+            return [np.ones(len(self.predicted), bool)]
+        return [self.within == group for group in np.unique(self.within)]
 
     def auc_of_itself(self, attacker: str) -> float:
         """The same for the attacker's own success in the earlier half: what could have been known in advance."""
@@ -87,3 +129,16 @@ class Verdicts:
             np.array([values[part].mean() for part in parts])
             for values in (self.predicted, self.found[attacker])
         )
+
+
+def pooled(some: Sequence[Verdicts], about: str) -> Verdicts:
+    """Put the people of several verdicts into one, in which only those who were together are compared."""
+    first = some[0]
+    return Verdicts(
+        about,
+        first.known,
+        np.concatenate([one.predicted for one in some]),
+        {name: np.concatenate([one.found[name] for one in some]) for name in first.found},
+        question=first.question,
+        within=np.repeat(np.arange(len(some)), [len(one.predicted) for one in some]),
+    )

@@ -12,7 +12,7 @@ from incrowd.drawing import Chart, Series
 from incrowd.errors import InputError
 from incrowd.measures.exposure.annotation import fleiss_kappa
 from incrowd.measures.exposure.comparison import (
-    Comparison,
+    MethodComparison,
     compare,
     periods_written,
     supervised_risks,
@@ -93,7 +93,7 @@ def exposure_study(
     )
 
 
-def _headlines(result: Comparison, spaces: Sequence[Space], kappa: float) -> tuple[Headline, ...]:
+def _headlines(result: MethodComparison, spaces: Sequence[Space], kappa: float) -> tuple[Headline, ...]:
     micro = {name: float(one.r_precision_micro) for name, one in result.methods.items()}
     strength = {space.name: micro[space.name] for space in spaces}
     ours = {method_name(space.name, dimension) for space in spaces for dimension in DIMENSIONS}
@@ -142,7 +142,7 @@ def _said(value: float) -> str:
     return f"{value:.3f}" if value == value else "undefined"
 
 
-def vote_agreement(result: Comparison, judges: int | None) -> float:
+def vote_agreement(result: MethodComparison, judges: int | None) -> float:
     """Return Fleiss' kappa of the votes on people, over all topics; NaN without the number of judges."""
     if judges is None:
         return float("nan")
@@ -155,7 +155,7 @@ def vote_agreement(result: Comparison, judges: int | None) -> float:
     return fleiss_kappa(np.column_stack([yes, judges - yes]))
 
 
-def _sampled(result: Comparison) -> Section:
+def _sampled(result: MethodComparison) -> Section:
     """Figure 1: are the people who were judged spread over the scores of everybody?"""
     name, one = next(iter(result.scored.items()))
     shares = np.linspace(0, 1, QUANTILES)
@@ -183,7 +183,7 @@ def _sampled(result: Comparison) -> Section:
     return Section(heading="Who was chosen to be judged", text=text, parts=tuple(charts))
 
 
-def _judged(result: Comparison, kappa: float) -> Section:
+def _judged(result: MethodComparison, kappa: float) -> Section:
     rows = tuple((topic, people, found) for topic, (people, found) in result.judged.items())
     table = Table(title="Table 3: judged profiles", columns=("topic", "judged", "found sensitive"), rows=rows)
     text = "A person counts as sensitive for a topic if more than half of the votes say so."
@@ -192,7 +192,7 @@ def _judged(result: Comparison, kappa: float) -> Section:
     return Section(heading="Who was judged", text=text, parts=(table,))
 
 
-def _baselines(result: Comparison, spaces: Sequence[Space]) -> Section:
+def _baselines(result: MethodComparison, spaces: Sequence[Space]) -> Section:
     table = _figures(result, [*BASELINES, *(space.name for space in spaces)], "Table 4: strength of interest")
     text = (
         f"ENTROPY and DIFF-PRIV were made for tables of attributes; here every salient word is one. {MEANING}"
@@ -200,7 +200,7 @@ def _baselines(result: Comparison, spaces: Sequence[Space]) -> Section:
     return Section(heading="Measures made for tables against strength of interest", text=text, parts=(table,))
 
 
-def _methods(result: Comparison, spaces: Sequence[Space]) -> Section:
+def _methods(result: MethodComparison, spaces: Sequence[Space]) -> Section:
     names = [method_name(space.name, dimension) for space in spaces for dimension in DIMENSIONS]
     table = _figures(result, names, "Table 5: spaces and dimensions")
     tests: tuple[tuple[Cell, ...], ...] = tuple(
@@ -221,7 +221,7 @@ def _methods(result: Comparison, spaces: Sequence[Space]) -> Section:
     return Section(heading="Breadth and time", text=text, parts=(table, significance))
 
 
-def _per_topic(result: Comparison) -> Section:
+def _per_topic(result: MethodComparison) -> Section:
     topics = [topic for topic, (_, found) in result.judged.items() if found]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (name, *(one.per_topic[topic] for topic in topics)) for name, one in result.methods.items()
@@ -230,7 +230,7 @@ def _per_topic(result: Comparison) -> Section:
     return Section(heading="Topic by topic", text="", parts=(table,))
 
 
-def _certainty(crowd: Crowd, result: Comparison, options: ExposureOptions, seed: int) -> Section:
+def _certainty(crowd: Crowd, result: MethodComparison, options: ExposureOptions, seed: int) -> Section:
     """Figures with intervals beside chance, a control without words and the bound; then choices held out."""
     votes = result.labels.votes
     compared = dict(result.risks) | _references(crowd, result, options, seed)
@@ -257,7 +257,7 @@ def _certainty(crowd: Crowd, result: Comparison, options: ExposureOptions, seed:
 
 
 def _references(
-    crowd: Crowd, result: Comparison, options: ExposureOptions, seed: int
+    crowd: Crowd, result: MethodComparison, options: ExposureOptions, seed: int
 ) -> dict[str, dict[str, Floats]]:
     scored, labels = next(iter(result.scored.values())), result.labels
     judged = np.unique(np.concatenate(list(labels.rows.values())))
@@ -272,7 +272,7 @@ def _references(
     }
 
 
-def _held_out(result: Comparison, compared: Mapping[str, Mapping[str, Floats]], seed: int) -> Table:
+def _held_out(result: MethodComparison, compared: Mapping[str, Mapping[str, Floats]], seed: int) -> Table:
     """The settings of every space chosen on half of the people, judged on the other half."""
     tried_risks: dict[str, dict[Any, dict[str, Floats]]] = {}
     for name, one in result.scored.items():
@@ -315,7 +315,7 @@ def _left_out(found: Iterable[HeldOut]) -> str:
     return "".join(f" Undefined or left out: {reason}." for reason in reasons)
 
 
-def _sweeps(result: Comparison) -> list[Section]:
+def _sweeps(result: MethodComparison) -> list[Section]:
     swept = {name: result.sweep(name) for name in result.scored}
     charts = tuple(
         Chart(
@@ -335,7 +335,7 @@ def _sweeps(result: Comparison) -> list[Section]:
     return [Section(heading="Robustness", text=text, parts=charts)]
 
 
-def _figures(result: Comparison, names: Sequence[str], title: str) -> Table:
+def _figures(result: MethodComparison, names: Sequence[str], title: str) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (name, *(float(getattr(result.methods[name], figure)) for figure in FIGURES)) for name in names
     )

@@ -17,7 +17,7 @@ from incrowd.drawing import Chart, Series
 from incrowd.measures.microdata.client import bar_of, bar_words, split_upper
 from incrowd.measures.microdata.evaluation import Evaluation, evaluate
 from incrowd.measures.microdata.overlaps import Progress
-from incrowd.measures.microdata.provider import Scored
+from incrowd.measures.microdata.provider import ScoredPeople
 from incrowd.measures.microdata.spec import ScoreSpec
 from incrowd.measures.microdata.table import ItemTable
 from incrowd.study.figures import Cell, Headline, Section, Study, Table
@@ -218,7 +218,7 @@ def agreement_section(base: Evaluation) -> Section:
     )
 
 
-def _label_table(scored: Scored) -> Table:
+def _label_table(scored: ScoredPeople) -> Table:
     """Figure 8: what a person is shown; the two safest groups are halved."""
     borders = split_upper([float(border) for border in scored.groups.borders])
     words = bar_words(len(borders) + 1)

@@ -8,6 +8,7 @@ prediction is worth something if people who were told a higher probability are f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -65,8 +66,19 @@ def validity_study(
 def _community(crowd: Crowd, name: str, o: ValidityOptions) -> list[Verdicts]:
     chosen = RecognitionOptions(community=name, seed=o.seed, memory=o.memory)
     histories, texts, _, _ = community_histories(crowd, chosen)
-    lessons = learn(histories, chosen.how, most=o.people, known=o.known)
-    return [_attacked(histories, texts, name, n, one.judged, o) for n, one in lessons.items()]
+    # Everybody teaches, as in `incrowd recognition`; fewer are attacked, because some attackers take long.
+    lessons = learn(histories, chosen.how, most=max(chosen.judged, o.people))
+    return [
+        _attacked(histories, texts, name, n, _some(one.judged, o), o)
+        for n, one in lessons.items()
+        if n in o.known
+    ]
+
+
+def _some(judged: Judged, o: ValidityOptions) -> Judged:
+    """Draw as many people as are to be attacked."""
+    drawn = np.random.default_rng(o.seed).permutation(len(judged.people))[: o.people]
+    return judged.part(np.sort(drawn))
 
 
 def _attacked(
@@ -115,9 +127,11 @@ def _told_apart(verdicts: Sequence[Verdicts]) -> Section:
             float(one.predicted.mean()),
             attacker,
             float(one.found[attacker].mean()),
-            *one.auc(attacker),
+            *((math.nan,) * 3 if one.too_few(attacker) else one.auc(attacker)),
             one.auc_of_attempts(attacker),
             one.auc_of_itself(attacker),
+            one.found_often(attacker),
+            one.too_few(attacker),
         )
         for one in verdicts
         for attacker in one.found
@@ -135,11 +149,14 @@ def _told_apart(verdicts: Sequence[Verdicts]) -> Section:
         "to",
         "attempts",
         "itself",
+        "found often",
+        "remark",
     )
     note = (
         "auc: how often somebody found at least half of the time had a higher prediction than somebody who was not, "
-        "with a 95 % interval; attempts: the same for single attempts that succeeded and that failed; itself: the same "
-        "had this very attacker been tried on the earlier half"
+        "with a 95 % interval (of all pairs of communities: within a pair); attempts: the same for single attempts "
+        "that succeeded and that failed; itself: the same "
+        "had this very attacker been tried on the earlier half; found often: people found half of the time or more"
     )
     table = Table(title="Predicted and happened", columns=columns, rows=tuple(rows), note=note)
     return Section(

@@ -28,15 +28,15 @@ from incrowd.measures.microdata.known_items import any_items, speaks_for
 from incrowd.measures.microdata.set_sizes import Effort
 from incrowd.measures.microdata.table import ItemTable, item_table
 from incrowd.statistics import first_place
-from incrowd.study.attacked import FEWEST, ValidityOptions, Verdicts
+from incrowd.study.attacked import FEWEST, ValidityOptions, Verdicts, pooled
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MOST_READ = 40
 """Posts of a profile that an attacker compares, the latest: packing more takes hours and tells no more."""
-MIN_POSTS = 10
-"""In both halves of both communities."""
+MIN_POSTS = 5
+"""In both halves of both communities: links are told from ten posts on."""
 ITEM_DRAWS, EARLIER_DRAWS = 10, 40
 """Choices of known items that are tried for each person, of the later and of the earlier half."""
 
@@ -51,7 +51,9 @@ def links(crowd: Crowd, o: ValidityOptions) -> list[Verdicts]:
     found = [
         _pair(halves, source, target, o) for source, target in _largest_pairs(halves)[: o.pairs] if o.pairs
     ]
-    return [one for one in found if one is not None]
+    told = [one for one in found if one is not None]
+    # Few people are in both communities of a pair: all pairs together say more than any.
+    return [pooled(told, f"all {len(told)} pairs"), *told] if len(told) > 1 else told
 
 
 def _halves(rows: pl.DataFrame, of: list[str]) -> pl.DataFrame:

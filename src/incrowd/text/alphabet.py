@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incrowd.text.options import TextOptions
-from incrowd.text.reference import APOSTROPHES, Kind, kind, smileys_in_force
+from incrowd.text.reference import APOSTROPHES, CharacterKind, kind, smileys_in_force
 
 SPACE, WORD, SYMBOL, DELETE, APOSTROPHE, HARD = range(6)
 
@@ -26,7 +26,13 @@ _COVERED = [
     *range(0xE000, 0x10000),
     *range(0x1F000, SIZE),
 ]  # no surrogates; emoji, no rarities
-_SETTLED = {Kind.SPACE: SPACE, Kind.WORD: WORD, Kind.SYMBOL: SYMBOL, Kind.OTHER: DELETE, Kind.MARK: HARD}
+_SETTLED = {
+    CharacterKind.SPACE: SPACE,
+    CharacterKind.WORD: WORD,
+    CharacterKind.SYMBOL: SYMBOL,
+    CharacterKind.OTHER: DELETE,
+    CharacterKind.MARK: HARD,
+}
 _JAMO = range(0x1160, 0x1200)  # vowels and finals, which compose with what stands before them
 _URL_SIGN = ":"
 _PROSE = "\"'.,!?()-/*’“”…–—"  # too common to give a smiley away
@@ -59,7 +65,12 @@ def smiley_signs(smileys: list[str]) -> set[str]:
     """
     signs = {_URL_SIGN}
     while left := [smiley for smiley in smileys if signs.isdisjoint(smiley)]:
-        shared = Counter(c for smiley in left for c in set(smiley) if kind(c) in (Kind.OTHER, Kind.SYMBOL))
+        shared = Counter(
+            c
+            for smiley in left
+            for c in set(smiley)
+            if kind(c) in (CharacterKind.OTHER, CharacterKind.SYMBOL)
+        )
         signs.add(min(shared, key=lambda c: (c in _PROSE, -shared[c], c)))
     return signs
 

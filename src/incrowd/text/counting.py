@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from incrowd.crowd import Crowd
 from incrowd.errors import BudgetExceeded, InputError, SchemaError
 from incrowd.text.options import TextOptions
-from incrowd.text.tally import RowBlock, Tally
+from incrowd.text.tally import RowBlock, TokenTally
 from incrowd.text.tokeniser import Ints, Longs, RowTable, Tokeniser
 
 # Which identities are worth a profile, and why the others are not.
@@ -123,7 +123,7 @@ class Counting:
         self._period = period
         self._memory = memory
         self._tokeniser = Tokeniser(options)
-        self._tally = Tally(memory - LIBRARIES, folder)
+        self._tally = TokenTally(memory - LIBRARIES, folder)
         self._identities = RowTable()
         self._posts: Longs = np.zeros(0, np.int64)
         self._tokens: Longs = np.zeros(0, np.int64)
@@ -203,7 +203,7 @@ class CountedRows:
     """user, community, posts; in the order of the rows."""
     vocabulary: pl.Series
     """The words that somebody used, in no order."""
-    _tally: Tally
+    _tally: TokenTally
     _row_places: Longs
     _seen: Longs
     _tokens: int

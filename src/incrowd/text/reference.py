@@ -32,7 +32,7 @@ from incrowd.text.options import TextOptions
 # category, so that every script is treated alike.
 
 
-class Kind(IntEnum):
+class CharacterKind(IntEnum):
     """What the text steps do with a character."""
 
     SPACE = 0
@@ -53,18 +53,18 @@ _DIACRITICS = range(0x0300, 0x0370)
 
 
 @cache
-def kind(character: str) -> Kind:
+def kind(character: str) -> CharacterKind:
     """Say what the text steps do with one character."""
     if character.isspace():
-        return Kind.SPACE
+        return CharacterKind.SPACE
     category = unicodedata.category(character)
     if category[0] in "LN":
-        return Kind.WORD
+        return CharacterKind.WORD
     if category[0] == "M":
-        return Kind.MARK
+        return CharacterKind.MARK
     if category == "So" and character not in _EMPTY_SYMBOLS:
-        return Kind.SYMBOL
-    return Kind.OTHER
+        return CharacterKind.SYMBOL
+    return CharacterKind.OTHER
 
 
 @cache
@@ -74,7 +74,7 @@ def is_letter_mark(character: str) -> bool:
     Marks that can be stacked on any letter have combining class 1 (overlays) or 200 and above; vowel signs,
     viramas, Hebrew and Arabic points lie between. Variation selectors have class 0 but spell nothing.
     """
-    if kind(character) != Kind.MARK or unicodedata.category(character) == "Me":
+    if kind(character) != CharacterKind.MARK or unicodedata.category(character) == "Me":
         return False
     stackable = unicodedata.combining(character) == 1 or unicodedata.combining(character) >= 200
     named = unicodedata.name(character, "")
@@ -265,13 +265,13 @@ class _Translation(dict[int, str]):
 def _without_punctuation(character: str) -> str:
     if character in APOSTROPHES:
         return "'"  # until the stop words have been looked up
-    if kind(character) == Kind.SYMBOL:
+    if kind(character) == CharacterKind.SYMBOL:
         return f" {character} "
-    return "" if kind(character) == Kind.OTHER else character
+    return "" if kind(character) == CharacterKind.OTHER else character
 
 
-_NO_MARKS = _Translation(lambda c: "" if kind(c) == Kind.MARK else c)
-_NO_STRAY_MARKS = _Translation(lambda c: "" if kind(c) == Kind.MARK and not is_letter_mark(c) else c)
+_NO_MARKS = _Translation(lambda c: "" if kind(c) == CharacterKind.MARK else c)
+_NO_STRAY_MARKS = _Translation(lambda c: "" if kind(c) == CharacterKind.MARK and not is_letter_mark(c) else c)
 _EMOJI_APART = _Translation(_without_punctuation)
 
 
@@ -310,7 +310,7 @@ def lexicon_of(options: TextOptions) -> Lexicon:
 def smileys_in_force(options: TextOptions) -> list[str]:
     """Return the smileys to look for: those that step 5 would take apart, as step 3 leaves them."""
     listed = (composed(smiley, options.letter_marks) for smiley in options.smiley_list)
-    return [s for s in listed if any(kind(c) in (Kind.OTHER, Kind.SYMBOL) for c in s)]
+    return [s for s in listed if any(kind(c) in (CharacterKind.OTHER, CharacterKind.SYMBOL) for c in s)]
 
 
 def _any_smiley(smileys: Collection[str]) -> str:

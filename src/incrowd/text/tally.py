@@ -30,10 +30,10 @@ class _Batch:
     """A slice says where on disk."""
 
 
-class Tally:
+class TokenTally:
     """Counts how often each row uses each token, within about `memory` bytes.
 
-    >>> tally = Tally(memory=10**6)
+    >>> tally = TokenTally(memory=10**6)
     >>> tally.add(np.array([1, 0, 1]), np.array([3, 3, 2, 3]), np.array([2, 1, 1]))
     >>> tally.matrix(row_places=np.array([0, 1]), token_places=np.array([-1, -1, 0, 1])).toarray().tolist()
     [[1, 0], [0, 3]]

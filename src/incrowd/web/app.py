@@ -14,10 +14,10 @@ from starlette.exceptions import HTTPException
 from incrowd.crowd import Crowd
 from incrowd.errors import IncrowdError
 from incrowd.web import home, people, providers, studies, told
-from incrowd.web.guard import Guard, TooLarge
+from incrowd.web.guard import Guard, RequestTooLarge
 from incrowd.web.jobs import explain
 from incrowd.web.options import ServeOptions
-from incrowd.web.site import BadForm, Gone, Site
+from incrowd.web.site import BadForm, ResultGone, Site
 from incrowd.web.uploads import discard_leftovers
 
 ROUTES = (
@@ -83,7 +83,7 @@ def _explain_errors(app: FastAPI, site: Site) -> None:
         told = explain(error).removeprefix(f"{site.options.crowd.absolute()}: ")
         return problem(403 if isinstance(error, BadForm) else 400, told[:1].upper() + told[1:])
 
-    @app.exception_handler(Gone)
+    @app.exception_handler(ResultGone)
     async def gone(request: Request, error: Exception) -> Response:
         return problem(404, "This result is no longer here: results live as long as the server. Ask again.")
 
@@ -93,7 +93,7 @@ def _explain_errors(app: FastAPI, site: Site) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
-        if isinstance(error, TooLarge):
+        if isinstance(error, RequestTooLarge):
             return problem(413, error.detail)
         words = "There is no such page." if error.status_code == 404 else "This does not work."
         return problem(error.status_code, words)

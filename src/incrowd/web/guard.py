@@ -39,7 +39,7 @@ HEADERS = {
 }
 
 
-class TooLarge(HTTPException):
+class RequestTooLarge(HTTPException):
     """A request brought more than the limits allow."""
 
     def __init__(self, most: int) -> None:
@@ -80,7 +80,7 @@ class Guard:
             return PlainTextResponse("This form was not sent by a page of incrowd.\n", status_code=403)
         most = self._most(scope)
         if int(headers.get("content-length", "0") or 0) > most:
-            return PlainTextResponse(f"{TooLarge(most).detail}\n", status_code=413)
+            return PlainTextResponse(f"{RequestTooLarge(most).detail}\n", status_code=413)
         if scope["path"].startswith(OPEN) or self._known(headers):
             return None
         return self._let_in(scope) or self.ask()
@@ -128,7 +128,7 @@ class Guard:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > most:
-                raise TooLarge(most)
+                raise RequestTooLarge(most)
             return message
 
         return counted

@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import JSONResponse, Response
 
 from incrowd import synthetic
@@ -19,10 +19,11 @@ from incrowd.crowd.readers import column_names
 from incrowd.crowd.schema import KINDS, MEANING
 from incrowd.crowd.staging import Understood
 from incrowd.errors import IncrowdError, InputError, Undecided
+from incrowd.measures.crowd_rates import CrowdOptions
 from incrowd.report.crowd import crowd_report_page
-from incrowd.web.jobs import Job
-from incrowd.web.site import Gone, Site, attached, document, receive_files, see_other
-from incrowd.web.uploads import Upload, private_folder
+from incrowd.web.jobs import WebJob
+from incrowd.web.site import ResultGone, Site, attached, document, receive_files, see_other
+from incrowd.web.uploads import IMPORT_FORM, Upload, private_folder
 
 
 def routes(site: Site) -> APIRouter:
@@ -91,10 +92,10 @@ def _owner(report: ImportReport) -> str:
     return owners.pop() if len(owners) == 1 else ""
 
 
-def _job(site: Site, job_id: str) -> Job:
+def _job(site: Site, job_id: str) -> WebJob:
     job = site.jobs.get(job_id)
     if job is None:
-        raise Gone
+        raise ResultGone
     return job
 
 
@@ -115,7 +116,7 @@ class Asked:
     @property
     def text(self) -> str:
         """The question, for somebody at a form: files go by their names alone."""
-        return self.upload.for_the_form(self.question.question)
+        return self.upload.for_the_form(self.question.question, IMPORT_FORM)
 
 
 def _chosen_columns(fields: Mapping[str, str]) -> dict[str, str]:
@@ -158,7 +159,7 @@ def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport | A
             names = dict.fromkeys(name for path in upload.files for name in column_names(path))
             return Asked(upload, question, tuple(seen), tuple(names))
         except IncrowdError as error:
-            raise type(error)(upload.for_the_form(str(error))) from None
+            raise upload.at_the_form(error, IMPORT_FORM) from None
         finally:
             if not waits:
                 upload.discard()
@@ -194,11 +195,13 @@ def crowd_routes(site: Site) -> APIRouter:
         return site.page("crowd.html", section="Crowd", info=site.info(), meaning=MEANING, done=done)
 
     @router.post("/report", dependencies=[Depends(site.check_form)])
-    def report() -> Response:
-        def work(progress: Progress) -> CrowdReport:
-            return crowd_report(site.crowd(), progress=progress)
+    def report(people: Annotated[int, Form(ge=1)] = CrowdOptions.sampled) -> Response:
+        options = CrowdOptions(sampled=people)
 
-        return site.begin("Assessing everybody", "/crowd/report/{id}", work)
+        def work(progress: Progress) -> CrowdReport:
+            return crowd_report(site.crowd(), options=options, progress=progress)
+
+        return site.begin("Assessing the crowd", "/crowd/report/{id}", work)
 
     @router.get("/report/{job_id}")
     def show(job_id: str) -> Response:

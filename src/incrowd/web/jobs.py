@@ -24,7 +24,7 @@ class Stopped(Exception):
 
 
 @dataclass
-class Job:
+class WebJob:
     """One piece of work and what became of it."""
 
     title: str
@@ -98,24 +98,24 @@ class Jobs:
 
     def __init__(self, at_a_time: int, kept: int) -> None:
         self._slots = threading.Semaphore(at_a_time)
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, WebJob] = {}
         self._kept = kept
         self._lock = threading.Lock()
 
-    def start(self, title: str, url: str, work: Work) -> Job:
+    def start(self, title: str, url: str, work: Work) -> WebJob:
         """Start work in the background."""
-        job = Job(title, url)
+        job = WebJob(title, url)
         with self._lock:
             self._jobs[job.id] = job
             self._forget_oldest()
         threading.Thread(target=self._run, args=(job, work), name=f"job-{job.id}", daemon=True).start()
         return job
 
-    def get(self, job_id: str) -> Job | None:
+    def get(self, job_id: str) -> WebJob | None:
         """Return a job, unless it is unknown or forgotten."""
         return self._jobs.get(job_id)
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[WebJob]:
         """Return the jobs, newest first."""
         return list(reversed(self._jobs.values()))
 
@@ -129,7 +129,7 @@ class Jobs:
         for job_id in finished[: max(0, len(self._jobs) - self._kept)]:
             del self._jobs[job_id]
 
-    def _run(self, job: Job, work: Work) -> None:
+    def _run(self, job: WebJob, work: Work) -> None:
         with self._slots:
             try:
                 job.report(0, None, "starting")

@@ -23,8 +23,8 @@ from incrowd.measures.card_crowd import CardCrowd, crowd_of_export
 from incrowd.measures.protocol import AdvisorOptions, Changes, PreparedCrowd, ThemeName
 from incrowd.report.person import person_report_page
 from incrowd.web.jobs import Stopped, explain
-from incrowd.web.site import Gone, Site, attached, document, receive_files, wants_part
-from incrowd.web.uploads import Upload
+from incrowd.web.site import ResultGone, Site, attached, document, receive_files, wants_part
+from incrowd.web.uploads import OWN_FORM, Upload
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
@@ -100,7 +100,7 @@ def routes(site: Site) -> APIRouter:
     @router.get("/reports/{job_id}/{slug}")
     def question(job_id: str, slug: str) -> Response:
         if slug not in THEMES:
-            raise Gone
+            raise ResultGone
         theme = next(one for one in _report(site, job_id).themes if one.name == THEMES[slug])
         return _tab(site, job_id, "question.html", slug, theme=theme)
 
@@ -149,7 +149,7 @@ def _of_export(site: Site, upload: Upload) -> Callable[[Progress], ReportOfExpor
             progress(0, None, "reading your files")
             among = crowd_of_export(upload.files, upload.fields.get("user") or None)
         except IncrowdError as error:
-            raise type(error)(upload.for_the_form(str(error))) from None
+            raise upload.at_the_form(error, OWN_FORM) from None
         finally:
             upload.discard()
         report = ask(among, options=AdvisorOptions(), progress=progress)

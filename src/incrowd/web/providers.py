@@ -25,7 +25,7 @@ STATE = "microdata-release"
 
 
 @dataclass(frozen=True)
-class Publication:
+class SavedRelease:
     """A release, ready to be saved."""
 
     statistics: Statistics
@@ -67,17 +67,17 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/{job_id}")
     def published(job_id: str) -> Response:
-        result: Publication = site.finished(job_id, Publication).result
+        result: SavedRelease = site.finished(job_id, SavedRelease).result
         return site.page("published.html", section="Providers", job_id=job_id, made=result)
 
     @router.get("/{job_id}/statistics.json")
     def statistics(job_id: str) -> Response:
-        result: Publication = site.finished(job_id, Publication).result
+        result: SavedRelease = site.finished(job_id, SavedRelease).result
         return JSONResponse(result.statistics.to_dict(), headers=attached("statistics.json"))
 
     @router.get("/{job_id}/client.html")
     def client(job_id: str) -> Response:
-        result: Publication = site.finished(job_id, Publication).result
+        result: SavedRelease = site.finished(job_id, SavedRelease).result
         return document(microdata_page(result.statistics), "client.html")
 
     return router
@@ -85,7 +85,7 @@ def routes(site: Site) -> APIRouter:
 
 def _publish(
     site: Site, release: ReleaseSpec, score: ScoreSpec, groups: GroupSpec, progress: Progress
-) -> Publication:
+) -> SavedRelease:
     progress(0, 3, "counting items")
     tally = provider.Tally.count(site.crowd().items(), score)
     folder = site.options.crowd / STATE
@@ -94,7 +94,7 @@ def _publish(
     progress(2, 3, "remembering the release")
     # The state first: a release that nobody remembers must not be out.
     save_state(after, folder)
-    return Publication(statistics, tally.items.height)
+    return SavedRelease(statistics, tally.items.height)
 
 
 def _gateway_report(site: Site) -> Response:

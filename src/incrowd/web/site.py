@@ -18,7 +18,7 @@ from incrowd.crowd.info import CrowdInfo
 from incrowd.errors import IncrowdError, InputError
 from incrowd.report.page import asset, policy_of
 from incrowd.report.person import environment
-from incrowd.web.jobs import Job, Jobs, Latest, Work
+from incrowd.web.jobs import Jobs, Latest, WebJob, Work
 from incrowd.web.options import ServeOptions
 from incrowd.web.uploads import Upload, private_folder, receive
 
@@ -26,7 +26,7 @@ PART = "x-part"
 """A script that wants only the part of a page that changed says so in this header."""
 
 
-class Gone(Exception):
+class ResultGone(Exception):
     """A page was asked for whose result this server no longer has, or never had."""
 
 
@@ -94,11 +94,11 @@ class Site:
         """Start a job and lead to the page that shows how far it is."""
         return see_other(f"/jobs/{self.jobs.start(title, url, work).id}")
 
-    def finished(self, job_id: str, kind: type | UnionType) -> Job:
+    def finished(self, job_id: str, kind: type | UnionType) -> WebJob:
         """Return a job with a result of that kind."""
         job = self.jobs.get(job_id)
         if job is None or not isinstance(job.result, kind):
-            raise Gone
+            raise ResultGone
         return job
 
     def check_form(self, form_key: Annotated[str, Form()] = "") -> None:

@@ -30,8 +30,8 @@ from incrowd.study.figures import Study
 from incrowd.study.matched import PairStudyOptions
 from incrowd.study.microdata_questions import StudyOptions
 from incrowd.web.models import read_in_child
-from incrowd.web.site import Gone, Site, attached, document, receive_files
-from incrowd.web.uploads import Upload
+from incrowd.web.site import ResultGone, Site, attached, document, receive_files
+from incrowd.web.uploads import NO_OPTIONS, Upload
 
 Numbers = Mapping[str, float]
 
@@ -161,7 +161,7 @@ def _exposure(site: Site, labels: Upload, progress: Progress) -> Study:
     try:
         judged = read_labels(labels.files[0], crowd)
     except IncrowdError as error:
-        raise type(error)(labels.for_the_form(str(error))) from None
+        raise labels.at_the_form(error, NO_OPTIONS) from None
     finally:
         labels.discard()
     return exposure_study(
@@ -188,7 +188,7 @@ def routes(site: Site) -> APIRouter:
     @router.post("/studies/run/{name}", dependencies=[Depends(site.check_form)])
     async def run(name: str, request: Request) -> Response:
         if name not in STUDIES:
-            raise Gone
+            raise ResultGone
         study = STUDIES[name]
         numbers = study.numbers(dict(await request.form()))
         return site.begin(
@@ -256,7 +256,7 @@ def judge_routes(site: Site) -> APIRouter:
         try:
             verdict = annotation.decide(annotation.read_votes(upload.files, len(topics)))
         except InputError as error:
-            raise type(error)(upload.for_the_form(str(error))) from None
+            raise upload.at_the_form(error, NO_OPTIONS) from None
         finally:
             upload.discard()
         toml = annotation.topics_toml(space, verdict)
@@ -282,7 +282,7 @@ def _space(upload: Upload) -> LdaSpace:
     try:
         space = read_in_child(upload.files[0])
     except InputError as error:
-        raise type(error)(upload.for_the_form(str(error))) from None
+        raise upload.at_the_form(error, NO_OPTIONS) from None
     if not isinstance(space, LdaSpace):
         raise InputError(f"{upload.files[0].name}: only an LDA space has latent topics to judge")
     return space

@@ -14,7 +14,7 @@ from incrowd.measures.disclosures.model_reader import NOTE
 from incrowd.measures.disclosures.posts import posts_of_export
 from incrowd.measures.disclosures.spec import DisclosureOptions
 from incrowd.web.site import Site, attached, receive_files
-from incrowd.web.uploads import Upload
+from incrowd.web.uploads import OWN_FORM, Upload
 
 
 def routes(site: Site) -> APIRouter:
@@ -53,7 +53,7 @@ def _read(upload: Upload) -> Callable[[Progress], Disclosed]:
             posts = posts_of_export(upload.files, upload.fields.get("user") or None)
             return disclosed(posts, DisclosureOptions(quote=upload.fields.get("quote") == "true"))
         except IncrowdError as error:
-            raise type(error)(upload.for_the_form(str(error))) from None
+            raise upload.at_the_form(error, OWN_FORM) from None
         finally:
             upload.discard()
 

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -14,7 +15,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import Request
 
-from incrowd.errors import InputError, UnreadableSource
+from incrowd.errors import IncrowdError, InputError, UnreadableSource, on_the_command_line
 
 FOLDER = "uploads"
 MOST_HEADER_BYTES = 8192
@@ -24,7 +25,16 @@ FORM_REMEDY = (
     "In the form you can say what the files hold, whose they are, which community they are from, which column is what "
     "and how dates are meant. A format can be named when importing on the command line."
 )
-_OPTION = re.compile(r"(?<!\S)[(']?--[a-z]")
+IMPORT_FORM = dict.fromkeys(("user", "community", "columns", "kind", "dates", "format", "yes"), FORM_REMEDY)
+"""What to do at the form that fills a crowd where a command would take an option."""
+_FILL = "The form named 'Fill a crowd' lets you say more about such files."
+OWN_FORM = {
+    "user": "Write it into the field for your account.",
+    **dict.fromkeys(("community", "columns", "kind", "dates"), _FILL),
+}
+"""The same at the forms for one's own export, which ask for nothing but a name."""
+NO_OPTIONS: dict[str, str] = {}
+_OPTION = re.compile(r"(?<!\S)[(']?--([a-z][a-z-]*)")
 
 
 @dataclass
@@ -39,11 +49,21 @@ class Upload:
         """Delete the files; the crowd has what it needs."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def for_the_form(self, message: str) -> str:
-        """Say it to somebody at a form: files go by their names alone, and no command-line option helps here."""
+    def for_the_form(self, message: str, form: Mapping[str, str]) -> str:
+        """Say it to somebody at a form: files go by their names alone, and its fields take the place of options."""
         sentences = re.split(r"(?<=[.!?]) +", message.replace(f"{self.folder}/", ""))
         kept = [one for one in sentences if not _OPTION.search(one)]
-        return " ".join(kept if len(kept) == len(sentences) else [*kept, FORM_REMEDY])
+        remedies = [form[option] for one in sentences for option in _OPTION.findall(one) if option in form]
+        return " ".join([*kept, *dict.fromkeys(remedies)])
+
+    def at_the_form(self, error: IncrowdError, form: Mapping[str, str]) -> IncrowdError:
+        """Return an error that says the same to somebody at a form.
+
+        It is of a plain class: others are made of more than a message (a question has an option and choices).
+        """
+        with on_the_command_line():  # so that options are told from words
+            message = self.for_the_form(str(error), form)
+        return InputError(message) if isinstance(error, InputError) else IncrowdError(message)
 
 
 def private_folder(crowd: Path) -> Path:

@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 from tests.gateway.attacks.worlds import SECRET, World
 
-from incrowd.gateway.people import Group
+from incrowd.gateway.people import Selection
 from incrowd.gateway.policy import PrivacyPolicy
 from incrowd.gateway.private import PrivateMechanism, spending_of
 from incrowd.gateway.query import OneOf
@@ -188,7 +188,7 @@ def rehearsed(most: int, draws: int) -> tuple[int, tuple[Counter[frozenset[str]]
     def answers(secret: int, other: int) -> Counter[frozenset[str]]:
         everybody = np.arange(secret + other, dtype=np.int32)
         held = {SECRET: everybody[:secret], COMMON[0]: everybody[secret:]}
-        index, group = _indexed(held, secret + other, 0), Group(everybody)
+        index, group = _indexed(held, secret + other, 0), Selection(everybody)
         return Counter(frozenset(made.release(index, group).values) for _ in range(draws))
 
     tried = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import resource
@@ -103,8 +104,8 @@ def service() -> Iterator[Besieged]:
                 "FROM range(700) p, range(24) t WHERE hash(p.range * 100 + t.range) % 4 = 0"
             )
         (folder / "canary.txt").write_text(CANARY)
-        with (folder / "policy.toml").open("a") as file:
-            file.write(HARD)
+        policy = folder / "policy.toml"
+        policy.write_text(policy.read_text().replace("[limits]", '[limits]\nproxies = ["127.0.0.1"]') + HARD)
         store = KeyStore(folder / "state")
         keys = {name: store.add(f"client-{name}", name) for name in ("lab", "press")}
         with running(url, folder) as process:
@@ -356,6 +357,37 @@ def test_connections_that_send_nothing_shut_nobody_out(service: Besieged) -> Non
         for one in idle:
             one.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_one_address_holds_only_so_many_connections_without_a_key(service: Besieged) -> None:
+    """Opened over and over; other addresses, and those who have shown a key, keep theirs."""
+    door, key = ("127.0.0.1", service.running.port), service.keys["press"]
+    others = [socket.create_connection(door, source_address=("127.0.0.3", 0)) for _ in range(3)]
+    client = http.client.HTTPConnection(*door, source_address=("127.0.0.2", 0), timeout=30)
+    headers = {"Authorization": f"Bearer {key}"}
+    client.request("GET", "/v1/schema", headers=headers)
+    assert client.getresponse().read()
+    first = client.sock
+    crowd: list[socket.socket] = []
+    for _ in range(3):  # again and again
+        crowd += [socket.create_connection(door, source_address=("127.0.0.2", 0)) for _ in range(60)]
+        client.request("GET", "/v1/schema", headers=headers)
+        assert client.getresponse().read()
+    try:
+        assert client.sock is first
+        assert sum(map(_is_open, crowd)) == service.policy.limits.strangers
+        assert all(map(_is_open, others))
+    finally:
+        for one in (*crowd, *others, client):
+            one.close()
+
+
+def _is_open(one: socket.socket) -> bool:
+    one.settimeout(0.005)
+    try:
+        return bool(one.recv(1))
+    except TimeoutError:
+        return True
 
 
 # Errors and logs

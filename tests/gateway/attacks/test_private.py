@@ -14,7 +14,7 @@ from tests.gateway.test_private import KEY, private
 
 from incrowd.errors import InputError
 from incrowd.gateway.core import Gateway
-from incrowd.gateway.people import Group, members_of
+from incrowd.gateway.people import Selection, members_of
 from incrowd.gateway.policy import PrivacyPolicy
 from incrowd.gateway.private import PrivateMechanism, spending_of
 from incrowd.gateway.snapshot import _indexed
@@ -31,7 +31,7 @@ def test_no_name_that_one_person_lists_changes_what_a_common_one_gets(victim: st
     spent = spending_of(PrivacyPolicy(questions=questions), public=False)
     made = PrivateMechanism(spending=spent, base=12, most=200, key=KEY, candidates=None)
     holders = {"Titanic": np.arange(1, 4 * ENOUGH, dtype=np.int32), victim: np.array([0], np.int32)}
-    index, everybody = _indexed(holders, 4 * ENOUGH, 0), Group(np.arange(4 * ENOUGH, dtype=np.int32))
+    index, everybody = _indexed(holders, 4 * ENOUGH, 0), Selection(np.arange(4 * ENOUGH, dtype=np.int32))
     for _ in range(20):
         assert made.release(index, everybody).values == ("Titanic",)
 

@@ -23,7 +23,7 @@ from tests.gateway.attacks.worlds import (
 from tests.gateway.serving import Got, ask, call
 from tests.gateway.weakened import Defences
 
-from incrowd.gateway.audit import Audit
+from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.databases.common import Numbers
 from incrowd.gateway.http import gateway_app
 from incrowd.gateway.keys import KeyStore
@@ -56,7 +56,7 @@ def served(
         state = folder / f"state-{seed}"
         secret, keys = open_secret(state), KeyStore(state)
         key = keys.add("spy", "acme")
-        audit = Audit(state, secret.key("audit"))
+        audit = AuditLog(state, secret.key("audit"))
         service = Service(
             decisions=DecisionThreads(gateway), keys=keys, policy=gateway.policy, audit=audit, secret=secret
         )

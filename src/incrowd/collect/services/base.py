@@ -17,7 +17,7 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from incrowd.collect import credentials
-from incrowd.collect.client import Client, check_address
+from incrowd.collect.client import PoliteClient, check_address
 from incrowd.errors import InputError, ServerError
 
 REFUSALS = ("#nobot", "#nobots", "#noindex", "#noarchive", "#nosearch")
@@ -93,7 +93,7 @@ class Service:
     wants: ClassVar[Mapping[str, str]] = {}
     """Names of credentials it takes, and what for."""
 
-    def __init__(self, server: str, client: Client) -> None:
+    def __init__(self, server: str, client: PoliteClient) -> None:
         self.server = self.address(server)
         self.client = client
         self._secrets: dict[str, str | None] = {}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from incrowd.collect.client import Gone, LoggedOut, NotUnderstood
+from incrowd.collect.client import LoggedOut, NotThere, NotUnderstood
 from incrowd.collect.services.base import Page, Post, Service, distinct, refuses, seconds
 
 POST = "app.bsky.feed.post"
@@ -96,7 +96,7 @@ class Bluesky(Service):
         try:
             return self._ask(method, PERSON, params)
         except NotUnderstood:  # how a server answers about an account that was closed
-            raise Gone(f"{self.host}: this account is closed.") from None
+            raise NotThere(f"{self.host}: this account is closed.") from None
 
     def _accounts(self, cursor: str) -> Page:
         found = self._ask(
@@ -115,7 +115,7 @@ class Bluesky(Service):
                 "a person's profile",
                 {"repo": account, "collection": PROFILE, "rkey": "self"},
             )
-        except (NotUnderstood, Gone):
+        except (NotUnderstood, NotThere):
             return Page(cursors=("posts",))  # most people without a profile are simply without a profile
         with self.reading("a person's profile"):
             profile = found["value"]

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from incrowd.collect.client import TooLarge
+from incrowd.collect.client import AnswerTooLarge
 from incrowd.collect.services.base import Page, Post, Service
 from incrowd.collect.services.mailbox import posts_in
 from incrowd.errors import UnreadableSource
@@ -61,7 +61,7 @@ class Mailman(Service):
             first, last = _days(period)
         try:
             posts = self._mails(community, first, last)
-        except TooLarge:
+        except AnswerTooLarge:
             if first == last:
                 raise
             days = (last - timedelta(day) for day in range((last - first).days + 1))

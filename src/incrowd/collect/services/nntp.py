@@ -13,7 +13,7 @@ import time
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from incrowd.collect.client import AGAIN, Forbidden, Gone, is_loopback
+from incrowd.collect.client import AGAIN, Forbidden, NotThere, is_loopback
 from incrowd.collect.services.base import Page, Service
 from incrowd.collect.services.mailbox import bound, posts_in, wants_no_archive
 from incrowd.errors import InputError, ServerError
@@ -149,7 +149,7 @@ class _Connection:
         """Return the numbers of a group's oldest and newest article."""
         answer = self._command(f"GROUP {name}")
         if answer.startswith("411"):
-            raise Gone(f"{self._host}: has no such newsgroup. Check the name.")
+            raise NotThere(f"{self._host}: has no such newsgroup. Check the name.")
         self._expect(answer, "211")
         try:
             _, low, high = (int(part) for part in answer.split()[1:4])

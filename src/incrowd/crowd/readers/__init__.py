@@ -41,10 +41,10 @@ from incrowd.crowd.readers.slack import SLACK
 from incrowd.crowd.readers.source import first_bytes, first_lines
 from incrowd.crowd.readers.spotify import SPOTIFY
 from incrowd.crowd.readers.sqlite import Sqlite
-from incrowd.crowd.readers.stackexchange import StackExchange
+from incrowd.crowd.readers.stackexchange import StackExchangeDump
 from incrowd.crowd.readers.steam import STEAM
 from incrowd.crowd.readers.storygraph import STORYGRAPH
-from incrowd.crowd.readers.table import DELIMITERS, Table
+from incrowd.crowd.readers.table import DELIMITERS, DelimitedTable
 from incrowd.crowd.readers.takeout import TAKEOUT
 from incrowd.crowd.readers.telegram import TELEGRAM
 from incrowd.crowd.readers.threads import THREADS
@@ -89,7 +89,7 @@ _READERS: tuple[Reader, ...] = (
     HACKER_NEWS,
     LEMMY,
     EgoNetworks(),
-    StackExchange(),
+    StackExchangeDump(),
     Mbox(),
     Parquet(),
     Sqlite(),
@@ -103,8 +103,8 @@ _READERS: tuple[Reader, ...] = (
     Jester(),
     Ratings(),
     Fimi(),
-    Table("tsv", "table with tabs", "\t"),
-    Table("csv", "table (CSV)", DELIMITERS),
+    DelimitedTable("tsv", "table with tabs", "\t"),
+    DelimitedTable("csv", "table (CSV)", DELIMITERS),
 )
 FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
 """Every format by the name that ``--format`` takes, the most particular first."""
@@ -124,9 +124,14 @@ def detect(path: Path | str, format: str = "auto") -> Reader:
     reader = _taker(Seen(path, head)) or _taker(Seen(path, first_lines(path)))
     if reader is not None:
         return reader
+    if head.translate(None, WHITESPACE) in NOTHING:
+        raise UnreadableSource(
+            f"{path}: the file is empty: nothing is in it. Fetch it again, or give another file; "
+            f"{len(FORMATS)} kinds of files are known, see docs/how-to/formats.md."
+        )
     raise UnreadableSource(
-        f"{path}: {_what_it_is(head)}. {len(FORMATS)} kinds of files are known, see docs/how-to/formats.md. Name one "
-        "with --format, or make a table (CSV) whose first line names its columns."
+        f"{path}: {_what_it_is(head)}. {len(FORMATS)} kinds of files are known, see docs/how-to/formats.md. Make a "
+        "table (CSV) whose first line names its columns. Or name its kind with --format."
     )
 
 
@@ -138,21 +143,21 @@ def column_names(path: Path) -> list[str]:
     """Return the columns of a table whose columns the caller may name; none of other formats."""
     try:
         reader = detect(path)
-        if isinstance(reader, Table):
+        if isinstance(reader, DelimitedTable):
             return reader.columns(path)
         return sample_keys(first_lines(path)) if isinstance(reader, JsonLines) else []
     except InputError:
         return []
 
 
+WHITESPACE = b" \t\n\r\f"
+NOTHING = (b"", b"[]", b"{}", b"\xef\xbb\xbf", b"\xef\xbb\xbf[]", b"\xef\xbb\xbf{}")
 _BINARY = bytes(c for c in range(32) if c not in b"\t\n\r\f")
 
 
 def _what_it_is(head: bytes) -> str:
     """Name the first thing that does not fit."""
     start = head.lstrip()
-    if not start:
-        return "the file is empty"
     if head.startswith(ZIP_MAGIC):
         return "a zip archive without the files of a known export (comments.csv, data/tweets.js, outbox.json)"
     if is_tar(head):

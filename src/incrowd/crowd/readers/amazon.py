@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import Export, File, Part, Row, header_of, pick
+from incrowd.crowd.readers.export import Export, ExportPart, File, Row, header_of, pick
 
 _COLUMNS = {"item": "Product Name", "time": "Order Date"}
 _REVIEWS = {"text": "title and review", "time": "date"}
@@ -50,14 +50,14 @@ AMAZON = Export(
     name="amazon",
     about=About("Amazon data request", whose="own", columns=_COLUMNS, left="addresses, payments, searches"),
     parts=(
-        Part(
+        ExportPart(
             knows=_is_orders,
             records=File.table,
             row=_order,
             files=r"Order ?History[^/]*\.csv$|Digital (Items|Content Orders)\.csv$",
             kind="items",
         ),
-        Part(
+        ExportPart(
             knows=_is_reviews, records=File.table, row=_review, files=r"review[^/]*\.csv$", columns=_REVIEWS
         ),
     ),

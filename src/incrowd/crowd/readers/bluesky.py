@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import CUT, SKIP, Export, File, Files, Part, Row
+from incrowd.crowd.readers.export import CUT, SKIP, Export, ExportPart, File, Files, Row
 from incrowd.crowd.readers.source import Bytes
 from incrowd.crowd.schema import Reason
 from incrowd.errors import UnreadableSource
@@ -19,6 +19,9 @@ _ACCOUNT = re.compile(
 )
 """The account of a commit; other accounts stand under other keys, and in mentions, where the type comes next."""
 MOST_DEPTH = 64
+MOST_WAITING = 200_000
+"""Posts that wait for their names; more go without an address."""
+_POSTS = b"app.bsky.feed.post/"
 
 
 def _is_car(head: bytes) -> bool:
@@ -84,7 +87,52 @@ def _varint(source: BinaryIO) -> int | None:
 
 
 def _documents(file: File) -> Iterator[object]:
-    """Yield the documents that are posts; the header and everything else is passed over."""
+    """Yield the documents that are posts, each with its address; the header and everything else is passed over.
+
+    Only the index knows the name of a post, and may come after it: such posts wait.
+    """
+    names: dict[bytes, str] = {}
+    waiting: dict[bytes, dict[str, Any]] = {}
+    account = ""
+    for identity, document in _blocks(file):
+        if not isinstance(document, dict):
+            if document is not None:
+                yield document
+            continue
+        if document.get("$type") == "app.bsky.feed.post":
+            post = {**document, "cid": identity.hex()}
+            if identity in names or len(waiting) >= MOST_WAITING:
+                yield post | {"link": _address(account, names.get(identity))}
+            else:
+                waiting[identity] = post
+        elif isinstance(document.get("did"), str) and "$type" not in document:
+            account = document["did"]
+        elif isinstance(document.get("e"), list):
+            names |= _posts_named(document["e"])
+    for identity, post in waiting.items():
+        yield post | {"link": _address(account, names.get(identity))}
+
+
+def _posts_named(entries: list[Any]) -> dict[bytes, str]:
+    """Read a node of the index: each entry shares the beginning of its key with the one before."""
+    found, key = {}, b""
+    for entry in entries:
+        if not isinstance(entry, dict):
+            continue
+        shared, rest, points_to = entry.get("p"), entry.get("k"), entry.get("v")
+        if isinstance(shared, int) and isinstance(rest, bytes) and isinstance(points_to, bytes):
+            key = key[:shared] + rest
+            if key.startswith(_POSTS):
+                found[points_to[1:]] = key.removeprefix(_POSTS).decode("utf-8", "replace")
+    return found
+
+
+def _address(account: str, name: str | None) -> str | None:
+    return f"https://bsky.app/profile/{account}/post/{name}" if account and name else None
+
+
+def _blocks(file: File) -> Iterator[tuple[bytes, object]]:
+    """Yield the blocks: their identity and the document; None if it is of no interest, or why it cannot be read."""
     source = io.BufferedReader(_Raw(file.bytes))
     size = _varint(source)
     if size is None or size > HEADER or len(source.read(size)) < size:
@@ -93,17 +141,16 @@ def _documents(file: File) -> Iterator[object]:
         block = source.read(min(size, file.options.max_line_bytes))
         if len(block) < size:
             if file.options.keep_complete:
-                yield CUT
+                yield b"", CUT
                 return
             raise UnreadableSource(f"{file.place}: the CAR file is damaged or cut off. Fetch it again.")
         identity = block[:CID]
         try:
             document = _Cbor(block[CID:]).value()
         except (ValueError, IndexError, TypeError, RecursionError):
-            yield Reason.WRONG_TYPE
+            yield identity, Reason.WRONG_TYPE
             continue
-        if isinstance(document, dict) and document.get("$type") == "app.bsky.feed.post":
-            yield {**document, "cid": identity.hex()}
+        yield identity, document if isinstance(document, dict) else None
 
 
 HEADER, CID = 2**16, 36
@@ -124,9 +171,9 @@ class _Raw(io.RawIOBase):
 
 
 def _post(record: dict[str, Any], owner: str) -> Row | object:
-    return (
-        Row(text=record["text"], time=record.get("createdAt"), id=record["cid"]) if record["text"] else SKIP
-    )
+    if not record["text"]:
+        return SKIP
+    return Row(text=record["text"], time=record.get("createdAt"), id=record["cid"], link=record["link"])
 
 
 def _owner(files: Files) -> str | None:
@@ -141,7 +188,7 @@ BLUESKY = Export(
     about=About(
         "Bluesky repository (CAR)", whose="own", columns=_COLUMNS, left="likes, reposts, follows, pictures"
     ),
-    parts=(Part(knows=_is_car, records=_documents, row=_post),),
+    parts=(ExportPart(knows=_is_car, records=_documents, row=_post),),
     owner=_owner,
     community="bsky.app",
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import SKIP, Export, File, Part, Row, first_object, header_of
+from incrowd.crowd.readers.export import SKIP, Export, ExportPart, File, Row, first_object, header_of
 
 _COLUMNS = {"community": "channel and server", "time": "Timestamp", "text": "Contents"}
 _PRIVATE = ("direct message", "dm", "group_dm", "1", "3")
@@ -45,7 +45,7 @@ DISCORD = Export(
     name="discord",
     about=About("Discord data package", whose="own", columns=_COLUMNS, left="direct messages, activity"),
     parts=(
-        Part(
+        ExportPart(
             # The outer folders' names are in the language of the owner's Discord.
             knows=_is_messages,
             records=_messages,

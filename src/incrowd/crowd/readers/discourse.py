@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import SKIP, Export, File, Part, Row, header_of, pick
+from incrowd.crowd.readers.export import SKIP, Export, ExportPart, File, Row, header_of, pick
 
 _COLUMNS = {"community": "categories", "time": "created_at", "text": "post_raw"}
 _TEXT = ("post raw", "post", "post cooked")
@@ -32,7 +32,7 @@ DISCOURSE = Export(
         "Discourse user archive", whose="own", columns=_COLUMNS, left="private messages, likes, visits"
     ),
     parts=(
-        Part(
+        ExportPart(
             knows=_is_archive,
             records=File.table,
             row=_post,

@@ -17,7 +17,7 @@ import numpy as np
 
 from incrowd.crowd.readers.archive import is_tar, tar_files
 from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
-from incrowd.crowd.readers.rows import ATTRIBUTES, Collector, Whole, batch_of
+from incrowd.crowd.readers.rows import ATTRIBUTES, RowBatch, Whole, batch_of
 from incrowd.crowd.readers.source import Bytes, Lines, Source, decoded, lines_of
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, UnreadableSource
@@ -49,7 +49,7 @@ class EgoNetworks:
                 f"{path}: ego networks hold attributes, not {options.kind}. Use --kind attributes."
             )
         names, whole = _feature_names(path, options)
-        rows = Collector(ATTRIBUTES, options.batch_bytes)
+        rows = RowBatch(ATTRIBUTES, options.batch_bytes)
         for number, (ego, line) in enumerate(_people(path, options), 1):
             if ego not in names and whole:
                 raise UnreadableSource(f"{path}: {ego}.feat has no {ego}.featnames. Fetch the archive again.")
@@ -135,7 +135,7 @@ def _feature(path: Path, ego: str, place: int, line: bytes) -> Feature:
     return (attribute, value) if colon and attribute and value else (name, "yes")
 
 
-def _add(rows: Collector, person: int, line: bytes, features: list[Feature] | None) -> None:
+def _add(rows: RowBatch, person: int, line: bytes, features: list[Feature] | None) -> None:
     user, _, rest = line.strip().partition(b" ")
     bits = rest.translate(None, b" \t\r")
     if features is None:

@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from incrowd.crowd.readers.archive import Zip, find
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions, layout_of
-from incrowd.crowd.readers.rows import Collector, batch_of
+from incrowd.crowd.readers.rows import RowBatch, batch_of
 from incrowd.crowd.readers.source import Bytes
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, UnreadableSource
@@ -58,7 +58,7 @@ def _batches(
 ) -> Iterator[Batch]:
     wanted = [names.index(name) for name in layout.sources]
     times = {names.index(name) for name in layout.columns.get("time", ())}
-    collector = Collector(
+    collector = RowBatch(
         Layout(kind=layout.kind, columns={name: (name,) for name in layout.sources}), options.batch_bytes
     )
     first = list(islice(rows, 1))

@@ -19,7 +19,7 @@ from typing import Any
 from incrowd.crowd.readers.archive import ZIP_MAGIC, Zip, zip_names
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions
 from incrowd.crowd.readers.jsonstream import JsonStream
-from incrowd.crowd.readers.rows import ITEMS, POSTS, Collector, Whole, batch_of
+from incrowd.crowd.readers.rows import ITEMS, POSTS, RowBatch, Whole, batch_of
 from incrowd.crowd.readers.source import Bytes, Source, Utf8, decoded, lines_of
 from incrowd.crowd.readers.table import RecordSplitter, split_records
 from incrowd.crowd.schema import Kind, Reason
@@ -213,7 +213,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class ExportPart:
     """Files of one sort in an export."""
 
     knows: Callable[[bytes], bool]
@@ -235,7 +235,7 @@ class Export:
 
     name: str
     about: About
-    parts: tuple[Part, ...]
+    parts: tuple[ExportPart, ...]
     owner: Callable[[Files], str | None] = lambda files: None
     """Finds the owner's name in the export."""
     community: str | None = None
@@ -265,7 +265,7 @@ class Export:
                 raise SchemaError(f"{path}: a {self.about.title}, expected to hold {kind}, holds {held}.")
             owner = options.user or self.owner(files) or self._unnamed(path)
             layout = POSTS if kind == "posts" else ITEMS
-            rows = _Numbered(Collector(layout, options.batch_bytes), self, options, owner)
+            rows = _Numbered(RowBatch(layout, options.batch_bytes), self, options, owner)
             for part, name in chosen:
                 if part.kind == kind:
                     with files.open(name) as file:
@@ -281,9 +281,9 @@ class Export:
                 )
             yield rows.batch(layout)
 
-    def _chosen(self, files: Files, path: Path) -> list[tuple[Part, str]]:
+    def _chosen(self, files: Files, path: Path) -> list[tuple[ExportPart, str]]:
         """Return the files to read, in the order of the parts, each once."""
-        found: dict[str, Part] = {}
+        found: dict[str, ExportPart] = {}
         for part in self.parts:
             for name in _matching(part, files.names) if files.names else [path.name]:
                 if name not in found and part.knows(files.head_of(name)):
@@ -302,21 +302,21 @@ class Export:
         return OWNER
 
 
-def _matching(part: Part, names: Sequence[str]) -> list[str]:
+def _matching(part: ExportPart, names: Sequence[str]) -> list[str]:
     return sorted(name for name in names if re.search(part.files, name, re.IGNORECASE))
 
 
 class _Numbered:
     """Numbers records across the files of an export and gathers their rows."""
 
-    def __init__(self, collected: Collector, export: Export, options: ReadOptions, owner: str) -> None:
+    def __init__(self, collected: RowBatch, export: Export, options: ReadOptions, owner: str) -> None:
         self.collected, self._export, self._options, self._owner = collected, export, options, owner
         self._number = 0
         self._incomplete = False
         self._columns: Mapping[str, str] = export.about.columns
         self.found = self.others = 0
 
-    def take_in(self, record: object, part: Part) -> None:
+    def take_in(self, record: object, part: ExportPart) -> None:
         if record is CUT:
             self._incomplete = True
             return

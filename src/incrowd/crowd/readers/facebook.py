@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import SKIP, Export, File, Files, Part, Row, first_object, top_keys
+from incrowd.crowd.readers.export import SKIP, Export, ExportPart, File, Files, Row, first_object, top_keys
 from incrowd.crowd.readers.source import decoded
 
 _COLUMNS = {"community": "group", "time": "timestamp", "text": "post or comment"}
@@ -74,14 +74,14 @@ FACEBOOK = Export(
         "Facebook download", whose="own", columns=_COLUMNS, left="messages, friends, reactions, pictures"
     ),
     parts=(
-        Part(knows=_is_posts, records=File.json, row=_post, files=r"posts/your_posts[^/]*\.json$"),
-        Part(
+        ExportPart(knows=_is_posts, records=File.json, row=_post, files=r"posts/your_posts[^/]*\.json$"),
+        ExportPart(
             knows=_is_comments,
             records=lambda file: file.json("*"),
             row=_comment,
             files=r"(comments[^/]*|groups)/[^/]*comments[^/]*\.json$",
         ),
-        Part(
+        ExportPart(
             knows=_is_group_posts,
             records=lambda file: file.json("*"),
             row=_post,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xml.parsers import expat
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import CUT, SKIP, Export, File, Part, Row, pick
+from incrowd.crowd.readers.export import CUT, SKIP, Export, ExportPart, File, Row, pick
 from incrowd.crowd.readers.html import html_text
 from incrowd.errors import UnreadableSource
 
@@ -86,6 +86,7 @@ def _post(record: dict[str, str], owner: str) -> Row | object:
         text="\n\n".join(part for part in texts if part),
         time=(pick(record, *_TIME) or "").strip() or None,
         id=(pick(record, "guid", "id", "link") or "").strip() or None,
+        link=(record.get("link") or "").strip() or None,
         user=(pick(record, *_AUTHOR) or "").strip() or "the blog's author",
     )
 
@@ -94,7 +95,7 @@ FEEDS = Export(
     name="feed",
     about=About("blog feed or WordPress export", columns=_COLUMNS, left="drafts, pages' comments, pictures"),
     parts=(
-        Part(
+        ExportPart(
             knows=lambda head: _START.match(head) is not None,
             records=_entries,
             row=_post,

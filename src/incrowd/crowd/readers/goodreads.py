@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import Export, File, Part, Row, header_of, pick
+from incrowd.crowd.readers.export import Export, ExportPart, File, Row, header_of, pick
 
 _COLUMNS = {"item": "Title (Author)", "value": "My Rating", "time": "Date Read or Date Added"}
 
@@ -24,5 +24,9 @@ def _book(record: dict[str, str], owner: str) -> Row:
 GOODREADS = Export(
     name="goodreads",
     about=About("Goodreads library", whose="own", columns=_COLUMNS, left="reviews and private notes"),
-    parts=(Part(knows=_is_library, records=File.table, row=_book, files=r"goodreads.*\.csv$", kind="items"),),
+    parts=(
+        ExportPart(
+            knows=_is_library, records=File.table, row=_book, files=r"goodreads.*\.csv$", kind="items"
+        ),
+    ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import CUT, SKIP, Export, File, Part, Row, first_object, top_keys
+from incrowd.crowd.readers.export import CUT, SKIP, Export, ExportPart, File, Row, first_object, top_keys
 from incrowd.crowd.readers.html import html_text
 
 _COLUMNS = {"user": "by or author", "time": "time or created_at_i", "text": "title and text"}
@@ -71,8 +71,8 @@ HACKER_NEWS = Export(
     name="hacker-news",
     about=About("Hacker News items", columns=_COLUMNS),
     parts=(
-        Part(knows=_is_hits, records=lambda file: file.json("hits"), row=_hit, files=r"\.json$"),
-        Part(knows=_is_items, records=_items, row=_item, files=r"\.jsonl?$"),
+        ExportPart(knows=_is_hits, records=lambda file: file.json("hits"), row=_hit, files=r"\.json$"),
+        ExportPart(knows=_is_items, records=_items, row=_item, files=r"\.jsonl?$"),
     ),
     community="news.ycombinator.com",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import Export, File, Part, Row, header_of, pick
+from incrowd.crowd.readers.export import Export, ExportPart, File, Row, header_of, pick
 
 _COLUMNS = {"item": "Title (Year)", "value": "Your Rating", "time": "Date Rated or Created"}
 
@@ -26,5 +26,5 @@ def _title(record: dict[str, str], owner: str) -> Row:
 IMDB = Export(
     name="imdb",
     about=About("IMDb ratings or watchlist", whose="own", columns=_COLUMNS),
-    parts=(Part(knows=_is_list, records=File.table, row=_title, files=r"\.csv$", kind="items"),),
+    parts=(ExportPart(knows=_is_list, records=File.table, row=_title, files=r"\.csv$", kind="items"),),
 )

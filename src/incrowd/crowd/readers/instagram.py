@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import CUT, SKIP, Export, File, Files, Part, Row, first_object
+from incrowd.crowd.readers.export import CUT, SKIP, Export, ExportPart, File, Files, Row, first_object
 from incrowd.crowd.readers.facebook import repaired
 
 _COLUMNS = {"time": "creation_timestamp or Time", "text": "title (the caption) or Comment"}
@@ -79,8 +79,8 @@ INSTAGRAM = Export(
         "Instagram download", whose="own", columns=_COLUMNS, left="messages, likes, followers, pictures"
     ),
     parts=(
-        Part(knows=_is_posts, records=File.json, row=_post, files=r"(content|media)/posts_\d+\.json$"),
-        Part(
+        ExportPart(knows=_is_posts, records=File.json, row=_post, files=r"(content|media)/posts_\d+\.json$"),
+        ExportPart(
             knows=_is_comments, records=_comments, row=_comment, files=r"comments/[^/]*comments[^/]*\.json$"
         ),
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
-from incrowd.crowd.readers.rows import ITEMS, Collector, batch_of
+from incrowd.crowd.readers.rows import ITEMS, RowBatch, batch_of
 from incrowd.crowd.readers.source import decoded, read_lines
 from incrowd.crowd.schema import Kind, Reason
 
@@ -33,7 +33,7 @@ class Jester:
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield everybody's ratings; a row's number is the person's line."""
-        rows = Collector(ITEMS, options.batch_bytes)
+        rows = RowBatch(ITEMS, options.batch_bytes)
         for lines in read_lines(path, options):
             for number, line in enumerate(lines.data.split(b"\n")[:-1], lines.first_row):
                 ratings = _ratings(line)

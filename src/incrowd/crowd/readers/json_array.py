@@ -9,7 +9,7 @@ from pathlib import Path
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions, guess, layout_of
 from incrowd.crowd.readers.export import first_object
 from incrowd.crowd.readers.jsonstream import JsonStream
-from incrowd.crowd.readers.rows import Collector, Whole, batch_of
+from incrowd.crowd.readers.rows import RowBatch, Whole, batch_of
 from incrowd.crowd.readers.source import Source
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError
@@ -44,7 +44,7 @@ class JsonArray:
             if not keys:
                 raise SchemaError(f"{path}: expected a list of JSON objects, got a list without any.")
             layout = layout_of(keys, options, str(path))
-            rows = Collector(
+            rows = RowBatch(
                 Layout(kind=layout.kind, columns={name: (name,) for name in layout.sources}),
                 options.batch_bytes,
             )
@@ -55,7 +55,7 @@ class JsonArray:
             yield batch_of(rows.take(), layout, options, Whole(incomplete=stream.incomplete))
 
 
-def _add(rows: Collector, number: int, record: object, names: list[str]) -> None:
+def _add(rows: RowBatch, number: int, record: object, names: list[str]) -> None:
     if not isinstance(record, dict):
         return rows.reject(number, Reason.NOT_AN_OBJECT)
     values = [record.get(name) for name in names]

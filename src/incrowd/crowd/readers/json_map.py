@@ -8,7 +8,7 @@ from pathlib import Path
 
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions
 from incrowd.crowd.readers.jsonstream import JsonStream
-from incrowd.crowd.readers.rows import ATTRIBUTES, Collector, Whole, batch_of
+from incrowd.crowd.readers.rows import ATTRIBUTES, RowBatch, Whole, batch_of
 from incrowd.crowd.readers.source import Source
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError
@@ -38,21 +38,21 @@ class JsonMap:
                     f"{path}: a JSON map holds items or attributes, not posts. Use another --kind."
                 )
             layout: Layout | None = None
-            rows = Collector(LISTS, options.batch_bytes)
+            rows = RowBatch(LISTS, options.batch_bytes)
             for number, user in enumerate(stream.members(), 1):
                 value = stream.value()
                 if stream.incomplete:
                     break
                 if layout is None:
                     layout = ATTRIBUTES if attributes or isinstance(value, dict) else LISTS
-                    rows = Collector(layout, options.batch_bytes)
+                    rows = RowBatch(layout, options.batch_bytes)
                 _add(rows, number, user, value, layout, path)
                 if rows.full:
                     yield batch_of(rows.take(), layout, options)
             yield batch_of(rows.take(), layout or LISTS, options, Whole(incomplete=stream.incomplete))
 
 
-def _add(rows: Collector, number: int, user: str, value: object, layout: Layout, path: Path) -> None:
+def _add(rows: RowBatch, number: int, user: str, value: object, layout: Layout, path: Path) -> None:
     if isinstance(value, dict) and layout is ATTRIBUTES:
         pairs: list[tuple[object, ...]] = [(user, name, item) for name, item in value.items()]
     elif isinstance(value, list) and layout is ATTRIBUTES:

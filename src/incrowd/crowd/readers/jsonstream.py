@@ -143,7 +143,6 @@ class JsonStream:
         if not self._keep_complete:
             raise UnreadableSource(
                 f"{self._place}: {why}, at character {self._before + self._at}. "
-                "Expected a whole JSON document. Fetch it again, or keep its complete records with "
-                "--keep-complete."
+                "Expected a whole JSON document. Fetch it again. Or keep its complete records with --keep-complete."
             )
         self.incomplete = True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import Export, File, Files, Part, Row, header_of, top_keys
+from incrowd.crowd.readers.export import Export, ExportPart, File, Files, Row, header_of, top_keys
 from incrowd.crowd.readers.table import split_records
 from incrowd.crowd.schema import Reason
 
@@ -63,22 +63,22 @@ LASTFM = Export(
     name="lastfm",
     about=About("Last.fm scrobbles", whose="own", columns=_COLUMNS),
     parts=(
-        Part(
+        ExportPart(
             knows=_has_header,
             records=File.table,
             row=lambda record, owner: Row(item=f"{record['artist']}: {record['track']}", time=record["uts"]),
             files=r"\.csv$",
             kind="items",
         ),
-        Part(knows=_is_stats, records=File.table, row=_from_stats, files=r"\.csv$", kind="items"),
-        Part(
+        ExportPart(knows=_is_stats, records=File.table, row=_from_stats, files=r"\.csv$", kind="items"),
+        ExportPart(
             knows=_is_stats_json,
             records=lambda file: file.json("scrobbles"),
             row=_from_stats,
             files=r"\.json$",
             kind="items",
         ),
-        Part(
+        ExportPart(
             knows=_is_bare,
             records=_bare,
             row=lambda record, owner: Row(item=f"{record[0]}: {record[2]}", time=record[3]),

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import CUT, SKIP, Export, File, Part, Row, top_keys
+from incrowd.crowd.readers.export import CUT, SKIP, Export, ExportPart, File, Row, top_keys
 
 _COLUMNS = {"user": "creator", "community": "community", "time": "published", "text": "name, body or content"}
 
@@ -51,5 +51,5 @@ def federated_name(actor: dict[str, Any]) -> str:
 LEMMY = Export(
     name="lemmy",
     about=About("Lemmy posts and comments", columns=_COLUMNS),
-    parts=(Part(knows=_is_answer, records=_records, row=_post, files=r"\.json$"),),
+    parts=(ExportPart(knows=_is_answer, records=_records, row=_post, files=r"\.json$"),),
 )

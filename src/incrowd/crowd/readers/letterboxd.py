@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import SKIP, Export, File, Files, Part, Row, header_of
+from incrowd.crowd.readers.export import SKIP, Export, ExportPart, File, Files, Row, header_of
 from incrowd.crowd.readers.html import html_text
 
 _COLUMNS = {"item": "Name (Year)", "value": "Rating", "time": "Date"}
@@ -27,7 +27,8 @@ def _film(record: dict[str, str], owner: str) -> Row:
 def _review(record: dict[str, str], owner: str) -> Row | object:
     if not record["review"]:
         return SKIP
-    return Row(text=html_text(record["review"]), time=record["date"], id=record["letterboxd uri"])
+    address = record["letterboxd uri"]
+    return Row(text=html_text(record["review"]), time=record["date"], id=address, link=address)
 
 
 def _owner(files: Files) -> str | None:
@@ -44,9 +45,9 @@ LETTERBOXD = Export(
     about=About("Letterboxd export", whose="own", columns=_COLUMNS, left="lists, likes and comments"),
     # Ratings come first: a film that is rated and watched counts once, with its rating.
     parts=(
-        Part(knows=_is_films, records=File.table, row=_film, files=r"(^|/)ratings\.csv$", kind="items"),
-        Part(knows=_is_films, records=File.table, row=_film, files=r"(^|/)watched\.csv$", kind="items"),
-        Part(
+        ExportPart(knows=_is_films, records=File.table, row=_film, files=r"(^|/)ratings\.csv$", kind="items"),
+        ExportPart(knows=_is_films, records=File.table, row=_film, files=r"(^|/)watched\.csv$", kind="items"),
+        ExportPart(
             knows=_is_reviews,
             records=File.table,
             row=_review,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import SKIP, Export, File, Files, Part, Row, header_of, pick
+from incrowd.crowd.readers.export import SKIP, Export, ExportPart, File, Files, Row, header_of, pick
 
 _COLUMNS = {"time": "Date", "text": "ShareCommentary or Message"}
 
@@ -38,8 +38,8 @@ LINKEDIN = Export(
     name="linkedin",
     about=About("LinkedIn archive", whose="own", columns=_COLUMNS, left="messages, connections, invitations"),
     parts=(
-        Part(knows=_is_shares, records=File.table, row=_post, files=r"(^|/)Shares\.csv$"),
-        Part(knows=_is_comments, records=File.table, row=_post, files=r"(^|/)Comments\.csv$"),
+        ExportPart(knows=_is_shares, records=File.table, row=_post, files=r"(^|/)Shares\.csv$"),
+        ExportPart(knows=_is_comments, records=File.table, row=_post, files=r"(^|/)Comments\.csv$"),
     ),
     owner=_owner,
     community="linkedin.com",

@@ -13,14 +13,14 @@ from incrowd.crowd.readers.archive import Zip, find, is_tar, open_in_tar, zip_na
 from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.html import html_text
 from incrowd.crowd.readers.jsonstream import JsonStream
-from incrowd.crowd.readers.rows import POSTS, Collector, Whole, batch_of
+from incrowd.crowd.readers.rows import POSTS, RowBatch, Whole, batch_of
 from incrowd.crowd.readers.source import Bytes, Source
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import UnreadableSource
 
 OUTBOX = "outbox.json"
 ITEMS = "orderedItems"
-EMPTY = Collector(POSTS, 0).take()
+EMPTY = RowBatch(POSTS, 0).take()
 PUBLIC = ("https://www.w3.org/ns/activitystreams#Public", "as:Public", "Public")
 TAR_PARTS = (
     "outbox.json",
@@ -89,7 +89,7 @@ def _outbox(path: Path, options: ReadOptions) -> Iterator[Bytes]:
 
 
 def _batches(stream: JsonStream, options: ReadOptions) -> Iterator[Batch]:
-    rows = Collector(POSTS, options.batch_bytes)
+    rows = RowBatch(POSTS, options.batch_bytes)
     for number, activity in enumerate(stream.items(), 1):
         _add(rows, number, activity, options)
         if rows.full:
@@ -97,7 +97,7 @@ def _batches(stream: JsonStream, options: ReadOptions) -> Iterator[Batch]:
     yield batch_of(rows.take(), POSTS, options, Whole(incomplete=stream.incomplete))
 
 
-def _add(rows: Collector, number: int, activity: object, options: ReadOptions) -> None:
+def _add(rows: RowBatch, number: int, activity: object, options: ReadOptions) -> None:
     if not isinstance(activity, dict):
         return rows.reject(number, Reason.NOT_AN_OBJECT)
     note = activity.get("object")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.html import html_text
-from incrowd.crowd.readers.rows import POSTS, Collector, Whole, batch_of
+from incrowd.crowd.readers.rows import POSTS, RowBatch, Whole, batch_of
 from incrowd.crowd.readers.source import Lines, read_lines
 from incrowd.crowd.schema import Kind, Reason
 
@@ -151,7 +151,7 @@ class Mbox:
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the mails in order; a row's number is the mail's place."""
         splitter = _Splitter(options.max_line_bytes)
-        rows = Collector(POSTS, options.batch_bytes)
+        rows = RowBatch(POSTS, options.batch_bytes)
         folder = _folder_community(path)
         number = 0
         incomplete = False
@@ -222,7 +222,7 @@ def _places(lines: Lines) -> list[int]:
     return [ends[row - lines.first_row] for row in lines.too_long]
 
 
-def _add(rows: Collector, number: int, mail: bytes | None, folder: str, options: ReadOptions) -> None:
+def _add(rows: RowBatch, number: int, mail: bytes | None, folder: str, options: ReadOptions) -> None:
     if mail is None:
         return rows.reject(number, Reason.TEXT_TOO_LONG)
     try:

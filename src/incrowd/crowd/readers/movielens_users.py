@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
-from incrowd.crowd.readers.rows import ATTRIBUTES, Collector, batch_of
+from incrowd.crowd.readers.rows import ATTRIBUTES, RowBatch, batch_of
 from incrowd.crowd.readers.source import decoded, read_lines
 from incrowd.crowd.schema import Kind, Reason
 
@@ -30,7 +30,7 @@ class MovieLensUsers:
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield everybody's attributes; a row's number is the person's line."""
-        rows = Collector(ATTRIBUTES, options.batch_bytes)
+        rows = RowBatch(ATTRIBUTES, options.batch_bytes)
         for lines in read_lines(path, options):
             for number, raw in enumerate(lines.data.split(b"\n")[:-1], lines.first_row):
                 line, replaced = decoded(raw.removesuffix(b"\r"))

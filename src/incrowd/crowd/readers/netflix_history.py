@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import LEFT, SKIP, Export, File, Files, Part, Row, header_of, pick
+from incrowd.crowd.readers.export import LEFT, SKIP, Export, ExportPart, File, Files, Row, header_of, pick
 from incrowd.errors import Undecided
 
 _TITLE = ("title", "titel", "titre", "título", "titolo", "tytuł", "タイトル")
@@ -54,14 +54,14 @@ NETFLIX_HISTORY = Export(
     name="netflix-history",
     about=About("Netflix viewing history", whose="own", columns=_COLUMNS, left="other profiles, trailers"),
     parts=(
-        Part(
+        ExportPart(
             knows=_is_activity,
             records=File.table,
             row=_activity,
             files=r"ViewingActivity\.csv$",
             kind="items",
         ),
-        Part(
+        ExportPart(
             knows=_is_short, records=File.table, row=_seen, files=r"NetflixViewingHistory\.csv$", kind="items"
         ),
     ),

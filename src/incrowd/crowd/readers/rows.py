@@ -318,7 +318,7 @@ FIXED = (POSTS, ITEMS, ATTRIBUTES)
 """Layouts of readers that name rows' parts themselves: the source's own names are the reader's to tell."""
 
 
-class Collector:
+class RowBatch:
     """Holds the rows of one batch: texts in the order of a layout's columns."""
 
     def __init__(self, layout: Layout, batch_bytes: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import CUT, LEFT, SKIP, Export, File, Part, Row, first_object
+from incrowd.crowd.readers.export import CUT, LEFT, SKIP, Export, ExportPart, File, Row, first_object
 
 _COLUMNS = {"community": "channel", "user": "user", "time": "ts", "text": "text"}
 _MARKUP = re.compile(r"<(?:@[A-Z0-9]+|#[A-Z0-9]+\|([^>]*)|https?:[^>|]*(?:\|([^>]*))?)>")
@@ -57,6 +57,8 @@ def _message(record: tuple[dict[str, Any], str, dict[str, set[str]]], owner: str
 SLACK = Export(
     name="slack",
     about=About("Slack export", whose="chat", columns=_COLUMNS, left="other people's messages"),
-    parts=(Part(knows=_is_day, records=_messages, row=_message, files=r"[^/]+/\d{4}-\d\d-\d\d\.json$"),),
+    parts=(
+        ExportPart(knows=_is_day, records=_messages, row=_message, files=r"[^/]+/\d{4}-\d\d-\d\d\.json$"),
+    ),
     community="slack",
 )

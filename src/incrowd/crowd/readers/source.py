@@ -231,7 +231,7 @@ class Source(io.RawIOBase):
             window = "; its window is larger than 2 GiB" if "window" in str(error).lower() else ""
             raise UnreadableSource(
                 f"{self.path}: the {self._codec} data {what} byte {self._taken}{window}. Expected a whole, "
-                "sound file. Fetch it again, or keep its complete records with --keep-complete."
+                "sound file. Fetch it again. Or keep its complete records with --keep-complete."
             ) from error
         self.incomplete = True
 

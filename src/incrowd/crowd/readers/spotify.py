@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import SKIP, Export, File, Files, Part, Row, first_object
+from incrowd.crowd.readers.export import SKIP, Export, ExportPart, File, Files, Row, first_object
 
 _COLUMNS = {"item": "artist: track", "time": "endTime or ts"}
 
@@ -34,7 +34,7 @@ SPOTIFY = Export(
         "Spotify streaming history", whose="own", columns=_COLUMNS, left="podcasts, playlists, searches"
     ),
     parts=(
-        Part(
+        ExportPart(
             knows=_is_history,
             records=File.json,
             row=_played,

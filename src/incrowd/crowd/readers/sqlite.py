@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions, guess, layout_of
-from incrowd.crowd.readers.rows import Collector, Whole, batch_of
+from incrowd.crowd.readers.rows import RowBatch, Whole, batch_of
 from incrowd.crowd.readers.source import decoded
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, Undecided, UnreadableSource
@@ -53,7 +53,7 @@ def _batches(
     database: sqlite3.Connection, table: str, layout: Layout, options: ReadOptions
 ) -> Iterator[Batch]:
     names = Layout(kind=layout.kind, columns={name: (name,) for name in layout.sources})
-    rows = Collector(names, options.batch_bytes)
+    rows = RowBatch(names, options.batch_bytes)
     # Names are the database's own; quoted, they cannot be anything else.
     wanted = ", ".join(_quoted(name) for name in layout.sources)
     for number, record in enumerate(database.execute(f"SELECT {wanted} FROM {_quoted(table)}"), 1):

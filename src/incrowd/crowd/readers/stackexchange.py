@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.html import html_text
-from incrowd.crowd.readers.rows import POSTS, Collector, batch_of
+from incrowd.crowd.readers.rows import POSTS, RowBatch, batch_of
 from incrowd.crowd.readers.source import Lines, decoded, read_lines
 from incrowd.crowd.schema import Kind
 from incrowd.errors import UnreadableSource
@@ -22,7 +22,7 @@ _FORBIDDEN = re.compile(
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r")
 
 
-class StackExchange:
+class StackExchangeDump:
     """Questions, answers and comments of one site, which is the community."""
 
     name = "stackexchange"
@@ -48,7 +48,7 @@ class _RowParser:
     """Turns row elements into posts. Document types are refused: entities are how XML bombs are built."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
-        self.rows = Collector(POSTS, options.batch_bytes)
+        self.rows = RowBatch(POSTS, options.batch_bytes)
         self._path = path
         self._user = options.user
         self._community = options.community or path.resolve().parent.name

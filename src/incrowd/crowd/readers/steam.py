@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import Export, File, Part, Row, top_keys
+from incrowd.crowd.readers.export import Export, ExportPart, File, Row, top_keys
 
 _COLUMNS = {"item": "name", "value": "hours played"}
 _GAME = re.compile(r"<game>(.*?)</game>", re.DOTALL)
@@ -44,9 +44,9 @@ STEAM = Export(
     name="steam",
     about=About("Steam library", whose="own", columns=_COLUMNS),
     parts=(
-        Part(
+        ExportPart(
             knows=_is_json, records=lambda file: file.json("response", "games"), row=_from_json, kind="items"
         ),
-        Part(knows=_is_xml, records=_xml, row=_from_xml, kind="items"),
+        ExportPart(knows=_is_xml, records=_xml, row=_from_xml, kind="items"),
     ),
 )

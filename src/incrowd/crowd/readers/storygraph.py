@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import Export, File, Part, Row, header_of, pick
+from incrowd.crowd.readers.export import Export, ExportPart, File, Row, header_of, pick
 
 _COLUMNS = {"item": "Title (Authors)", "value": "Star Rating", "time": "Last Date Read or Date Added"}
 
@@ -23,5 +23,5 @@ def _book(record: dict[str, str], owner: str) -> Row:
 STORYGRAPH = Export(
     name="storygraph",
     about=About("StoryGraph library", whose="own", columns=_COLUMNS, left="reviews and moods"),
-    parts=(Part(knows=_is_library, records=File.table, row=_book, files=r"\.csv$", kind="items"),),
+    parts=(ExportPart(knows=_is_library, records=File.table, row=_book, files=r"\.csv$", kind="items"),),
 )

@@ -209,7 +209,7 @@ MOST_RAGGED = 0.1
 _WORD = re.compile(r"[A-Za-z_][\w :.-]{0,63}")
 
 
-class Table:
+class DelimitedTable:
     """Delimited text whose first record names the columns."""
 
     def __init__(self, name: str, title: str, delimiters: str) -> None:

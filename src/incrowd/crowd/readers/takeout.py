@@ -10,8 +10,8 @@ from incrowd.crowd.readers.base import About
 from incrowd.crowd.readers.export import (
     SKIP,
     Export,
+    ExportPart,
     File,
-    Part,
     Row,
     first_object,
     header_of,
@@ -45,10 +45,12 @@ def _is_history(head: bytes) -> bool:
 
 def _comment(record: dict[str, str], owner: str) -> Row:
     time = next(value for name, value in record.items() if _TIME.search(name))
+    name, video = pick(record, "comment id", "kommentar-id"), pick(record, "video id", "video-id")
     return Row(
         text=_plain(pick(record, *_TEXT)),
         time=time,
-        id=pick(record, "comment id", "kommentar-id"),
+        id=name,
+        link=f"https://www.youtube.com/watch?v={video}&lc={name}" if name and video else None,
         community="youtube.com",
     )
 
@@ -92,14 +94,14 @@ TAKEOUT = Export(
         left="searches; posts or the videos watched, whichever --kind does not name",
     ),
     parts=(
-        Part(knows=_is_comments, records=File.table, row=_comment, files=r"YouTube.*\.csv$"),
-        Part(
+        ExportPart(knows=_is_comments, records=File.table, row=_comment, files=r"YouTube.*\.csv$"),
+        ExportPart(
             knows=_is_reviews,
             records=lambda file: file.json("features"),
             row=_review,
             files=r"Reviews?\.json$",
         ),
-        Part(
+        ExportPart(
             knows=_is_history,
             records=File.json,
             row=_video,
@@ -107,7 +109,7 @@ TAKEOUT = Export(
             kind="items",
             columns=_VIDEOS,
         ),
-        Part(
+        ExportPart(
             knows=is_page,
             records=cells,
             row=video,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import CUT, LEFT, SKIP, Export, File, Files, Part, Row, top_keys
+from incrowd.crowd.readers.export import CUT, LEFT, SKIP, Export, ExportPart, File, Files, Row, top_keys
 from incrowd.crowd.readers.jsonstream import JsonStream
 
 _COLUMNS = {"community": "chat", "time": "date_unixtime", "text": "text", "user": "from"}
@@ -106,6 +106,6 @@ TELEGRAM = Export(
     about=About(
         "Telegram export", whose="chat", columns=_COLUMNS, left="other people's messages, forwarded ones"
     ),
-    parts=(Part(knows=_is_export, records=_messages, row=_message, files=r"(^|/)result\.json$"),),
+    parts=(ExportPart(knows=_is_export, records=_messages, row=_message, files=r"(^|/)result\.json$"),),
     owner=_owner,
 )

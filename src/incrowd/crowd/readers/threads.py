@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import SKIP, Export, Part, Row, top_keys
+from incrowd.crowd.readers.export import SKIP, Export, ExportPart, Row, top_keys
 from incrowd.crowd.readers.facebook import repaired
 from incrowd.crowd.readers.instagram import instagram_owner
 
@@ -26,7 +26,7 @@ THREADS = Export(
     name="threads",
     about=About("Threads download", whose="own", columns=_COLUMNS, left="likes, followers, pictures"),
     parts=(
-        Part(
+        ExportPart(
             knows=_is_posts,
             records=lambda file: file.json("text_post_app_text_posts"),
             row=_post,

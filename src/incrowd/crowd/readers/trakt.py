@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import Export, File, Part, Row, first_object
+from incrowd.crowd.readers.export import Export, ExportPart, File, Row, first_object
 
 _COLUMNS = {"item": "title (year), or show and episode", "value": "rating", "time": "rated_at or watched_at"}
 
@@ -30,7 +30,7 @@ TRAKT = Export(
     name="trakt",
     about=About("Trakt export", whose="own", columns=_COLUMNS, left="lists, comments and followers"),
     parts=(
-        Part(
+        ExportPart(
             knows=_is_list,
             records=File.json,
             row=_title,

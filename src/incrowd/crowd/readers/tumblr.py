@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import SKIP, Export, File, Part, Row, top_keys
+from incrowd.crowd.readers.export import SKIP, Export, ExportPart, File, Row, top_keys
 from incrowd.crowd.readers.html import html_text
 
 _COLUMNS = {"time": "timestamp", "text": "title, body or caption"}
@@ -72,14 +72,14 @@ TUMBLR = Export(
     name="tumblr",
     about=About("Tumblr blog", whose="own", columns=_COLUMNS, left="reblogs, likes, messages, pictures"),
     parts=(
-        Part(knows=_is_page, records=_page, row=_from_page, files=r"(^|/)html/[^/]+\.html$"),
-        Part(
+        ExportPart(knows=_is_page, records=_page, row=_from_page, files=r"(^|/)html/[^/]+\.html$"),
+        ExportPart(
             knows=_is_answer,
             records=lambda file: file.json("response", "posts"),
             row=_from_api,
             files=r"\.json$",
         ),
-        Part(knows=_is_post, records=lambda file: file.json(), row=_from_api, files=r"json/\d+\.json$"),
+        ExportPart(knows=_is_post, records=lambda file: file.json(), row=_from_api, files=r"json/\d+\.json$"),
     ),
     community="tumblr.com",
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from incrowd.crowd.readers.archive import find
 from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.export import Files
-from incrowd.crowd.readers.rows import POSTS, Collector, Whole, batch_of
+from incrowd.crowd.readers.rows import POSTS, RowBatch, Whole, batch_of
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import Undecided, UnreadableSource
 
@@ -38,7 +38,7 @@ class TwitterArchive:
                 raise UnreadableSource(f"{path}: no data/tweets.js is in the archive, nor is this that file.")
             user = options.user or _user(files, path)
             community = options.community or COMMUNITY
-            rows = Collector(POSTS, options.batch_bytes)
+            rows = RowBatch(POSTS, options.batch_bytes)
             number = 0
             for name in parts:
                 with files.open(name) as file:
@@ -63,7 +63,7 @@ def _parts(names: Sequence[str]) -> list[str]:
     return [name for _, name in sorted(found)]
 
 
-def _add(rows: Collector, number: int, record: object, user: str, community: str) -> None:
+def _add(rows: RowBatch, number: int, record: object, user: str, community: str) -> None:
     tweet = record.get("tweet", record) if isinstance(record, dict) else None
     if not isinstance(tweet, dict):
         return rows.reject(number, Reason.NOT_AN_OBJECT)

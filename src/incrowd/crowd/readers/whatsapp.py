@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import LEFT, SKIP, Export, File, Part, Row
+from incrowd.crowd.readers.export import LEFT, SKIP, Export, ExportPart, File, Row
 from incrowd.crowd.readers.source import decoded
 
 _COLUMNS = {
@@ -97,6 +97,6 @@ def _spelt(day: str, clock: str) -> str:
 WHATSAPP = Export(
     name="whatsapp",
     about=About("WhatsApp chat", whose="chat", columns=_COLUMNS, left="other people's messages, pictures"),
-    parts=(Part(knows=_is_chat, records=_messages, row=_message, files=r"(chat|whatsapp)[^/]*\.txt$"),),
+    parts=(ExportPart(knows=_is_chat, records=_messages, row=_message, files=r"(chat|whatsapp)[^/]*\.txt$"),),
     community="whatsapp",
 )

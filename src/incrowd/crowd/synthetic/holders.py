@@ -15,7 +15,7 @@ import polars as pl
 
 from incrowd.crowd.schema import COLUMNS
 from incrowd.crowd.synthetic.chance import Ints, integers, lookup_table, stream, zipf
-from incrowd.crowd.synthetic.items import ItemTable
+from incrowd.crowd.synthetic.items import MadeUpItems
 from incrowd.crowd.synthetic.table import CHUNK, SyntheticTable, require
 from incrowd.crowd.synthetic.words import made_up_words, titles, user_names
 
@@ -61,9 +61,9 @@ class SyntheticHolders(SyntheticTable):
         return self.choice.entries + len(CLASS_ATTRIBUTES) * self.users
 
     @cached_property
-    def choice(self) -> ItemTable:
+    def choice(self) -> MadeUpItems:
         """Who names which canonical favourite."""
-        return ItemTable(
+        return MadeUpItems(
             users=self.users,
             items=self.values,
             entries=round(self.users * self.favourites),

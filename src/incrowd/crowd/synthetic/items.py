@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemTable:
+class MadeUpItems:
     """A user-by-item table, made as it is read."""
 
     users: int
@@ -184,9 +184,9 @@ class SyntheticItems(SyntheticTable):
         return self.users * min(30, self.items) if self.entries is None else self.entries
 
     @cached_property
-    def choice(self) -> ItemTable:
+    def choice(self) -> MadeUpItems:
         """The truth: profile sizes, popularity weights, clusters of items and users."""
-        return ItemTable(
+        return MadeUpItems(
             users=self.users,
             items=self.items,
             entries=self.rows,

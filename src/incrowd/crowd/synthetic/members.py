@@ -27,7 +27,7 @@ REDRAWS = 16
 
 
 @dataclass(frozen=True)
-class Members:
+class MadeUpMembers:
     """Every identity: a user in a community, with a number of posts. Sorted by user."""
 
     user: Ints
@@ -46,10 +46,10 @@ class Members:
         first = np.flatnonzero(np.diff(self.user[order], prepend=-1))
         return np.asarray(order[first])
 
-    def __add__(self, others: Members) -> Members:
+    def __add__(self, others: MadeUpMembers) -> MadeUpMembers:
         """Return these identities followed by the others."""
         pairs = ((getattr(self, name), getattr(others, name)) for name in ("user", "community", "posts"))
-        return Members(*(np.concatenate(pair) for pair in pairs))
+        return MadeUpMembers(*(np.concatenate(pair) for pair in pairs))
 
 
 def draw_members(
@@ -62,13 +62,13 @@ def draw_members(
     most: int,
     tail: float,
     seed: int,
-) -> Members:
+) -> MadeUpMembers:
     """Place users in communities and share out the posts; every count comes out exactly as asked."""
     activity = np.exp(normal(stream(seed, "communities per user"), np.arange(users)))
     places = apportion(activity, identities, low=1, high=communities)
     user, community = _place(places, communities, seed)
     weights = np.exp(tail * normal(stream(seed, "posts per identity"), np.arange(identities)))
-    return Members(user, community, apportion(weights, posts, low=fewest, high=most))
+    return MadeUpMembers(user, community, apportion(weights, posts, low=fewest, high=most))
 
 
 def _place(places: Ints, communities: int, seed: int) -> tuple[Ints, Ints]:
@@ -109,7 +109,7 @@ class Character:
     state: str
 
 
-def draw_cast(cast: tuple[Character, ...]) -> Members:
+def draw_cast(cast: tuple[Character, ...]) -> MadeUpMembers:
     """Return the identities of the cast, who are users 0, 1, ..."""
     rows = [
         (user, community, posts)
@@ -117,7 +117,7 @@ def draw_cast(cast: tuple[Character, ...]) -> Members:
         for community, posts in enumerate(character.posts)
         if posts
     ]
-    return Members(*np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy())
+    return MadeUpMembers(*np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy())
 
 
 FAVOURITES = 28
@@ -135,7 +135,7 @@ STRONG, WEAK = 0.45, 0.06
 
 
 def shared_draws(
-    members: Members, linkability: Floats, traits: int, name: str, seed: int
+    members: MadeUpMembers, linkability: Floats, traits: int, name: str, seed: int
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Draw traits of every identity, and say which of them the person carries into every community.
 
@@ -164,7 +164,13 @@ class Styles:
 
 
 def draw_styles(
-    members: Members, linkability: Floats, *, first_made_up: int, made_up: int, function_words: int, seed: int
+    members: MadeUpMembers,
+    linkability: Floats,
+    *,
+    first_made_up: int,
+    made_up: int,
+    function_words: int,
+    seed: int,
 ) -> Styles:
     """Give every identity its style."""
     low, high = (min(rank, made_up) for rank in FAVOURITE_RANKS)

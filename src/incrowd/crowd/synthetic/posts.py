@@ -35,7 +35,7 @@ from incrowd.crowd.synthetic.members import (
     STRONG,
     WEAK,
     Character,
-    Members,
+    MadeUpMembers,
     Stakes,
     Styles,
     column,
@@ -183,7 +183,7 @@ class SyntheticPosts(SyntheticTable):
         return Vocabulary(self.topics, self.vocabulary)
 
     @cached_property
-    def members(self) -> Members:
+    def members(self) -> MadeUpMembers:
         """Who is where, and how much they write."""
         cast = draw_cast(self.cast)
         placed = int(cast.posts.sum())
@@ -197,7 +197,7 @@ class SyntheticPosts(SyntheticTable):
             tail=self.activity_tail,
             seed=self.seed,
         )
-        return cast + Members(others.user + len(self.cast), others.community, others.posts)
+        return cast + MadeUpMembers(others.user + len(self.cast), others.community, others.posts)
 
     @cached_property
     def dial(self) -> Floats:

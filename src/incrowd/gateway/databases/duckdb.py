@@ -64,6 +64,11 @@ class DuckDB:
         try:
             self._own = duckdb.connect(str(folder / "snapshots.duckdb"), config=config)  # type: ignore[arg-type]
         except duckdb.Error as error:
+            if "newer version of DuckDB" in str(error):
+                raise IncrowdError(
+                    f"{state}: expected snapshots that DuckDB {duckdb.__version__} can read, a newer one wrote them. "
+                    "Nothing is lost: 'pip install --upgrade duckdb', then start again"
+                ) from None
             if "lock" not in str(error):
                 raise _damaged(state) from None
             raise IncrowdError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from incrowd.measures.sampling import SampledRank
 from incrowd.profiles import Profiles, build
 from incrowd.result import Assessment, Result, as_pandas
 from incrowd.text.counting import counts
+from incrowd.text.mentions import mentioned_words
 
 CURVE = np.arange(0, 101) / 100
 
@@ -181,14 +182,20 @@ def _radius_needed(profiles: Profiles, options: AnonymityOptions, compute: Compu
     return np.asarray(found.distances[:, -1], np.float64)
 
 
-def member_anonymity(result: CommunityAnonymity, user: str) -> Assessment:
-    """Say one member's crowd in words, with what makes them stand out."""
+def mentioned_by(crowd: Crowd, options: AnonymityOptions, user: str) -> frozenset[str]:
+    """Return the words of a member's posts that only name somebody else."""
+    texts = crowd.posts(community=options.community, user=user).collect()["text"]
+    return mentioned_words(texts, options.text)
+
+
+def member_anonymity(result: CommunityAnonymity, user: str, mentioned: Collection[str] = ()) -> Assessment:
+    """Say one member's crowd in words, with what makes them stand out; `mentioned` words are not shown."""
     o = result.options
     found = np.flatnonzero(result.profiles.ids["user"].to_numpy() == user)
     if not found.size:
         raise NotInCrowd(f"this person has no profile with enough words in '{o.community}'")
     row = int(found[0])
-    evidence, explained = stand_out(result.profiles, row) if o.model == "unigram" else ((), None)
+    evidence, explained = stand_out(result.profiles, row, mentioned) if o.model == "unigram" else ((), None)
     size, rank = int(result.sizes[row]), int(result.ranks[row])
     exact = SampledRank.of(rank - 1, result.members - 1, result.members - 1)
     return crowd_assessment(o, size, exact, result.members, result.data_hash, evidence, explained)

@@ -41,6 +41,7 @@ from incrowd.measures.protocol import (
 )
 from incrowd.measures.sampling import SampledRank
 from incrowd.measures.search import fewer_posts, fewer_words, post_order
+from incrowd.measures.shown_words import word_evidence
 from incrowd.result import Assessment, Evidence, Standing, Threat
 from incrowd.text.reference import tokenise
 
@@ -104,12 +105,6 @@ class Anonymity(Measure):
     # Lines to watch
 
     line_keys = ("community", "below")
-
-    def default_lines(
-        self, communities: Sequence[str], topics: Sequence[str], people: Mapping[str, int], wanted: int
-    ) -> Iterable[Line]:
-        """Hide among the wanted number of people everywhere."""
-        return [Line(measure=self.name, community=name, at=wanted) for name in communities]
 
     def follow(self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions) -> Follower:
         """Follow who is within the radius."""
@@ -220,8 +215,8 @@ class ReadyAnonymity(Ready):
         p, q = counts[used] / profile.total, index.average(person.keys[used], person.row(name))
         terms = divergence_terms(p, q)
         words = person.words.vocabulary.gather(used.tolist()).to_list()
-        order = np.argsort(-terms, kind="stable")
-        parts = [Evidence(what=f"the word “{words[k]}”", contribution=float(terms[k])) for k in order]
+        order = np.argsort(-terms, kind="stable").tolist()
+        parts = [*word_evidence(((words[k], float(terms[k])) for k in order), person.mentioned)]
         # A word that only others use adds half of its share; all shares of others add up to 1.
         rest = max(1.0 - float(q.sum()), 0.0) / 2
         parts.append(Evidence(what="words others use and you do not", contribution=rest))
@@ -294,7 +289,7 @@ def measure(crowd: Crowd, options: AnonymityOptions) -> CommunityAnonymity:
 
 def assess(crowd: Crowd, user: str, options: AnonymityOptions) -> Assessment:
     """Say one member's crowd (by name) in words, with what makes them stand out."""
-    from incrowd.measures.anonymity.assess import member_anonymity
+    from incrowd.measures.anonymity.assess import member_anonymity, mentioned_by
 
     person = crowd.user(user)
-    return member_anonymity(measure(crowd, options), person)
+    return member_anonymity(measure(crowd, options), person, mentioned_by(crowd, options, person))

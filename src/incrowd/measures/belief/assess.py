@@ -281,7 +281,7 @@ class PolicyCheck(Result):
             meaning=(
                 f"{ADVERSARIES[self.options.adversary].capitalize()}, is "
                 f"{say_amount(one.posterior, 'probability')} sure of {worded(one.attribute)} ({one.value}); for "
-                f"anybody it would be {say_percent(one.prior)}, and you would allow {say_percent(one.sigma)}."
+                f"anybody it would be {say_percent(one.prior)}. Your target is {say_percent(one.sigma)} at most."
             ),
             standing=Standing.HEURISTIC,
             assumptions=Assumptions(

@@ -74,7 +74,7 @@ class ColumnGroups:
     combinations: tuple[Ints, ...]
     """For each column: (combinations, attributes of the group) the values that stand behind each code."""
 
-    @property
+    @cached_property
     def starts(self) -> Ints:
         """Where each column's values begin."""
         return np.concatenate([[0], np.cumsum([len(one) for one in self.combinations])]).astype(np.int64)
@@ -164,6 +164,8 @@ WORTH_GROUPING = 16
 FEW_CELLS = 4_000_000
 FEW_PEOPLE = 32
 """One person's secrets, one at a time: few people, rows and columns, for which plain NumPy is quick enough."""
+WORTH_THREADS = 500_000
+"""People times rows times columns; for less, starting threads takes longer than the work."""
 Block = Callable[[slice], None]
 
 
@@ -234,8 +236,7 @@ class CrowdBelief:
         places = sorted(set(evidence.informative) - set(targets))
         # What an attribute that is smoothed away says is the same for every row.
         plain = [place for place in places if self.smoothing[place] < 1]
-        grouped_columns = len(evidence) >= WORTH_GROUPING and not self._quick(evidence)
-        if grouped_columns and self._few(targets):
+        if self._worth_grouping(evidence) and self._few(targets):
             found = self._tallied(plain, targets, evidence)
         else:
             found = self._weighed(plain, targets, evidence)
@@ -243,6 +244,13 @@ class CrowdBelief:
         for place in set(places) - set(plain):
             possible &= (evidence.likelihood(place) @ self.shares[place])[:, None] > 0
         return [table * possible for table in found]
+
+    def weighs_grouped(self, targets: Sequence[int], evidence: SeenAttributes) -> bool:
+        """Say whether the compiled loop goes over people, rows and all targets one by one."""
+        return self._worth_grouping(evidence) and not self._few(targets)
+
+    def _worth_grouping(self, evidence: SeenAttributes) -> bool:
+        return len(evidence) >= WORTH_GROUPING and not self._quick(evidence)
 
     def _quick(self, evidence: SeenAttributes) -> bool:
         """Say whether plain NumPy is done before the compiled loops are loaded, which takes a second."""
@@ -346,7 +354,8 @@ class CrowdBelief:
         """Run blocks of people side by side; the loops let go of Python's lock."""
         size = max(1, BLOCK_BYTES // (16 * max(width, 1)))
         workers = min(os.cpu_count() or 1, max(people, 1))
-        size = max(1, min(size, -(-people // workers)))
+        if people * self.codes.size > WORTH_THREADS:
+            size = max(1, min(size, -(-people // workers)))
         parts = [slice(first, min(first + size, people)) for first in range(0, people, size)]
         if len(parts) <= 1:
             for part in parts:
@@ -452,7 +461,8 @@ def fitted_belief(table: AttributeTable, targets: Sequence[int] | None = None, s
 
 def _best(belief: CrowdBelief, evidence: SeenAttributes, targets: list[int]) -> Floats:
     """Improve one attribute's smoothing at a time."""
-    chosen, score = belief.smoothing.copy(), _score(belief, evidence, targets)
+    score_of = _scorer(belief, evidence, targets)
+    chosen, score = belief.smoothing.copy(), score_of(belief.smoothing)
     needed = WORTH / max(1, int((evidence.seen[:, targets] != HIDDEN).sum()))
     for _ in range(SWEEPS):
         before = score
@@ -462,12 +472,71 @@ def _best(belief: CrowdBelief, evidence: SeenAttributes, targets: list[int]) -> 
                     continue
                 tried = chosen.copy()
                 tried[place] = value
-                reached = _score(replace(belief, smoothing=tried), evidence, targets)
+                reached = score_of(tried)
                 if reached > score + (needed if value < chosen[place] else 0.0):
                     chosen, score = tried, reached
         if score - before < 1e-4:
             break
     return chosen
+
+
+def _scorer(belief: CrowdBelief, evidence: SeenAttributes, targets: list[int]) -> Callable[[Floats], float]:
+    """Return what says how good a smoothing is."""
+    if belief.weighs_grouped(targets, evidence) and set(evidence.informative) <= set(targets):
+        return Tries(belief, evidence, targets).score
+    return lambda smoothing: _score(replace(belief, smoothing=smoothing), evidence, targets)
+
+
+class Tries:
+    """One smoothing after the other, where every attribute is guessed: :func:`_score`, bit by bit and sooner.
+
+    A try differs from the one before in one attribute or two, and only these are looked up anew.
+    """
+
+    def __init__(self, belief: CrowdBelief, evidence: SeenAttributes, targets: list[int]) -> None:
+        self._belief, self._evidence, self._targets = belief, evidence, targets
+        self._look, _, self._columns = belief._column_groups((), targets, len(evidence))
+        shares = [np.append(belief.shares[place], 0.0) for place in targets]
+        self._shares = np.concatenate(shares)
+        self._seen = np.ascontiguousarray(evidence.seen[:, targets])
+        self._factors = np.ones((len(evidence), len(self._shares)))
+        self._tried = np.full(len(belief.smoothing), np.nan)
+        self._parts: dict[tuple[int, float], Floats] = {}
+        self._informative = set(evidence.informative)
+
+    def score(self, smoothing: Floats) -> float:
+        """Return the mean log-probability given to people's true values when they are hidden."""
+        from incrowd.measures.belief.crowd_kernel import guessed_truth, weigh
+
+        self._look_up(smoothing)
+        belief, codes, starts = self._belief, self._look.codes, self._look.starts
+        own, none = belief._own_rows(self._evidence), np.zeros(0, np.int64)
+        guessed = np.empty(self._seen.shape)
+
+        def block(part: slice) -> None:
+            factors = self._factors[part]
+            sums = np.zeros_like(factors)
+            weigh(codes, belief.weights, factors, none, self._columns, own[part], sums)
+            guessed_truth(
+                sums, starts, smoothing[self._targets], self._shares, self._seen[part], guessed[part]
+            )
+
+        belief._run(block, len(guessed), int(starts[-1]))
+        truth = guessed.T[self._seen.T != HIDDEN]
+        return float(np.log(np.maximum(truth, FLOOR)).mean()) if len(truth) else 0.0
+
+    def _look_up(self, smoothing: Floats) -> None:
+        """Bring the factors of attributes that are smoothed differently up to date."""
+        starts = self._look.starts
+        belief = replace(self._belief, smoothing=smoothing)
+        for number, place in enumerate(self._targets):
+            if place not in self._informative or smoothing[place] == self._tried[place]:
+                continue
+            asked = place, float(smoothing[place])
+            if asked not in self._parts:
+                self._parts[asked] = belief._part(self._evidence, place)
+            self._factors[:, starts[number] : starts[number + 1]] = self._parts[asked]
+        self._tried = smoothing
 
 
 def _score(belief: CrowdBelief, evidence: SeenAttributes, targets: list[int]) -> float:

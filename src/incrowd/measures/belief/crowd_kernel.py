@@ -133,3 +133,45 @@ def by_value(each, values, found):
     for person in range(len(each)):
         for combination in range(len(values)):
             found[person, values[combination]] += each[person, combination]
+
+
+@nb.njit(cache=True, nogil=True)
+def guessed_truth(sums, starts, smoothing, shares, seen, found):
+    """Smooth and normalise sums as a belief does, and keep the probability of each true value; -1 in `seen`: none.
+
+    A column of `seen` and `found` is a target; its sums lie from its start on, those of "not given" last.
+    """
+    values = np.empty(sums.shape[1])
+    for person in range(len(sums)):
+        for target in range(seen.shape[1]):
+            code = seen[person, target]
+            if code < 0:
+                continue
+            first, last, s = starts[target], starts[target + 1] - 1, smoothing[target]
+            spread = s * _sum_as_numpy(sums[person, first:last]) + sums[person, last]
+            for cell in range(first, last):
+                values[cell] = (1 - s) * sums[person, cell] + spread * shares[cell]
+            total = _sum_as_numpy(values[first:last])
+            found[person, target] = values[first + code] / total if total > 0 else np.nan
+
+
+@nb.njit(cache=True, nogil=True)
+def _sum_as_numpy(values):
+    """Add up in NumPy's order, so that compiled and plain sums agree to the last bit."""
+    n = len(values)
+    if n > 128:
+        half = n // 2 - n // 2 % 8
+        return _sum_as_numpy(values[:half]) + _sum_as_numpy(values[half:])
+    done, total = 0, 0.0
+    if n >= 8:
+        done = n - n % 8
+        lanes = values[:8].copy()
+        for start in range(8, done, 8):
+            for lane in range(8):
+                lanes[lane] += values[start + lane]
+        total = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + (
+            (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
+        )
+    for place in range(done, n):
+        total += values[place]
+    return total

@@ -10,7 +10,10 @@ from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates
 from incrowd.measures.protocol import (
     LINE,
     SMALLEST_CROWD,
+    WATCH_ABOVE,
     AdvisorOptions,
+    Finding,
+    Level,
     Measure,
     Person,
     PreparedCrowd,
@@ -19,6 +22,7 @@ from incrowd.measures.protocol import (
     ThemeName,
 )
 from incrowd.result import Assessment
+from incrowd.wording import say_percent
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -57,6 +61,11 @@ class Belief(Measure):
     def shortfall(self, assessment: Assessment, targets: Targets) -> float:
         """Return how much more of the doubt is gone than may go."""
         return gain(assessment) - targets.gain - LINE if assessment.defined else math.inf
+
+    def note(self, before: Finding, after: Finding) -> str:
+        """Say what could be guessed of anybody, where that alone is above the line for other findings."""
+        likely = after.level is Level.WELL_HIDDEN and after.assessment.value > WATCH_ABOVE
+        return f"for anybody it would be {say_percent(after.assessment.baseline)}" if likely else ""
 
     def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
         """Tell nothing: nobody has said what they hide."""

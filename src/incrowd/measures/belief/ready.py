@@ -38,6 +38,7 @@ from incrowd.measures.protocol import (
 )
 from incrowd.profiles.attributes import AttributeTable, SeenAttributes, attribute_table
 from incrowd.result import Evidence, say_count
+from incrowd.wording import say_list
 
 LARGEST = 2
 """Every set of so many attributes is tried; larger ones greedily."""
@@ -163,7 +164,8 @@ class Stranger:
 
     def judged(self, person: Person, explain: bool) -> JudgedSecrets:
         """Hide one attribute at a time and guess it."""
-        evidence = {secret: self._evidence(person, secret) for secret in person.attributes}
+        told = self._told(person)
+        evidence = {secret: self._evidence(person, secret, told) for secret in person.attributes}
         shown = {secret: seen for secret, seen in evidence.items() if seen.informative}
         judged = self._quickly(person, shown) if shown else []
         if explain:
@@ -171,11 +173,11 @@ class Stranger:
         alone = tuple(secret for secret in evidence if secret not in shown)
         return JudgedSecrets(len(self.others.codes) + 1, tuple(judged), alone)
 
-    def _evidence(self, person: Person, secret: str) -> SeenAttributes:
+    def _evidence(self, person: Person, secret: str, told: Mapping[str, str]) -> SeenAttributes:
         space = self.others.space
         evidence = SeenAttributes.nothing(space)
         shown = {name: value for name, value in person.attributes.items() if name not in person.withheld}
-        for name, value in ({**self._told(person), **shown}).items():
+        for name, value in ({**told, **shown}).items():
             if name == secret:
                 continue
             place, code = space.place(name), space.code(name, value)
@@ -222,16 +224,16 @@ class Stranger:
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try the smallest sets of other attributes to withhold, those that tell least first."""
         secret = finding.assessment.subject.removeprefix("your ")
-        evidence = self._evidence(person, secret)
+        evidence = self._evidence(person, secret, self._told(person))
         sigma = float(finding.assessment.assumptions.parameters["sigma"])
         policy = Policy(requirements=(Requirement(values={secret: person.attributes[secret]}, sigma=sigma),))
         found = critical_sets(self.adversary, evidence, policy, largest=LARGEST)
         sets = found.sets[:BEST] or ((found.greedy,) if found.greedy else ())
         affordable = int(goal.loss * len(person.attributes))
         for one in (one for one in sets if len(one.attributes) <= affordable):
-            names = ", ".join(one.attributes)
+            names, gives = say_list(one.attributes), "gives" if len(one.attributes) == 1 else "give"
             yield Proposal(
-                what=f"Withhold your {names}, which gives your {secret} away",
+                what=f"Withhold your {names}, which {gives} your {secret} away",
                 loss=f"{len(one.attributes)} of your {say_count(len(person.attributes), 'attribute')}",
                 changes=Changes(withhold_attributes=frozenset(one.attributes)),
             )

@@ -15,7 +15,7 @@ from typing import Any
 
 from incrowd.measures.disclosures.facts import DatedReading, Named, Told, gather
 from incrowd.measures.disclosures.find import Reading, clean, read_text
-from incrowd.measures.disclosures.language import Language, load_language
+from incrowd.measures.disclosures.language import Language, is_readable, load_language
 from incrowd.measures.disclosures.population import Together, coarser_wordings, together, two_digits
 from incrowd.measures.disclosures.spec import ADVERSARIES, PROFILER, DisclosureOptions
 from incrowd.result import (
@@ -32,6 +32,7 @@ from incrowd.result import (
 
 ADVISED = 5
 MANY_POSTS = 6
+UNREADABLE = "your posts are in a language whose words are not here yet (only English is read)"
 Post = tuple[int, int | None, str]
 """A post's number, its time in UTC seconds or None, and its text."""
 
@@ -94,6 +95,8 @@ class Disclosed(Result):
     others: int
     """Statements about other people; they are counted and not listed."""
     posts: int
+    readable: bool = True
+    """False: the posts are in a language the finder does not know."""
     options: DisclosureOptions = field(default_factory=DisclosureOptions)
     readings: tuple[DatedReading, ...] = field(default=(), repr=False)
     quotes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
@@ -179,6 +182,8 @@ class Disclosed(Result):
 
     def sentence(self) -> str:
         """Say it in one plain sentence."""
+        if not self.identifiers and not self.readable:
+            return f"Cannot tell: {UNREADABLE}."
         if not self.told and not self.identifiers:
             return f"In {say_count(self.posts, 'post')} nothing was found that tells who you are."
         named = (
@@ -188,7 +193,7 @@ class Disclosed(Result):
         )
         if not self.told:
             return named.strip()
-        values = list(dict.fromkeys(fact.value for fact in self.told))
+        values = list(dict.fromkeys(_said(fact) for fact in self.told))
         said = ", ".join(values[:8]) + (", …" if len(values) > 8 else "")
         return f"{named}Together, what you have told fits {self.together.words}: {said}."
 
@@ -294,7 +299,8 @@ def disclosed(posts: Iterable[Post], options: DisclosureOptions | None = None) -
     readings = [
         DatedReading(number, time, reading_of(text, options.language)) for number, time, text in posts
     ]
-    found = put_together(readings, len(posts), options)
+    readable = is_readable([text for _, _, text in posts], options.language)
+    found = replace(put_together(readings, len(posts), options), readable=readable)
     return replace(found, quotes=_quotes(posts, found.facts, found.identifiers)) if options.quote else found
 
 
@@ -305,6 +311,15 @@ def put_together(readings: Iterable[DatedReading], posts: int, options: Disclosu
     return Disclosed(
         facts=facts, identifiers=named, others=others, posts=posts, options=options, readings=readings
     )
+
+
+def _said(fact: Told) -> str:
+    """Name what was told so that it can be read without its attribute: "yes" to children says nothing alone."""
+    if fact.attribute == "children":
+        return {"yes": "children", "0": "no children", "1": "1 child"}.get(
+            fact.value, f"{fact.value} children"
+        )
+    return fact.value
 
 
 @lru_cache(maxsize=100_000)

@@ -22,14 +22,21 @@ from incrowd.measures.disclosures.language import (
     Rule,
     load_language,
 )
+from incrowd.measures.disclosures.proper_names import READERS
+from incrowd.measures.disclosures.values import values_of
 
 LONGEST = 100_000
 """Characters of a post that are read; nobody says who they are after a hundred pages."""
 MOST_MODIFIERS = 3
 """Words between the article and the noun: "a tired old divorced nurse"."""
-MOST_INITIALS = 4
+MOST_ITEMS, MOST_WORDS = 14, 7
+"""Of a profile ("29, she/her, Leeds, dog mum"), and of one item in it; what is longer is a sentence."""
 _ONES_OWN = ("age", "age band", "gender")
 """What "we are" does not tell of the writer."""
+_OURS = ("children", "pet", "car", "location", "relationship", "absence", "religion")
+"""What "our ..." tells of the writer."""
+_NAMES = frozenset(("name", "firstname", "fullname"))
+"""Slots that are not read in a profile: "Austin" is a place there."""
 _STRAIGHT = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00b4": "'", "\u00a0": " "}
 _QUOTED = re.compile(
     r'"[^"\n]{2,600}?"|\u00ab[^\u00bb\n]{2,600}\u00bb|^[ \t]*(?:>|&gt;)[^\n]*|```.*?```'
@@ -39,12 +46,6 @@ _QUOTED = re.compile(
 _SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)|\n|$")
 _WORD = re.compile(r"[\w'/&+-]+")
 _NEXT = re.compile(r" ([\w'-]+)")
-_SLOT = re.compile(r"\{(\w+)\}")
-_CAPITALS = re.compile(r"[A-Z][\w&'.-]*(?: (?:(?:of|the|and|&|at|for|in) )?[A-Z][\w&'.-]*){0,4}")
-_BIG, _SMALL = "A-Z\u00c0-\u00d6\u00d8-\u00de", "a-z\u00df-\u00f6\u00f8-\u017f"
-_PERSON_NAME = re.compile(rf"[{_BIG}][{_SMALL}'-]+(?: (?:[{_BIG}]\.|[{_BIG}][{_BIG}{_SMALL}'-]+)){{0,2}}")
-_FULL_NAME = re.compile(rf"[{_BIG}][{_SMALL}'-]+(?: [{_BIG}]\.)? [{_BIG}][{_SMALL}][{_BIG}{_SMALL}'-]*\b")
-_OPENING_LIST = re.compile(r"(?P<list>)(?=\d\d(?:s| ?[mf])?\s*[,/|]\s*[a-z])")
 _NOT_LETTERS = re.compile(r"[^\n]")
 
 
@@ -164,23 +165,47 @@ class _Text:
                 self.finds[before:] = [one for one in self.finds[before:] if one.attribute not in _ONES_OWN]
             return
         if start == "list":
-            self._list(found)
+            self._profile(end)
+            return
+        if start == "dropped":
+            self._left_out(found)
             return
         if start == "my" and self.guards["other"].match(self.low, found.start()):
             self.others += 1
-        rules = self.language.rules_at(start, self.low[end : end + SEEN])
-        matches = [(rule, match) for rule in rules if (match := rule.match.match(self.low, end)) is not None]
+        matches = list(self.language.rules_from(start, self.low, end))
         if not matches or self._taken_back(found.start()) or (start == "i" and self._asked(found.start())):
             return
         if start == "as" and not self._about_me(found):
             return
+        before = len(self.finds)
         for rule, match in matches:
             self._apply(rule, match)
+        if start == "my" and found.group() == "our":
+            self.finds[before:] = [one for one in self.finds[before:] if one.attribute in _OURS]
+
+    def _left_out(self, found: re.Match[str]) -> None:
+        """Read a clause whose "I" is left out: "Just moved to Leeds", "I'm 30 and live in Leeds"."""
+        place = found.start()
+        matches = list(self.language.rules_from("dropped", self.low, place))
+        if matches and self._speaks_of_me(place):
+            for rule, match in matches:
+                self._apply(rule, match)
+
+    def _speaks_of_me(self, place: int) -> bool:
+        """Say whether a verb without a subject is the writer's: it opens a sentence, or "I" came before it."""
+        before = self.low[max(0, place - 200) : place]
+        said = before[max(map(before.rfind, ".!?\n")) + 1 :].strip()
+        stop = _SENTENCE_END.search(self.low, place)
+        if stop is not None and stop.group() == "?" and "," not in self.low[place : stop.start()]:
+            return False
+        grammar = self.language.grammar
+        if not said:
+            return True
+        return grammar.my_clause.search(said) is not None and grammar.not_my_clause.search(said) is None
 
     def _am(self, found: re.Match[str]) -> None:
-        """Read a list of what somebody is: "I'm 31, divorced and from Duluth", "About me: 31, divorced, Duluth"."""
+        """Read a list of what somebody is: "I'm 31, divorced and from Duluth"."""
         low, end, more = self.low, found.end(), self.language.grammar.more
-        starts = ("am",) if found.lastgroup == "am" else ("list", "am")
         stop = _SENTENCE_END.search(low, end)
         last = min(stop.start() if stop else len(low), end + 200)
         place, guarded = end, False
@@ -192,14 +217,14 @@ class _Text:
                 return
             reached = place
             letters = low[place : place + SEEN]
-            for rule in (rule for start in starts for rule in self.language.rules_at(start, letters)):
+            for rule in self.language.rules_at("am", letters):
                 match = rule.match.match(low, place)
                 if match is None or not (first or rule.attribute != "age" or low[place].isdigit()):
                     continue
                 if not guarded and self._taken_back(found.start()):
                     return
                 guarded = True
-                reached = max(reached, self._apply(rule, match, listed=len(starts) > 1))
+                reached = max(reached, self._apply(rule, match))
             reached = reached if reached > place else self._over_some_words(place)
             further = more.match(low, reached) if reached > place else None
             if further is None or further.end() <= place:
@@ -208,22 +233,59 @@ class _Text:
 
     def _opening_list(self) -> None:
         """Read a text that opens with a list of facts ("40s, single dad, Glasgow")."""
-        found = _OPENING_LIST.match(self.low)
+        grammar = self.language.grammar
+        found = grammar.profile.match(self.low)
         if found is not None:
-            self._list(found)
+            self._profile(found.end())
+        elif grammar.short_item.match(self.low) and self._opens_with_a_person():
+            self._profile(0, mostly=True)
 
-    def _list(self, found: re.Match[str]) -> None:
-        """Read a list of facts; one that tells a single fact is none ("me: 30 of them!")."""
-        before = len(self.finds)
-        self._am(found)
-        if len({find.attribute for find in self.finds[before:]}) < 2:
+    def _opens_with_a_person(self) -> bool:
+        """Say whether one of the first two words can begin a word for a person ("divorced dad"), or is a number."""
+        words = self.low[:40].replace(",", " ").split()[:2]
+        return any(word in self.language.first_words or word.isdigit() for word in words)
+
+    def _profile(self, start: int, *, mostly: bool = False) -> None:
+        """Read a list of facts, item by item; one that tells a single fact is none ("me: 30 of them!").
+
+        `mostly`: nothing announces a list, so half of its items must tell something.
+        """
+        low, before, reached, items, telling = self.low, len(self.finds), start, 0, 0
+        for begin, end in self._items(start):
+            if begin < reached:
+                continue
+            if mostly and self.language.grammar.first_or_third.search(low, begin, end):
+                break
+            items, made = items + 1, len(self.finds)
+            letters = low[begin : begin + SEEN]
+            for rule in (rule for name in ("list", "am") for rule in self.language.rules_at(name, letters)):
+                match = rule.match.match(low, begin)
+                if match is not None and self._apply(rule, match, listed=True) > begin:
+                    reached = max(reached, self.finds[-1].end if len(self.finds) > before else begin)
+            telling += len(self.finds) > made
+            if len(low[begin:end].split()) > MOST_WORDS and reached <= begin:
+                break
+        few = mostly and 2 * telling < items
+        if few or len({find.attribute for find in self.finds[before:]}) < 2:
             del self.finds[before:]
+
+    def _items(self, start: int) -> Iterator[tuple[int, int]]:
+        """Return where the items of a list begin and end."""
+        for _ in range(MOST_ITEMS):
+            found = self.language.grammar.separator.search(self.low, start)
+            end = found.start() if found else len(self.low)
+            first = next((at for at in range(start, end) if self.low[at] != " "), end)
+            if first < end:
+                yield first, end
+            if found is None:
+                return
+            start = found.end()
 
     def _over_some_words(self, place: int) -> int:
         """Pass over up to three words that say nothing, if the list goes on after them."""
         word = _WORD.match(self.low, place)
         for _ in range(3):
-            if word is None:
+            if word is None or word.group() in self.language.grammar.refused:  # "I'm not from Texas"
                 return place
             if self.language.grammar.more.match(self.low, word.end()):
                 return word.end()
@@ -260,6 +322,8 @@ class _Text:
 
     def _taken_back(self, place: int) -> bool:
         before = self.low[max(0, place - 48) : place]
+        if self.guards["speaker"].search(before):
+            return True
         cut = max(map(before.rfind, ".!?\n;:"))
         said = before[cut + 1 :].replace(",", " ").replace("  ", " ")
         return self.guards["before"].search(said) is not None
@@ -277,7 +341,7 @@ class _Text:
         about_me = me.search(low, begin, stop.start() if stop else len(low)) is not None
         if not opening:
             return True
-        if opening[-1] in ",;:-(" or opening.split()[-1] in ("and", "but", "because", "me", "so"):
+        if opening[-1] in ",;:-(" or opening.split()[-1] in self.language.grammar.before_as:
             return about_me
         return about_me and found.group().startswith("being")
 
@@ -298,133 +362,42 @@ class _Text:
         begin, end = match.span()
         if "person" in rule.slots:
             return self._person(rule, match, listed=listed)
-        if self._denied_after(end) or self.guards["inside"].search(match.group()):
+        # A slot for a name holds more than the name: what takes a find back stands before the slot or after the name.
+        named_at = min((match.start(slot) for slot in rule.slots & READERS.keys()), default=end)
+        if (named_at == end and self._denied_after(end)) or (listed and rule.slots & _NAMES):
+            return begin
+        if self.guards["inside"].search(match.string, begin, named_at):
             return begin
         values = {name.rstrip("_"): text for name, text in match.groupdict().items() if text}
-        for slot, read in (
-            ("place", self._place),
-            ("org", self._organisation),
-            ("school", self._school),
-            ("name", self._name),
-            ("fullname", self._full_name),
-        ):
+        for slot, read in READERS.items():
             if slot in values:
-                named = read(match.start(slot))
+                named = read(self.text, self.low, match.start(slot), self.language)
                 if named is None:
                     return begin
                 values[slot], end = named
-        if rule.kind == "am in" and not self._clause_goes_on(end):
+                if not rule.asks and self._denied_after(end):
+                    return begin
+        if not self._ends_well(rule, end, listed=listed):
             return begin
         for number, (attribute, template) in enumerate(((rule.attribute, rule.value), *rule.also)):
             sign = rule.also_signs if number else rule.sign
-            for name, value in self._values(attribute, template, values):
+            for name, value in values_of(self.language, attribute, template, values):
                 self.finds.append(Find(name, value, rule.kind, sign, begin, end))
         return end
+
+    def _ends_well(self, rule: Rule, end: int, *, listed: bool) -> bool:
+        """Say whether what follows a name fits the rule: "a Detroit native"; "in Houston", not "in Houston traffic"."""
+        if rule.then is not None:
+            return rule.then.match(self.low, end) is not None
+        if listed and rule.attribute == "location":
+            full_stop = self.low[end - 1] == "."  # read as a part of the name
+            return full_stop or self.language.grammar.item_end.match(self.low, end) is not None
+        return rule.kind != "am in" or self._clause_goes_on(end)
 
     def _clause_goes_on(self, end: int) -> bool:
         """Say whether a place ends there: "in Houston" and not "in Houston traffic"."""
         found = _NEXT.match(self.low, end)
         return found is None or found.group(1) in self.language.grammar.after_noun
-
-    def _values(self, attribute: str, template: str, values: dict[str, str]) -> Iterator[Pair]:
-        """Bring what a rule caught into its normal form."""
-        grammar = self.language.grammar
-        filled = _SLOT.sub(lambda found: values.get(found.group(1), ""), template)
-        if attribute == "age":
-            if 10 <= (age := self._number(values["age"])) <= 99:
-                yield "age", str(age)
-        elif attribute == "age band":
-            yield "age band", self._age_band(values["tens"], values.get("part", ""))
-        elif attribute in ("birth date", "birth year"):
-            yield from self._born(values)
-        elif "demonym" in values:
-            yield attribute, self._from_demonym(values["demonym"])
-        elif attribute == "gender" and filled not in ("male", "female"):
-            if filled in grammar.genders:
-                yield "gender", grammar.genders[filled]
-        elif attribute == "education":
-            yield from self._education(*filled.split("|"))
-        elif attribute == "children" and "n" in values:
-            number = 1 if values["n"] in ("a", "an") else self._number(values["n"])
-            if number <= 12:
-                yield "children", str(number)
-        elif attribute == "health" and not filled:
-            return
-        elif attribute == "health":
-            condition = self.language.health.get(filled) or self.language.medication[filled]
-            yield "health", condition
-            if condition == "pregnancy":
-                yield "gender", "female"
-        elif attribute == "trait":
-            yield from self._trait(filled)
-        elif attribute == "pet":
-            if filled:
-                yield "pet", grammar.pet(filled)
-        elif "trade" in values:
-            yield attribute, self.language.trades[filled]
-        elif "workplace" in values:
-            yield attribute, self.language.workplaces[filled]
-        elif "rite" in values:
-            yield attribute, grammar.rites[filled]
-        else:
-            slot = {"location": "place", "birthplace": "place", "employer": "org"}.get(attribute, attribute)
-            value = (filled or values.get(slot, "")).strip()
-            if value:
-                yield attribute, value
-
-    def _number(self, text: str) -> int:
-        return int(text) if text.isdigit() else self.language.numbers.get(text, 0)
-
-    def _age_band(self, tens: str, part: str) -> str:
-        word = tens.removesuffix("s").replace("tie", "ty").rstrip("'")
-        ten = int(word) if word.isdigit() else self.language.numbers[word]
-        first, last = {"early": (0, 3), "mid": (4, 6), "late": (7, 9)}.get(part.strip(" -"), (0, 9))
-        return f"{ten + first}-{ten + last}"
-
-    def _born(self, values: dict[str, str]) -> Iterator[Pair]:
-        months = [name[:3] for name in self.language.words["months"]["names"]]
-        year = values.get("year", "")
-        if year.startswith("'"):
-            year = ("20" if int(year[1:]) < 20 else "19") + year[1:]
-        if "month" in values and "day" in values and 1 <= int(values["day"]) <= 31:
-            month = months.index(values["month"][:3]) + 1
-            yield "birth date", f"{month:02}-{int(values['day']):02}"
-        if year:
-            yield "birth year", year
-
-    def _from_demonym(self, said: str) -> str:
-        gazetteer = self.language.gazetteer
-        city = self.language.grammar.demonyms.get(said.rstrip("s"), said)
-        place = gazetteer.read(city)
-        return city if place is None else gazetteer.name(place)
-
-    def _education(self, level: str, rest: str = "") -> Iterator[Pair]:
-        grammar = self.language.grammar
-        plain, rest = level.replace(".", "").replace("'s", "").replace("'", "").strip(), rest.strip()
-        if plain == "done":
-            yield "education", grammar.finished.get(rest, "degree")
-            return
-        if plain == "pursues":
-            yield "education", "college student"
-        elif plain == "studies":
-            if rest:
-                yield "education", "school" if rest == "high school" else "college student"
-        else:
-            yield "education", grammar.levels.get(plain, "degree")
-        if rest and rest not in grammar.schools and rest != "high school":
-            yield "field of study", rest
-
-    def _trait(self, said: str) -> Iterator[Pair]:
-        """Read what somebody identifies as, or was brought up as."""
-        words = said.split()
-        for size in range(min(4, len(words)), 0, -1):
-            phrase = " ".join(words[:size])
-            if phrase in self.language.traits:
-                yield self.language.traits[phrase]
-                return
-            if phrase in self.language.nouns:
-                yield from (pair for pair in self.language.nouns[phrase] if pair[0] != "occupation")
-                return
 
     # What somebody calls themselves
 
@@ -467,12 +440,35 @@ class _Text:
             most = MOST_MODIFIERS + 2 if "old" in words.said[:begin] else MOST_MODIFIERS
             if begin > most or self._denied_after(end):
                 return 0
-            if rule.kind == "work as" and all(attribute == "gender" for attribute, _ in pairs):
-                return 0  # "I've been a bad boy"
+            if self._is_hobby(words.said[:begin], pairs):
+                return 0
+            only_gender = all(attribute == "gender" for attribute, _ in pairs)
+            if only_gender and (rule.kind == "work as" or self._following(words, after) == "of"):
+                return 0  # "I've been a bad boy", "I'm a man of many wishes"
             self._add(rule, pairs, words.starts[begin], end)
             self._add_modifiers(rule, words, begin, phrase)
+            if rule.start != "am":  # the list that "am" begins goes on by itself
+                self._place_after(rule, end)
             return end
         return 0
+
+    def _place_after(self, rule: Rule, end: int) -> None:
+        """Add where somebody is: "as a nurse in Cleveland", "a girl from Nebraska"."""
+        where = self.language.grammar.where.match(self.low, end)
+        named = READERS["place"](self.text, self.low, where.end(), self.language) if where else None
+        if where is None or named is None or not self._clause_goes_on(named[1]):
+            return
+        self.finds.append(Find("location", named[0], f"{rule.kind} place", True, where.end(), named[1]))
+        if where.group().strip() == "from":
+            self.finds.append(Find("birthplace", named[0], f"{rule.kind} place", True, where.end(), named[1]))
+
+    def _is_hobby(self, before: Sequence[str], pairs: Sequence[Pair]) -> bool:
+        """Say whether a noun is no job because of the words before it: "a terrible cook"."""
+        grammar = self.language.grammar
+        unpaid = any(word in grammar.not_paid for word in before)
+        return unpaid and any(
+            attribute == "occupation" and job in grammar.hobbies for attribute, job in pairs
+        )
 
     def _trait_at(self, rule: Rule, words: _Words, begin: int) -> int:
         """Add a trait that stands alone: "very gay", "divorced"; return where it ends, 0 if there is none."""
@@ -522,53 +518,6 @@ class _Text:
             self.finds.append(Find(attribute, value, f"{rule.kind} {attribute}", rule.sign, begin, end))
             if value == "pregnancy":
                 self.finds.append(Find("gender", "female", "female body", False, begin, end))
-
-    # Names, as they are written
-
-    def _place(self, start: int) -> tuple[str, int] | None:
-        gazetteer = self.language.gazetteer
-        found = gazetteer.find(self.text[start : start + 90])
-        return None if found is None else (gazetteer.name(found[0]), start + found[1])
-
-    def _organisation(self, start: int) -> tuple[str, int] | None:
-        low = self.low
-        known = [
-            name
-            for name in self.language.words["employers"]["names"]
-            if low.startswith(name, start) and not low[start + len(name) : start + len(name) + 1].isalnum()
-        ]
-        if known:
-            end = start + len(max(known, key=len))
-            said = self.text[start:end]  # "IBM" stays as it is; "walmart" and "WALMART" are one
-            initials = said.isupper() and len(said) <= MOST_INITIALS
-            return said if initials else " ".join(map(str.capitalize, said.split())), end
-        return self._capitals(start)
-
-    def _school(self, start: int) -> tuple[str, int] | None:
-        found = self._capitals(start)
-        return found if found is not None and self.language.grammar.school.search(found[0]) else None
-
-    def _name(self, start: int) -> tuple[str, int] | None:
-        found = _PERSON_NAME.match(self.text, start)
-        if found is None or found.group().split()[0].lower() in self.language.grammar.no_names:
-            return None
-        return found.group(), found.end()
-
-    def _full_name(self, start: int) -> tuple[str, int] | None:
-        """Read a first and a last name, neither a word for a person nor a place: "I am Alex Miller"."""
-        found = _FULL_NAME.match(self.text, start)
-        if found is None or self.language.gazetteer.find(found.group()) is not None:
-            return None
-        words, grammar = found.group().lower().split(), self.language.grammar
-        if any(word in self.language.first_words or word in grammar.no_names for word in words):
-            return None
-        return found.group(), found.end()
-
-    def _capitals(self, start: int) -> tuple[str, int] | None:
-        found = _CAPITALS.match(self.text, start)
-        if found is None or self.language.grammar.no_organisation.fullmatch(found.group()):
-            return None
-        return found.group().rstrip("."), found.end()
 
 
 def _blank(found: re.Match[str]) -> str:

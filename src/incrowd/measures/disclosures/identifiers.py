@@ -56,7 +56,7 @@ class IdentifierPatterns:
         `accounts`: whether the text has a word that hints at an account elsewhere.
         """
         found: list[Identifier] = []
-        if "@" in low or " dot " in low or "dot)" in low or "dot]" in low or "(at)" in low or "[at]" in low:
+        if "@" in low or "dot" in low or "[.]" in low or "(at)" in low or "[at]" in low:
             found += self._emails(text)
         if self.digit.search(text):
             if self.seven_digits.search(text):
@@ -64,9 +64,7 @@ class IdentifierPatterns:
                 found += self._phones(text, found)
             if self.street_words.search(low):
                 found += self._streets(text)
-        if (accounts or ".com" in low or ".blogspot" in low) and (
-            "my" in low or " me " in low or "i'm" in low
-        ):
+        if (accounts or ".com" in low or ".blogspot" in low) and any(one in low for one in _OWN):
             found += self._accounts(text)
         return tuple(sorted(_apart(found), key=lambda one: one.start)) if found else ()
 
@@ -79,7 +77,11 @@ class IdentifierPatterns:
             said = match.group().lower()
             if any(start < match.end() and match.start() < end for start, end in plain):
                 continue
-            marked = any(mark in said for mark in ("(at)", "[at]", "{at}"))
+            marked = any(
+                mark in said for mark in ("(at)", "[at]", "{at}", "<at>", "(@)", "[@]", "_at_", "-at-")
+            )
+            # Spelt out to its end, an address is one whether or not it is called so.
+            marked |= " at " in said and "dot" in said and said.split()[-1] in _ENDINGS
             called = self.mail_words.search(text, max(0, match.start() - 40), match.end() + 10) is not None
             if marked or (called and ("@" in said or " dot " in said)):
                 yield Identifier("e-mail address", *match.span())
@@ -135,6 +137,14 @@ class IdentifierPatterns:
         for match in self.url.finditer(text):
             if self.my_page.search(text, max(0, match.start() - 60), match.start()):
                 yield Identifier("own page", *match.span())
+
+
+_OWN = ("my", "me", "i'm", "hmu", ":", "@", "u/")
+"""Without any of these, an account in a text is nobody's in particular."""
+_ENDINGS = frozenset(
+    ("com", "net", "org", "edu", "gov", "io", "me", "co", "uk", "de", "fr", "nl", "ca", "au", "us", "in")
+)
+"""Of addresses on the Internet, as far as people spell them out."""
 
 
 def _overlapping(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:

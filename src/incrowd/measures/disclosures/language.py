@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -38,6 +38,17 @@ class Rule:
     also_signs: bool
     also: tuple[Pair, ...]
     needs: tuple[str, ...]
+    then_pattern: str = ""
+    """What must follow the name that a slot holds: "a Detroit *native*"."""
+    after_adverbs: bool = False
+    """Adverbs and small verbs may come before it ("I have just recently ..."): it is tried after each of them."""
+    asks: bool = False
+    """It says something though it is a question: "anybody here from Spokane?"."""
+
+    @cached_property
+    def then(self) -> re.Pattern[str] | None:
+        """The pattern of what must follow, compiled; none if anything may."""
+        return re.compile(self.then_pattern) if self.then_pattern else None
 
     @cached_property
     def match(self) -> re.Pattern[str]:
@@ -90,6 +101,24 @@ class Grammar:
         self.first_person, self.others = re.compile(words["first_person"]), re.compile(words["others"])
         self.school, self.article = re.compile(words["school"]), re.compile(words["article"])
         self.no_organisation = re.compile(words["no_organisation"], re.I)
+        self.my_clause, self.not_my_clause = (
+            re.compile(words["my_clause"]),
+            re.compile(words["not_my_clause"]),
+        )
+        self.profile, self.separator = re.compile(words["profile"]), re.compile(words["separator"])
+        self.item_end, self.short_item = re.compile(words["item_end"]), re.compile(words["short_item"])
+        self.first_or_third = re.compile(words["first_or_third"])
+        self.where, self.before_as = re.compile(words["where"]), frozenset(words["before_as"])
+        self.hobbies, self.not_paid = frozenset(words["hobbies"]), frozenset(words["not_paid"])
+        self._fields, self._cars = words["fields"], words["cars"]
+
+    def field(self, said: str) -> str:
+        """Return the field of study: psych is psychology."""
+        return str(self._fields.get(said, said))
+
+    def car(self, said: str) -> str:
+        """Return the car with its maker: a Corolla is a Toyota."""
+        return str(self._cars.get(said, said))
 
     def pet(self, said: str) -> str:
         """Return the animal: a puppy is a dog."""
@@ -156,6 +185,9 @@ class Language:
         for gender, some in self.words["kin"].items():
             for noun in some:
                 found.setdefault(noun, []).append(("gender", gender))
+        for animal in ("dog", "cat"):  # a dog mum has a dog
+            for gender, some in (("female", ("mom", "mum", "mama")), ("male", ("dad", "papa"))):
+                found |= {f"{animal} {noun}": [("pet", animal), ("gender", gender)] for noun in some}
         for noun in self.words["heads"]["names"]:
             found.setdefault(noun, [])
         for noun in ("wife", "husband"):
@@ -207,14 +239,19 @@ class Language:
         return {name: value for value, some in self.words["medication"].items() for name in some}
 
     @cached_property
-    def trades(self) -> dict[str, str]:
-        """What people do for a living, and the occupation that is."""
-        return {said: job for job, some in self.words["trades"].items() for said in some}
+    def work(self) -> dict[str, str]:
+        """What people do for a living, where and in which branch they work, and the occupation that is or suggests."""
+        return {
+            said: job
+            for table in ("trades", "workplaces", "branches")
+            for job, some in self.words[table].items()
+            for said in some
+        }
 
     @cached_property
-    def workplaces(self) -> dict[str, str]:
-        """Where people work, and the occupation that suggests."""
-        return {said: job for job, some in self.words["workplaces"].items() for said in some}
+    def first_names(self) -> frozenset[str]:
+        """First names that many people have."""
+        return frozenset(self.words["first_names"]["names"].split())
 
     @cached_property
     def rules(self) -> dict[str, tuple[Rule, ...]]:
@@ -224,7 +261,30 @@ class Language:
             starts = entry["start"] if isinstance(entry["start"], list) else [entry["start"]]
             for start in starts:
                 found[start].append(self._rule({**entry, "start": start}))
+        # A clause without "I" may begin as one with "I" or "I'm" goes on, if its first letters say so.
+        told_apart = [rule for rule in found["am"] if "" not in beginnings(rule.pattern, SEEN)]
+        found["dropped"] = [*found["i"], *told_apart]
         return {start: tuple(rules) for start, rules in found.items()}
+
+    def rules_from(self, start: str, low: str, place: int) -> Iterator[tuple[Rule, re.Match[str]]]:
+        """Return the rules of a start that match at a place of a text, or after adverbs there, with their matches."""
+        for rule in self.rules_at(start, low[place : place + SEEN]):
+            match = rule.match.match(low, place)
+            if match is not None:
+                yield rule, match
+        adverb = self.adverb.match(low, place)
+        while adverb is not None:
+            place = adverb.end()
+            for rule in self.rules_at(start, low[place : place + SEEN]):
+                match = rule.match.match(low, place) if rule.after_adverbs else None
+                if match is not None:
+                    yield rule, match
+            adverb = self.adverb.match(low, place)
+
+    @cached_property
+    def adverb(self) -> re.Pattern[str]:
+        """One word that may stand between "I" and its verb."""
+        return re.compile(" ?" + self.patterns["slots"]["v"])
 
     @cached_property
     def rules_at(self) -> Callable[[str, str], tuple[Rule, ...]]:
@@ -318,15 +378,18 @@ class Language:
             "field": words["education_fields"]["names"],
             "employer": words["employers"]["names"],
             "medication": self.medication,
-            "trade": self.trades,
-            "workplace": self.workplaces,
+            **{
+                slot: [said for some in self.words[table].values() for said in some]
+                for slot, table in (("trade", "trades"), ("workplace", "workplaces"), ("branch", "branches"))
+            },
             "demonym": [f"{one}{ending}" for one in self.grammar.demonyms for ending in ("", "s")],
         }
         slots = {name: f"(?:(?P<{name}>{_alternatives(some)})\\b)" for name, some in lists.items()}
         twice = ("field", "language", "pet", "health")  # "French and German"
         slots |= {f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in twice}
+        slots["language3"] = slots["language"].replace("<language>", "<language3>")
         return slots | {
-            "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"])|{number})",
+            "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"])|[1-9]-[0o]\\b|{number})",
             "n": f"(?P<n>\\d{{1,2}}|an?|{number})",
             "year": r"(?P<year>(?:19[2-9]\d|20[0-2]\d)|'\d\d)",
             "day": r"(?P<day>[0-3]?\d)",
@@ -335,6 +398,7 @@ class Language:
             "org": r"(?P<org>\S[^\n!?;:\"]{1,50})",
             "school": r"(?P<school>\S[^\n!?;:\"]{1,60})",
             "name": r"(?P<name>[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){0,2})",
+            "firstname": r"(?P<firstname>[^\W\d_]+)(?!\w)",
             "fullname": r"(?P<fullname>[^\W\d_][\w'’-]+(?: [^\W\d_]\.)? [^\W\d_][\w'’-]+)",
             "person": r"(?P<person>[a-z0-9][\w'’/&+-]*(?: [\w'’/&+-]+){0,7})",
             **self.patterns["slots"],
@@ -352,7 +416,11 @@ class Language:
             seen[name] += 1  # a pattern may name a group only once
             return self._slots[name].replace(f"(?P<{name}>", f"(?P<{name}{'_' * (seen[name] - 1)}>")
 
-        text = re.sub(r"\{([a-z]\w*)\}", fill, entry["match"])
+        after_adverbs = entry["match"].startswith(" {v}")
+        written = entry["match"].replace("{v}", "", 1) if after_adverbs else entry["match"]
+        text = re.sub(r"\{([a-z]\w*)\}", fill, written)
+        if "then" in entry:  # seen from afar: most places need not be read
+            text = text.replace("(?P<place>", rf"(?P<place>(?=[^\n]{{1,50}}?{entry['then']})")
         # "I've lived" follows its start without a space.
         pattern = text.replace(" ", " ?", 1) if entry["start"] in ("i", "we") and text[0] == " " else text
         return Rule(
@@ -364,7 +432,10 @@ class Language:
             sign=entry.get("sign", False),
             also_signs=entry.get("also_signs", entry.get("sign", False)),
             also=tuple((str(name), str(value)) for name, value in entry.get("also", ())),
-            needs=tuple(entry.get("needs", ())),
+            needs=() if _begins_with_words(pattern) else tuple(entry.get("needs", ())),
+            after_adverbs=after_adverbs,
+            then_pattern=entry.get("then", ""),
+            asks=entry.get("asks", False),
         )
 
 
@@ -374,6 +445,11 @@ LONGEST_BEGINNING = 16
 MOST_BEGINNINGS = 1500
 MOST_LETTERS = 10
 """In a set ("[ab]", a digit) whose letters are told apart."""
+ENGLISH_FROM = 0.12
+"""In English texts every third word is one of the commonest twenty; below this share a text is in no known language."""
+FEWEST_WORDS = 15
+MOST_LOOKED_AT = 200
+"""Texts, spread over all, by which the language is known."""
 STARTS, ACCOUNTS = -1, -2
 """Stand for no rule of their own in :attr:`Language.anywhere`."""
 
@@ -385,6 +461,11 @@ def beginnings(pattern: str, longest: int) -> frozenset[str]:
     [' i like ', ' i really like ', ' we like ', ' we really like ']
     """
     return frozenset(text for text, _ in _beginnings(_parser.parse(pattern), longest))
+
+
+def _begins_with_words(pattern: str) -> bool:
+    """Say whether it can only begin with words long enough to look for."""
+    return all(len(text) > 2 and text[0].isalpha() for text in beginnings(pattern, LONGEST_BEGINNING))
 
 
 def _beginnings(tokens: Iterable[Any], longest: int) -> set[tuple[str, bool]]:
@@ -468,6 +549,25 @@ def _letter(letter: str) -> str:
 
 def _alternatives(names: Any) -> str:
     return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+
+
+def is_readable(texts: Sequence[str], language: str = "en") -> bool:
+    """Say whether texts are in a language the finder knows, by its commonest words and those of other languages.
+
+    A few words are taken for readable unless they are another language's, or in another script.
+
+    >>> is_readable(["Nice bike!"]), is_readable(["Ich bin 31 und komme aus Hamburg"]), is_readable(["Мне 31 год"])
+    (True, False, False)
+    """
+    grammar = load_language(language).words["grammar"]
+    common, elsewhere = frozenset(grammar["common"]), frozenset(grammar["common_elsewhere"])
+    some = texts[:: len(texts) // MOST_LOOKED_AT + 1]
+    words = [word.strip(".,!?;:'\"()") for text in some for word in text.lower().split()[:200]]
+    known, other = sum(word in common for word in words), sum(word in elsewhere for word in words)
+    if len(words) < FEWEST_WORDS:
+        letters = [letter for word in words for letter in word if letter.isalpha()]
+        return known >= other and sum(map(str.isascii, letters)) >= len(letters) / 2
+    return known >= max(ENGLISH_FROM * len(words), other)
 
 
 @cache

@@ -39,7 +39,7 @@ NARROWS_NOTHING = ("absence",)
 
 
 @dataclass(frozen=True)
-class Part:
+class FactEffect:
     """What one fact does to the number of people."""
 
     attribute: str
@@ -59,7 +59,7 @@ class Together:
     high: float
     where: str
     """The population that was started from."""
-    parts: tuple[Part, ...]
+    parts: tuple[FactEffect, ...]
     product: float
     """The estimate itself, which may be below the one person there is."""
 
@@ -107,18 +107,18 @@ def together(facts: Sequence[Told], language: Language | None = None) -> Togethe
     start, where = _population(gazetteer, place)
     parts = []
     if place is not None:
-        parts.append(Part("location", gazetteer.name(place), start / gazetteer.countries["*"][1], 1.25))
+        parts.append(FactEffect("location", gazetteer.name(place), start / gazetteer.countries["*"][1], 1.25))
     age = next((_age_range(fact.value)[0] for fact in facts if fact.attribute == "age"), None)
     for fact in facts:
         known = age is not None and fact.attribute == "age band"
         if known or fact.attribute == "location" or fact.attribute in NARROWS_NOTHING:
             continue
         share, off = share_of(fact.attribute, fact.value, language, place, country, age)
-        parts.append(Part(fact.attribute, fact.value, share, off))
+        parts.append(FactEffect(fact.attribute, fact.value, share, off))
     return _estimate(float(gazetteer.countries["*"][1]), where, tuple(parts))
 
 
-def _estimate(start: float, where: str, parts: tuple[Part, ...]) -> Together:
+def _estimate(start: float, where: str, parts: tuple[FactEffect, ...]) -> Together:
     product = start * math.prod(part.share for part in parts)
     spread = (
         sum(math.log(part.off) ** 2 for part in parts) + max(len(parts) - 1, 0) * math.log(DEPENDENT) ** 2

@@ -12,25 +12,24 @@ from os import PathLike
 import polars as pl
 
 from incrowd.crowd import Crowd
+from incrowd.crowd.own_export import left_out, own_batches
 from incrowd.crowd.readers.base import ReadOptions
 from incrowd.crowd.sources import open_files
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.disclosures.assess import Disclosed, Post, disclosed
 from incrowd.measures.disclosures.spec import DisclosureOptions
 
-BATCH_BYTES = 16 * 2**20
-
 
 def posts_of_export(
     paths: Iterable[str | PathLike[str]], user: str | None = None, *, format: str = "auto"
 ) -> list[Post]:
     """Read one account's posts from the files of an export, numbered from 0 by time."""
-    frames = [
-        batch.rows.select("user", "time", "text")
+    batches = [
+        batch
         for source in open_files(paths, format, ReadOptions(kind=None, community="export", user=None))
-        for batch in source.batches(BATCH_BYTES)
-        if batch.kind == "posts"
+        for batch in own_batches(source, user)
     ]
+    frames = [batch.rows.select("user", "time", "text") for batch in batches if batch.kind == "posts"]
     rows = (
         pl.concat(frames)
         if frames
@@ -38,11 +37,12 @@ def posts_of_export(
     )
     if rows.is_empty():
         raise InputError(
-            "disclosures: these files hold no posts. Give the export with your posts or comments."
+            f"disclosures: these files hold no posts.{left_out(sum(batch.skipped for batch in batches))} "
+            "Give the export with your posts or comments."
         )
     accounts = rows["user"].drop_nulls().unique()
     if user is not None:
-        rows = rows.filter(pl.col("user") == user)
+        rows = rows.filter(pl.col("user") == user.strip())
         if rows.is_empty():
             raise NotInCrowd(
                 "disclosures: nobody of that name has posts in these files. Upper and lower case count."

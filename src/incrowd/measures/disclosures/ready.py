@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
-from incrowd.measures.disclosures.assess import Disclosed, disclosed, put_together, reading_of
-from incrowd.measures.disclosures.facts import DatedReading, Told
-from incrowd.measures.disclosures.find import NOTHING, Find, Reading, clean, read_text
+from incrowd.measures.disclosures.assess import (
+    UNREADABLE,
+    Disclosed,
+    Post,
+    disclosed,
+    put_together,
+    reading_of,
+)
+from incrowd.measures.disclosures.facts import DatedReading
+from incrowd.measures.disclosures.find import NOTHING, Find, Reading, clean
 from incrowd.measures.disclosures.identifiers import Identifier
-from incrowd.measures.disclosures.language import load_language
-from incrowd.measures.disclosures.population import coarser_wordings
+from incrowd.measures.disclosures.language import is_readable, load_language
+from incrowd.measures.disclosures.rewordings import reworded
 from incrowd.measures.disclosures.spec import DisclosureOptions
 from incrowd.measures.protocol import (
     AdvisorOptions,
@@ -30,11 +38,8 @@ from incrowd.measures.protocol import (
 )
 from incrowd.result import Assessment, say_count
 
-ENGLISH_FROM = 0.12
-"""In English texts every third word is one of the commonest twenty; below this share a text is in no known language."""
-FEWEST_WORDS = 30
 PROPOSED = 3
-VERSION = 2
+VERSION = 5
 """Of the patterns and of what is kept: larger, and posts are read again."""
 
 
@@ -51,14 +56,18 @@ class StoredReadings:
     @classmethod
     def of(cls, person: Person) -> StoredReadings:
         """Read all posts."""
-        rows = list(person.posts.select("number", "time", "text").iter_rows())
+        return cls.of_rows(list(person.posts.select("number", "time", "text").iter_rows()))
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Post]) -> StoredReadings:
+        """Read some posts."""
         read = [DatedReading(number, time, reading_of(text)) for number, time, text in rows]
         texts = [text for _, _, text in rows]
         why = ""
         if not any(letter.isalpha() for text in texts for letter in text):
             why = "your posts hold no words"
-        elif not is_readable(texts[:200]):
-            why = "your posts are in a language whose words are not here yet (only English is)"
+        elif not is_readable(texts):
+            why = UNREADABLE
         return cls(tuple(one for one in read if one.reading is not NOTHING), len(rows), why)
 
     def to_plain(self) -> dict[str, Any]:
@@ -109,17 +118,19 @@ class ReadyDisclosures(Ready):
     def assess(self, person: Person, *, explain: bool = True, community: str | None = None) -> Findings:
         """Estimate how many people fit what the person has told."""
         found = self._disclosed(person)
-        told = bool(found.told or found.identifiers)
-        if told:
+        added = [post.text for post in person.changes.add_posts]
+        why = _unreadable_draft(added) if added else self._stored(person.before).unreadable
+        unread = (self._cannot_read(why),) if why else ()
+        if found.identifiers or (found.told and (added or not why)):
             self._telling.add(person.user)
+        elif why:  # what was found all the same is no English sentence
+            return Findings((), unread)
         elif community is not None and person.user not in self._telling:
             return Findings()  # a draft that tells nothing moves nothing here
-        elif why := self._stored(person.before).unreadable:
-            return Findings((), (self._cannot_read(why),))
         assessment = found.assessment(self.crowd.data_hash)
         if not explain:
             assessment = replace(assessment, evidence=(), explained=None, advice=())
-        return Findings((assessment, *(self._in_crowd(found) if community is None else ())))
+        return Findings((assessment, *(self._in_crowd(found) if community is None else ())), unread)
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Propose to edit or delete the posts that tell the most telling facts, one fact at a time."""
@@ -148,6 +159,8 @@ class ReadyDisclosures(Ready):
             DraftNote(red=True, text=f"This text gives away a direct identifier: {one.kind}. Take it out.")
             for one in alone.identifiers
         ]
+        if why := _unreadable_draft([text]):
+            notes.append(DraftNote(red=False, text=f"Cannot tell what it tells about you: {why}."))
         home = {fact.value for fact in alone.told if fact.attribute == "location"}
         new = [
             fact
@@ -162,22 +175,12 @@ class ReadyDisclosures(Ready):
         return tuple(notes)
 
     def rewordings(self, person: Person, community: str, text: str) -> Iterable[tuple[str, str]]:
-        """Return coarser wordings of a draft: what is said instead, and the text."""
-        language, plain = load_language(self._options.language), clean(text)
-        reading = read_text(text, language)
-        named = [(one.start, one.end) for one in reading.identifiers]
-        named += [(find.start, find.end) for find in reading.finds if find.attribute == "name"]
-        if named:
-            yield "leave out what names you", _without(plain, named)
-        for find in reading.finds:
-            fact = Told(attribute=find.attribute, value=find.value, certainty=1.0, said=True, posts=(0,))
-            for words, _ in coarser_wordings(fact, language)[:1]:
-                changed = _reworded(plain[find.start : find.end], find.value, words)
-                if changed is not None:
-                    yield (
-                        f"say “{words}” in place of “{find.value}”",
-                        plain[: find.start] + changed + plain[find.end :],
-                    )
+        """Return the draft without what names the person, and with coarser facts, the dearest first."""
+        language = load_language(self._options.language)
+        reading = reading_of(text, self._options.language)
+        readings, posts = self._readings(person)
+        told = put_together([*readings, DatedReading(posts, None, reading)], posts + 1, self._options)
+        return reworded(clean(text), reading, told, language)
 
     @cached_property
     def _options(self) -> DisclosureOptions:
@@ -192,11 +195,9 @@ class ReadyDisclosures(Ready):
 
     def _readings(self, person: Person) -> tuple[list[DatedReading], int]:
         """Return what each post says; what was read once of posts in the store is kept in the crowd's cache."""
-        changes = person.changes
+        changes, stored = person.changes, self._stored(person.before)
         if changes.edit_words:
-            rows = list(person.posts.select("number", "time", "text").iter_rows())
-            return [DatedReading(number, time, reading_of(text)) for number, time, text in rows], len(rows)
-        stored = self._stored(person.before)
+            return self._reworded(person, stored), person.posts.height
         kept = [one for one in stored.readings if one.number not in changes.gone_posts]
         added = sorted(changes.add_posts, key=lambda one: (one.community, one.time or 0, one.text))
         kept += [
@@ -204,6 +205,18 @@ class ReadyDisclosures(Ready):
             for place, one in enumerate(added)
         ]
         return kept, stored.posts - len(changes.gone_posts) + len(added)
+
+    def _reworded(self, person: Person, stored: StoredReadings) -> list[DatedReading]:
+        """Read the posts that were reworded; that, too, is kept: getting ready to read takes longer than all else."""
+        as_it_was = dict(person.before.posts.select("number", "text").iter_rows())
+        rows = list(person.posts.select("number", "time", "text").iter_rows())
+        new = [row for row in rows if as_it_was.get(row[0]) != row[2]]
+        said = blake2b(repr(new).encode(), digest_size=16).hexdigest()
+        question = {"what": "reworded", "user": person.user, "said": said, "version": VERSION}
+        _, plain = self.crowd.arrays("told", question, lambda: ({}, StoredReadings.of_rows(new).to_plain()))
+        unchanged = {number for number, _, _ in rows} - {number for number, _, _ in new}
+        kept = [one for one in stored.readings if one.number in unchanged]
+        return sorted([*kept, *StoredReadings.from_plain(plain).readings], key=lambda one: one.number)
 
     def _stored(self, person: Person) -> StoredReadings:
         if person.user not in self._known:
@@ -241,30 +254,10 @@ class ReadyDisclosures(Ready):
         )
 
 
-def is_readable(texts: Sequence[str], language: str = "en") -> bool:
-    """Say whether texts are in a language the finder knows, by its commonest words; of a few words, yes."""
-    common = frozenset(load_language(language).words["grammar"]["common"])
-    words = [word for text in texts for word in text.lower().split()[:200]]
-    if len(words) < FEWEST_WORDS:
-        return True
-    return sum(word.strip(".,!?;:'\"()") in common for word in words) / len(words) >= ENGLISH_FROM
-
-
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Put an ellipsis in place of some parts of a text."""
-    for start, end in sorted(spans, reverse=True):
-        text = text[:start] + "…" + text[end:]
-    return text
-
-
-def _reworded(said: str, value: str, words: str) -> str | None:
-    """Put coarser words in place of a value inside what was said; None if the value is not written there."""
-    short = value.split(",", maxsplit=1)[0]
-    place = said.lower().rfind(short.lower())
-    if place < 0:
-        return None
-    rest = said[place + len(short) :]
-    tail = value[len(short) :]
-    if tail and rest.lower().startswith(tail.lower()):
-        rest = rest[len(tail) :]
-    return said[:place] + words + rest
+def _unreadable_draft(texts: Sequence[str]) -> str:
+    """Say why nothing can be told about texts to be posted; empty: it can."""
+    return (
+        ""
+        if is_readable(texts)
+        else "this text is in a language whose words are not here yet (only English is read)"
+    )

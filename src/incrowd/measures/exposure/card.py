@@ -83,7 +83,14 @@ def _spread_out(edges: NDArray[Any], above: NDArray[Any], people: int) -> Floats
     return found
 
 
-def give_or_take(table: pl.DataFrame, topic: str, risk: float) -> float:
-    """Return how far a rank may be off, for somebody who shows a topic so strongly."""
-    part = table.filter((pl.col("topic") == topic) & (pl.col("above") <= max(risk, EDGES[0]))).sort("above")
-    return float(part["give_or_take"][-1]) if part.height else math.inf
+def rank_between(table: pl.DataFrame, topic: str, risk: float) -> tuple[float, float]:
+    """Return between which ranks somebody lies who shows a topic so strongly; infinity: as many as there are.
+
+    The card counts people in steps of strength: whoever is in a higher step ranks before, and of the same step nobody
+    knows who does. Each count is off by the noise of its own.
+    """
+    part = table.filter(pl.col("topic") == topic).sort("above")
+    before, same = part.filter(pl.col("above") > risk), part.filter(pl.col("above") <= risk)
+    best = before["people"][0] - before["give_or_take"][0] if before.height else 0.0
+    worst = same["people"][-1] + same["give_or_take"][-1] if same.height else math.inf
+    return max(1.0 + best, 1.0), 1.0 + worst

@@ -231,7 +231,7 @@ class Auc:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class MethodComparison:
     """Methods side by side."""
 
     methods: Mapping[str, Merit]
@@ -314,7 +314,7 @@ def compare(
     labels: pl.DataFrame,
     options: ExposureOptions | None = None,
     progress: Progress | None = None,
-) -> Comparison:
+) -> MethodComparison:
     """Judge every space with every dimension, and the two baselines.
 
     `labels` has the columns user (id in the store), topic and vote (0 to 1, several rows are averaged).
@@ -332,7 +332,7 @@ def compare(
             risks[method_name(name, dimension)] = known.of_judged(by_topic)
     methods = {name: known.judge_judged(one) for name, one in risks.items()}
     judged = {topic: (len(votes), int((votes > 0.5).sum())) for topic, votes in known.votes.items()}
-    return Comparison(methods, risks, judged, scored, known)
+    return MethodComparison(methods, risks, judged, scored, known)
 
 
 def baseline_risks(crowd: Crowd, topics: TopicSet, options: ExposureOptions) -> dict[str, dict[str, Floats]]:

@@ -134,7 +134,7 @@ def auc(scores: ArrayLike, votes: ArrayLike) -> float:
     return float((ranks[truth].sum() - found * (found + 1) / 2) / (found * others))
 
 
-def auc_interval(value: float, found: int, others: int) -> tuple[float, float]:
+def auc_interval(value: float, found: float, others: float) -> tuple[float, float]:
     """Return the 95 % interval of an AUC from how many people were judged sensitive and how many not.
 
     Newcombe's method 5 (2006): all values that lie within 1.96 of their own standard errors (Hanley and McNeil), which

@@ -58,7 +58,7 @@ class PersonRisks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alert:
+class RankAlert:
     """Somebody's rank for a topic has crossed the line they set."""
 
     topic: str
@@ -146,7 +146,7 @@ class LiveExposure:
         risks = undefined_last(self.risks[:, topic])
         return 1 + int((risks > risks[row]).sum())
 
-    def add_post(self, user: str, time: int | None, text: str) -> tuple[Alert, ...]:
+    def add_post(self, user: str, time: int | None, text: str) -> tuple[RankAlert, ...]:
         """Take in a post and return the alerts it sets off, of whomever it moved across their line."""
         row = self._row(user)
         period = UNDATED if time is None else int(periods(time, self.options.days))
@@ -157,7 +157,7 @@ class LiveExposure:
         self.risks[row] = self._of_person.risks(weeks)
         return tuple(self._alerts(row, before))
 
-    def _alerts(self, row: int, before: Floats) -> Iterator[Alert]:
+    def _alerts(self, row: int, before: Floats) -> Iterator[RankAlert]:
         """Bring the watched ranks up to date: one person moved, so everybody else's changes by one at most."""
         watches = self._watches
         was = watches.rank.copy()
@@ -167,7 +167,7 @@ class LiveExposure:
         for own in np.flatnonzero(watches.row == row):
             watches.rank[own] = self._rank(row, int(watches.topic[own]))
         for at in np.flatnonzero((was <= watches.line) != (watches.rank <= watches.line)):
-            yield Alert(
+            yield RankAlert(
                 topic=self.space.topics.names[watches.topic[at]],
                 before=int(was[at]),
                 after=int(watches.rank[at]),

@@ -35,7 +35,7 @@ from incrowd.measures.exposure.prepared import (
     PostScorer,
     TopicFollower,
 )
-from incrowd.measures.exposure.scoring import Collector, Scored, post_periods, score
+from incrowd.measures.exposure.scoring import PeakCollector, Scored, post_periods, score
 from incrowd.measures.exposure.space import BagOfWords, Space, WordLists
 from incrowd.measures.exposure.spec import ADVERSARIES, LINES, ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
@@ -47,6 +47,7 @@ from incrowd.measures.protocol import (
     LINE,
     SMALLEST_CROWD,
     AdvisorOptions,
+    CardSection,
     Changes,
     Finding,
     Findings,
@@ -63,9 +64,10 @@ from incrowd.measures.protocol import (
     ThemeName,
     WordShare,
     largest_communities,
+    level_of,
 )
 from incrowd.measures.search import fewest
-from incrowd.result import Assessment, Standing, say_count
+from incrowd.result import Assessment, Standing, say_count, say_percent
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:
@@ -128,13 +130,34 @@ class Exposure(Measure):
         """Say whether no post points to the topic."""
         return points_nowhere(assessment)
 
+    def say_silent(self, silent: Sequence[Assessment]) -> str:
+        """Say so for all topics at once: to name one would only puzzle."""
+        topics = {one.assumptions.parameters["topic"] for one in silent}
+        looked = say_count(len(topics), "sensitive topic that was", "sensitive topics that were")
+        return (
+            f"Nothing you wrote points to {'the' if len(topics) == 1 else 'any of the'} {looked} looked for."
+        )
+
     def remark(self, finding: Finding) -> str:
         """Say why a place among the first is well hidden; to be told both without a reason would be no answer."""
+        if looks_personal(finding.assessment):
+            return self._why_this_level(finding)
         looks = finding.assessment.assumptions.parameters.get("looks_like", NOTHING)
-        silent = looks in (NOTHING, LITTLE) or looks_personal(finding.assessment)
+        silent = looks in (NOTHING, LITTLE)
         if finding.level is not Level.WELL_HIDDEN or silent:
             return ""
         return " It does not count as exposed because it does not look like a personal interest so far."
+
+    def _why_this_level(self, finding: Finding) -> str:
+        """Say what the level goes by where it is not that of how often somebody would be right."""
+        if level_of(self.success(finding.assessment)) is finding.level or math.isnan(finding.risk):
+            return ""
+        if _looks(finding.assessment) == PASSING and finding.risk >= AT_RISK_ABOVE - LINE:
+            return f" Because the interest is a passing one, it counts as “{finding.level}” and no worse."
+        gone = say_percent(finding.risk)
+        return (
+            f" It counts as “{finding.level}” because that takes away {gone} of the doubt about anybody here."
+        )
 
     def note(self, before: Finding, after: Finding) -> str:
         """Say why somebody still among the first is less exposed than before."""
@@ -180,29 +203,18 @@ class Exposure(Measure):
 
     def card(
         self, crowd: PreparedCrowd, community: str | None, options: CardOptions, noise: Noise
-    ) -> Mapping[str, pl.DataFrame] | None:
+    ) -> CardSection | None:
         """Tell how many people show each sensitive topic how strongly."""
         from incrowd.measures.exposure.card import topic_table
 
         chosen = ExposureOptions(community=community, text=options.text, memory=options.memory)
         scores = CommunityScores.of(crowd, default_space(), chosen)
-        return {"topics": topic_table(scores.risks, default_space(), noise)}
+        return CardSection(tables={"topics": topic_table(scores.risks, default_space(), noise)})
 
     # Lines to watch
 
     line_keys = ("community", "topic", "rank")
     optional_line_keys = ("community",)
-
-    def default_lines(
-        self, communities: Sequence[str], topics: Sequence[str], people: Mapping[str, int], wanted: int
-    ) -> Iterable[Line]:
-        """Be no member of the most exposed hundredth of a community for any topic."""
-        topics = topics or default_space().topics.sensitive
-        return [
-            Line(measure=self.name, community=name, topic=topic, at=max(1, people[name] // 100))
-            for name in communities
-            for topic in topics
-        ]
 
     def follow(self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions) -> Follower:
         """Follow everybody's scores."""
@@ -354,12 +366,12 @@ class ReadyExposure(Ready):
         """Say that a rank was read off a card, and how far off it may be."""
         if not one.defined:
             return replace(one, standing=Standing.ESTIMATED)
-        from incrowd.measures.exposure.card import give_or_take
+        from incrowd.measures.exposure.card import rank_between
 
         about = one.assumptions.parameters
-        off = give_or_take(self._table(name), str(about["topic"]), float(about["score"]))
-        low, high = max(one.value - off, 1.0), min(one.value + off, float(one.crowd_size or math.inf))
-        return replace(one, standing=Standing.ESTIMATED, interval=(low, max(high, low)))
+        low, high = rank_between(self._table(name), str(about["topic"]), float(about["score"]))
+        ends = min(low, one.value), max(min(high, float(one.crowd_size or math.inf)), one.value)
+        return replace(one, standing=Standing.ESTIMATED, interval=ends)
 
     def _own_posts(self, person: Person, name: str, explain: bool) -> OwnPosts:
         """Score the person's own posts; without an explanation their best of each period says as much."""
@@ -395,12 +407,12 @@ class ReadyExposure(Ready):
         row = len(risks) - 1 if row is None else row
         risks[row] = math.nan
         if len(posts.periods):
-            mine = Collector(1, len(self.space.topics), space=self.space)
+            mine = PeakCollector(1, len(self.space.topics), space=self.space)
             held = np.zeros(len(posts.periods), np.int64)
             held[0] = posts.known_words
             mine.add(np.zeros(len(posts.periods), np.int64), posts.periods, posts.similarities, held)
             risks[row] = mine.finish().risks(self.space.topics, options.dimension, options)[0]
-        nobody = Collector(0, len(self.space.topics)).finish()
+        nobody = PeakCollector(0, len(self.space.topics)).finish()
         known: dict[str, Floats] = {options.dimension: risks}
         users: Any = range(len(risks))
         # Somebody who writes there already is one of the members, drawn or not.

@@ -101,7 +101,7 @@ class Peaks:
         return risk
 
 
-class Collector:
+class PeakCollector:
     """Takes batches of scored posts and keeps the peaks."""
 
     def __init__(
@@ -251,7 +251,7 @@ def score(
     users = users if some is None else users.gather(some)
     if options.literal:
         _require_room(8 * len(users) * len(space.topics) ** 2, options, "the literal definitions")
-    collector = Collector(len(users), len(space.topics), literal=options.literal, space=space)
+    collector = PeakCollector(len(users), len(space.topics), literal=options.literal, space=space)
     encoder, done = Encoder(space, options.text), 0
     for batch in post_batches(crowd, options, None if some is None else users):
         person = numbers(batch["user"], users)

@@ -26,7 +26,7 @@ ADVERSARIES: dict[str, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lines:
+class InterestLines:
     """From where on an interest is called professional, and below what it is called passing.
 
     Both are shares of the strength of interest: of what the rest of the domain reaches (breadth), and of what the
@@ -39,12 +39,12 @@ class Lines:
     """A post up to here says nothing about a topic."""
 
 
-LINES: dict[str, Lines] = {
-    "WORDS": Lines(professional_from=0.8, passing_below=0.7, nothing_up_to=0.05),
-    "BOW": Lines(professional_from=0.75, passing_below=0.65),
-    "LDA": Lines(professional_from=0.8, passing_below=0.7),
-    "W2V": Lines(professional_from=0.95, passing_below=0.85),
-    "EMB": Lines(professional_from=0.8, passing_below=0.7),
+LINES: dict[str, InterestLines] = {
+    "WORDS": InterestLines(professional_from=0.8, passing_below=0.7, nothing_up_to=0.05),
+    "BOW": InterestLines(professional_from=0.75, passing_below=0.65),
+    "LDA": InterestLines(professional_from=0.8, passing_below=0.7),
+    "W2V": InterestLines(professional_from=0.95, passing_below=0.85),
+    "EMB": InterestLines(professional_from=0.8, passing_below=0.7),
 }
 """What tells known states of synthetic people apart best (benchmarks/exposure_synthetic.py); see NOTES.md."""
 

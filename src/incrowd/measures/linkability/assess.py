@@ -12,7 +12,7 @@ from incrowd.distances import Compute, pairwise, within_both
 from incrowd.distances.choice import choice_probabilities
 from incrowd.measures.linkability import by_distance, determined
 from incrowd.measures.linkability.definition import best_bound
-from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, word_evidence, words_to_avoid
+from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, shared_words, words_to_avoid
 from incrowd.measures.linkability.in_words import VIEW_NAMES, certainty_assessment, pair_assessment
 from incrowd.measures.linkability.link_model import LinkModel
 from incrowd.measures.linkability.rates import LinkRates
@@ -22,12 +22,13 @@ from incrowd.measures.sampling import SampledRank
 from incrowd.profiles import unigram
 from incrowd.result import Advice, Assessment, Evidence
 from incrowd.text import tokenise
+from incrowd.text.mentions import mentioned_words
 
 
 def link_rates(crowd: Crowd, options: LinkabilityOptions, compute: Compute | None = None) -> LinkRates:
     """Measure how well the adversary links everybody who is in both communities."""
     if options.adversary == "determined":
-        prepared = determined.prepare(crowd, options)
+        prepared = determined.prepare(crowd, options, open_set=True)
         return determined.measure(prepared, options, crowd.data_hash, compute)
     attack = by_distance.prepare(crowd, options, compute)
     return by_distance.measure(attack, options, crowd.data_hash)
@@ -87,12 +88,14 @@ def _reasons(
     own = np.asarray(counts.matrix[rows].toarray(), np.float64)
     p, q = own / own.sum(axis=1, keepdims=True)
     words = list(counts.vocabulary)
-    evidence = word_evidence(p, q, words)
     frequencies = unigram(counts).matrix
     others = frequencies[np.delete(meeting.targets, target)]
     pair = OwnPair(own[0], own[1], others, Compute(memory=options.memory))
-    posts = _own_posts(crowd, options, str(meeting.people[meeting.pairs[:, 0] == source][0]), counts)
-    tried = [words_to_avoid(pair, words)]
+    user = str(meeting.people[meeting.pairs[:, 0] == source][0])
+    mentioned = mentioned_words(crowd.posts(user=user).collect()["text"], options.text)
+    evidence = shared_words(p, q, words, mentioned)
+    posts = _own_posts(crowd, options, user, counts)
+    tried = [words_to_avoid(pair, words, mentioned=mentioned)]
     deletion = posts_to_delete(pair, posts)
     tried.append(deletion[0] if deletion else None)
     return evidence, tuple(advice for advice in tried if advice is not None)

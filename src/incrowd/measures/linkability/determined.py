@@ -22,17 +22,16 @@ from incrowd.engine.local import Piece, RowRange, RowRanges
 from incrowd.measures.linkability.definition import clustered_mean, shuffled_pairs
 from incrowd.measures.linkability.link_model import (
     DEFAULT_VIEWS,
-    LOOKALIKES,
-    Hubs,
-    Leads,
     LinkModel,
     Resemblance,
     TrainingPair,
     View,
+    ViewHubs,
     blocks,
     fit,
     view_of,
 )
+from incrowd.measures.linkability.open_set import learn, margins
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.linkability.two_communities import check_communities
@@ -44,8 +43,10 @@ Targets = NDArray[np.int64]
 _KINDS: dict[str, type] = {
     "confidence": np.float64,
     "right": np.bool_,
-    "lead": np.float64,
-    "spacing": np.float64,
+    "best": np.int64,
+    "highest": np.float64,
+    "second": np.float64,
+    "spread": np.float64,
     "own": np.float64,
     "nearer": np.int64,
     "ties": np.int64,
@@ -74,15 +75,18 @@ class Judgement:
         utilities = self.resemblance.utilities(part.rows, self.model.weights)
         chances = self.model.given_match(utilities)
         truth, control = self.truth[part.rows], self.control[part.rows]
-        leads = Leads.of(utilities)
+        best, highest, second = _best_two(utilities)
         nearer, ties = _place(utilities, truth)
         shuffled_nearer, shuffled_ties = _place(utilities, control)
         return {
             "rows": np.arange(part.start, part.stop),
             "confidence": chances.max(axis=1),
-            "right": chances.argmax(axis=1) == truth,
-            "lead": leads.lead,
-            "spacing": leads.spacing,
+            "right": best == truth,
+            "best": best,
+            "highest": highest,
+            "second": second,
+            "spread": utilities.std(axis=1),
+            "of_targets": np.stack(_best_two(utilities.T)[1:]),
             "own": chances[np.arange(len(truth)), truth],
             "nearer": nearer,
             "ties": ties,
@@ -92,18 +96,74 @@ class Judgement:
 
 
 def judge(job: Judgement, compute: Compute | None = None) -> dict[str, Any]:
-    """Return one array per name, one value per source: confidence, right, lead, own, and places of the two targets."""
+    """Return one array per name, one value per source: confidence, right, margin, own, places of the two targets."""
     sources, targets = job.resemblance.shape
     found: dict[str, Any] = {name: np.zeros(sources, kind) for name, kind in _KINDS.items()}
+    of_targets = np.full((2, targets), -np.inf)  # utilities of each target's two best sources
 
     def absorb(piece: Piece) -> None:
         for name, values in found.items():
             values[piece["rows"]] = piece[name]
+        of_targets[:] = np.sort(np.concatenate([of_targets, piece["of_targets"]]), axis=0)[:1:-1]
 
     engine = (compute and compute.engine) or Threads()
     progress = compute.progress if compute else None
     engine.run(job, RowRanges.of(job.resemblance.slices(), targets), absorb, progress)  # type: ignore[arg-type]
-    return found
+    return found | {"margin": _margins(found, of_targets)}
+
+
+def _margins(found: Any, of_targets: Any) -> Any:
+    """Return how far each source and its best target stand before all others, see :func:`open_set.margins`."""
+    first, next_one = of_targets[:, found["best"]]
+    rival = np.where(found["highest"] >= first, next_one, first)
+    return margins(found["highest"], found["second"], rival, found["spread"])
+
+
+def _best_two(utilities: Any) -> tuple[Any, Any, Any]:
+    """Return each row's best column, its value and the second best's, -infinity if there is one column alone."""
+    best = utilities.argmax(axis=1)
+    highest = utilities[np.arange(len(best)), best].astype(np.float64)
+    if utilities.shape[1] < 2:
+        return best, highest, np.full(len(best), -np.inf)
+    return best, highest, np.partition(utilities, -2, axis=1)[:, -2].astype(np.float64)
+
+
+def unseen_sum(likely: Any, own: Any, unseen: int) -> tuple[Any, Any]:
+    """Return between which numbers, 95 times of 100, the sum over so many targets that were not looked at lies.
+
+    `likely` holds exp(utility) of those looked at, with 0 in each row's `own` place. Such a sum is led by its largest
+    part: the highest utilities fall off exponentially, so its ends are where the highest one unseen may lie, all
+    others below it as usual, with the doubt about how fast they fall off.
+    """
+    rows, targets = likely.shape
+    kept = min(HIGHEST, targets - 2)
+    if unseen <= 0 or kept < 1:
+        return np.zeros(rows), np.zeros(rows) if unseen <= 0 else np.full(rows, np.inf)
+    with np.errstate(divide="ignore"):
+        others = np.log(likely)
+    others[np.arange(rows), own] = -np.inf
+    top = np.partition(others, targets - kept - 1, axis=1)[:, targets - kept - 1 :]
+    floor = np.maximum(top.min(axis=1), -600.0)
+    excess = (np.maximum(top, floor[:, None]) - floor[:, None]).sum(axis=1) / kept
+    usual = np.where(others <= floor[:, None], likely, 0.0)
+    below, off = unseen * usual.mean(axis=1), 1.96 * np.sqrt(unseen) * usual.std(axis=1)
+    expected = unseen * kept / (targets - 1)
+    ends = []
+    for level, side in ((0.025, -1), (0.975, 1)):
+        above = max(expected + side * np.sqrt(expected), 0.0)
+        scale = np.maximum(excess * (1 + side * FALL_OFF_DOUBT / np.sqrt(kept)), 1e-9)
+        highest = scale * np.log(max(above / -np.log(level), 1.0))
+        led = np.exp(floor) * (max(above - 1, 0.0) * _mean_below(scale, highest) + np.exp(highest))
+        ends.append(np.maximum(below + side * off, 0.0) + (led if above > -np.log(level) else 0.0))
+    return ends[0], ends[1]
+
+
+def _mean_below(scale: Any, highest: Any) -> Any:
+    """Return the mean of exp(x) for exponential x of this scale that stay below a highest one."""
+    rate = 1 - 1 / scale
+    flat = np.abs(rate) < 1e-6
+    total = np.where(flat, highest, np.expm1(highest * rate) / np.where(flat, 1.0, rate)) / scale
+    return total / np.maximum(-np.expm1(-highest / scale), 1e-9)
 
 
 def _place(utilities: Any, target: Targets) -> tuple[Any, Any]:
@@ -120,6 +180,8 @@ MOST_MEMBERS = 1_500
 person is asked about, with the others counted as being like them."""
 MOST_RANKED = 150
 """In such a sample, so many people are in both communities at most: enough to say where one of them stands."""
+HIGHEST, FALL_OFF_DOUBT = 20, 1.5
+"""How many of the highest utilities tell how fast they fall off, and how many standard errors that may be off."""
 BINS = 10
 MOST_UTILITIES = 256 * 2**20
 """Bytes of numbers, one for each true pair and target, held at once."""
@@ -127,8 +189,6 @@ MOST_UTILITIES = 256 * 2**20
 PRACTISED = LinkModel(
     views=DEFAULT_VIEWS,
     weights=(1.3, 0.65, 1.05, 1.2, 1.3, 0.8),
-    lead_odds=(-1.9, 1.0),
-    lookalikes=LOOKALIKES,
 )
 """Rounded averages over the evaluation of this measure; see NOTES.md."""
 
@@ -187,7 +247,7 @@ class DeterminedAttack:
         control[source] = target if shuffled is None else shuffled
         return judge(Judgement(self.resemblance, self.model, truth, control), compute)
 
-    def certainty(self, hubs: dict[str, Hubs] | None = None) -> Certainty:
+    def certainty(self, hubs: dict[str, ViewHubs] | None = None) -> Certainty:
         """Look at the true pairs alone, one view after the other: the numbers of `judged`, in less memory.
 
         `hubs` is told what was found out about each view.
@@ -201,7 +261,7 @@ class DeterminedAttack:
         parts = zip(*((part.sure, part.scores, part.ends) for part in [none, *found]), strict=True)
         return Certainty(*map(np.concatenate, parts))
 
-    def _laid_out(self, hubs: dict[str, Hubs]) -> Iterator[View]:
+    def _laid_out(self, hubs: dict[str, ViewHubs]) -> Iterator[View]:
         """Yield one view after the other, so that one is held at a time; take note of its hubs."""
         for name in self.model.views:
             view = view_of(self.sources, self.targets, name, hubs.get(name))
@@ -209,7 +269,7 @@ class DeterminedAttack:
             yield view
 
     def certainty_of(
-        self, user: str, changed: Sequence[tuple[Habits, Habits | None]], hubs: dict[str, Hubs]
+        self, user: str, changed: Sequence[tuple[Habits, Habits | None]], hubs: dict[str, ViewHubs]
     ) -> Certainty:
         """Say how sure the adversary would be of one person's pair, for some ways to read its two profiles again.
 
@@ -235,13 +295,11 @@ class DeterminedAttack:
         right = likely[rows, own].copy()
         likely[rows, own] = 0.0
         others = self.stand_for * likely.sum(axis=1)
-        # The sum over a sample is off by chance, as far as its parts differ.
-        unseen = max(self.candidates - len(self.targets), 0) / max(self.candidates, 1)
-        off = 1.96 * self.stand_for * np.sqrt(unseen * (likely**2).sum(axis=1))
-        low, sure, high = (
-            right / (right + np.maximum(part, 0.0)) for part in (others + off, others, others - off)
-        )
-        return Certainty(sure, scores, np.column_stack([low, high]))
+        sure = right / (right + others)
+        fewest, most = unseen_sum(likely, own, max(self.candidates - len(self.targets), 0))
+        seen = likely.sum(axis=1)
+        low, high = (right / (right + seen + part) for part in (most, fewest))
+        return Certainty(sure, scores, np.column_stack([np.minimum(low, sure), np.maximum(high, sure)]))
 
     def _certainty(self, pairs: Any, views: Iterable[View]) -> Certainty:
         source, target = pairs.T
@@ -270,10 +328,13 @@ def prepare(
     options: LinkabilityOptions,
     learned: tuple[LinkModel, int] | None = None,
     asked: str | None = None,
+    *,
+    open_set: bool = False,
 ) -> DeterminedAttack:
     """Read both communities' habits and learn weights on the others, unless they were `learned` before.
 
     `asked`: for the sake of this person (an id) alone, so that of large communities a sample is enough.
+    `open_set`: learn also what tells whether there is a match at all.
     """
     both = (options.source, options.target)
     check_communities(crowd, both)
@@ -287,7 +348,7 @@ def prepare(
         if some is None
     }
     if learned is None:
-        learned = _practise(crowd, options, identities, whole)
+        learned = _practise(crowd, options, identities, whole, open_set=open_set)
     sources, targets = (
         whole[name] if some is None else _read(crowd, name, options.min_posts, some)
         for name, some in zip(both, chosen, strict=True)
@@ -353,7 +414,7 @@ def measure(
     )
     rates = hit_rates(nearer, ties, attack.people, len(attack.targets), shuffled_nearer, shuffled_ties)
     sure, right = judged["confidence"][source], judged["right"][source]
-    found, share = attack.model.found(Leads(judged["lead"], judged["spacing"]))
+    found, share = attack.model.open_set.found(judged["margin"])
     # Whoever does not know that there is a match is never surer than somebody who does.
     open_sure = np.minimum(found, judged["confidence"])
     practised = f"weights learned on {attack.practice:,} true pairs of other communities"
@@ -408,22 +469,31 @@ def reliability(sure: Any, right: Any, people: Any) -> dict[str, Any]:
 
 
 def _practise(
-    crowd: Crowd, options: LinkabilityOptions, identities: pl.DataFrame, known: dict[str, Habits]
+    crowd: Crowd,
+    options: LinkabilityOptions,
+    identities: pl.DataFrame,
+    known: dict[str, Habits],
+    *,
+    open_set: bool,
 ) -> tuple[LinkModel, int]:
     """Learn from the crowd's other pairs of communities; the habits of those in `known` were read before."""
     practice = _practice_communities(identities, {options.source, options.target})
     of: dict[str, Habits] = {}
-    lessons = []
+    lessons, standing = [], []
     for place, pair in enumerate(practice):
         for name in pair:
             if name not in of:
                 members = _members(identities, practice, name, options.seed)
                 of[name] = _practised_on(crowd, options, name, members, known)
         lessons.append(_lesson(of[pair[0]], of[pair[1]], options.seed))
+        if open_set:
+            standing.append(_margin_lesson(of[pair[0]], of[pair[1]]))
         later = {name for other in practice[place + 1 :] for name in other}
         of = {name: habits for name, habits in of.items() if name in later}  # the others are done with
     pairs = sum(int((lesson.truth >= 0).sum()) for lesson in lessons)
-    return (fit(lessons), pairs) if pairs >= ENOUGH_PRACTICE else (PRACTISED, 0)
+    if pairs < ENOUGH_PRACTICE:
+        return PRACTISED, 0
+    return replace(fit(lessons), open_set=learn(standing)), pairs
 
 
 def _practised_on(
@@ -486,20 +556,28 @@ def _members(
 
 
 def _lesson(sources: Habits, targets: Habits, seed: int) -> TrainingPair:
-    """Take sources with a match and as many without.
-
-    The share of matches learned this way is the sample's own; the judged pair's is estimated anew.
-    """
-    of = {user: place for place, user in enumerate(targets.identities["user"])}
-    truth = np.array([of.get(user, -1) for user in sources.identities["user"]])
+    """Take sources with a match and as many without."""
+    truth = _truth(sources, targets)
     generator = np.random.default_rng(seed)
     matched, unmatched = (generator.permutation(np.flatnonzero(some)) for some in (truth >= 0, truth < 0))
     few = min(len(matched), MOST_PRACTICE_SOURCES)
     chosen = np.sort(np.concatenate([matched[:few], unmatched[:few]]))
-    stands_for = np.where(
-        truth[chosen] >= 0, len(matched) / max(few, 1), len(unmatched) / max(min(few, len(unmatched)), 1)
-    )
     scores = np.empty((len(chosen), len(targets), len(DEFAULT_VIEWS)), np.float32)
     for place, name in enumerate(DEFAULT_VIEWS):  # one view is held at a time
         scores[:, :, place] = view_of(sources, targets, name).scores(chosen)
-    return TrainingPair(scores, truth[chosen], stands_for)
+    return TrainingPair(scores, truth[chosen])
+
+
+def _margin_lesson(sources: Habits, targets: Habits) -> tuple[Any, Any]:
+    """Return everybody's margin and whether their best target is right.
+
+    By the shipped weights, for those of this practice are not known yet; the unit of margins hardly depends on them.
+    """
+    attack = attack_on(sources, targets, PRACTISED, 0)
+    judged = attack.judged()
+    return judged["margin"], judged["right"]
+
+
+def _truth(sources: Habits, targets: Habits) -> Targets:
+    of = {user: place for place, user in enumerate(targets.identities["user"])}
+    return np.array([of.get(user, -1) for user in sources.identities["user"]], np.int64)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from incrowd.crowd.array_cache import set_aside
 from incrowd.measures.linkability.in_words import VIEW_NAMES, certainty_assessment
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.protocol import Finding, Goal, Person, PreparedCrowd, Proposal
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from incrowd.measures.linkability.determined import Certainty, DeterminedAttack
-    from incrowd.measures.linkability.link_model import Hubs
+    from incrowd.measures.linkability.link_model import ViewHubs
     from incrowd.measures.telling import Habit
     from incrowd.profiles.habits import Habits
 
@@ -64,7 +65,7 @@ class DeterminedPerson:
         if key not in self.attacks:
             while len(self.attacks) >= MOST_ATTACKS:
                 self.attacks.pop(next(iter(self.attacks)))
-            self.attacks[key] = self._prepared()
+            self.attacks[key] = set_aside(self._prepared(), self.crowd.cache)
         return self.attacks[key]
 
     def _prepared(self) -> DeterminedAttack:
@@ -82,19 +83,13 @@ class DeterminedPerson:
             return {
                 "views": np.array(model.views),
                 "weights": np.array(model.weights),
-                "leads": np.array([*model.lead_odds, model.lookalikes]),
                 "practice": np.array(prepared[0].practice),
             }
 
         kept = self.crowd.answer({"what": "link model 3", **self.options.parameters()}, learn)
         if prepared:
             return prepared[0]
-        model = LinkModel(
-            views=tuple(kept["views"].tolist()),
-            weights=tuple(kept["weights"].tolist()),
-            lead_odds=(float(kept["leads"][0]), float(kept["leads"][1])),
-            lookalikes=float(kept["leads"][2]),
-        )
+        model = LinkModel(views=tuple(kept["views"].tolist()), weights=tuple(kept["weights"].tolist()))
         return prepare(crowd, self.options, (model, int(kept["practice"])), asked=self._asked)
 
     @property
@@ -107,7 +102,7 @@ class DeterminedPerson:
         """What is the same for everybody who is in both: hubs under each view, and how sure of each true pair."""
 
         def compare() -> dict[str, Any]:
-            hubs: dict[str, Hubs] = {}
+            hubs: dict[str, ViewHubs] = {}
             sure = self._attack.certainty(hubs).sure
             kept = {"sure": np.array(sure)}
             for name, one in hubs.items():
@@ -118,12 +113,12 @@ class DeterminedPerson:
         question = {"what": "link hubs", "asked": self._asked, **self.options.parameters()}
         return self.crowd.answer(question, compare)
 
-    def _hubs(self) -> dict[str, Hubs]:
-        from incrowd.measures.linkability.link_model import Hubs
+    def _hubs(self) -> dict[str, ViewHubs]:
+        from incrowd.measures.linkability.link_model import ViewHubs
 
         kept = self._pair
         return {
-            name: Hubs(kept[f"{name} source"], kept[f"{name} target"], *kept[f"{name} spread"].tolist())
+            name: ViewHubs(kept[f"{name} source"], kept[f"{name} target"], *kept[f"{name} spread"].tolist())
             for name in self._attack.model.views
         }
 

@@ -7,7 +7,7 @@ promised are the numbers measured afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from incrowd.distances import Compute, pairwise
 from incrowd.distances.profile_index import shared_terms
 from incrowd.measures.search import fewest
+from incrowd.measures.shown_words import shown_words, word_evidence
 from incrowd.result import Advice, Evidence
+from incrowd.text.mentions import SOMEBODY
 
 WANTED_CROWD = 10
 """Advice aims at a matching set of at least this many people."""
@@ -27,14 +29,13 @@ MOST_WORDS = 400
 Array = NDArray[np.float64]
 
 
-def word_evidence(p: Array, q: Array, vocabulary: Sequence[str]) -> tuple[Evidence, ...]:
+def shared_words(
+    p: Array, q: Array, vocabulary: Sequence[str], mentioned: Collection[str] = ()
+) -> tuple[Evidence, ...]:
     """Return the words two profiles share, the strongest first; the shares add up to ``1 - d**2``."""
     shares = shared_terms(p, q)
-    order = np.argsort(-shares, kind="stable")
-    return tuple(
-        Evidence(what=f"the word “{vocabulary[int(w)]}”", contribution=float(shares[w]))
-        for w in order[: int((shares > 0).sum())]
-    )
+    order = np.argsort(-shares, kind="stable")[: int((shares > 0).sum())].tolist()
+    return word_evidence(((vocabulary[w], float(shares[w])) for w in order), mentioned)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ class OwnPair:
         return 1 + int((pairwise(p, self.others, compute=self.compute)[0] <= own).sum())
 
 
-def words_to_avoid(pair: OwnPair, vocabulary: Sequence[str], wanted: int = WANTED_CROWD) -> Advice | None:
+def words_to_avoid(
+    pair: OwnPair, vocabulary: Sequence[str], wanted: int = WANTED_CROWD, mentioned: Collection[str] = ()
+) -> Advice | None:
     """Find how many of the strongest shared words must go before the matching set is large enough."""
     shares = shared_terms(pair.source / pair.source.sum(), pair.target / pair.target.sum())
     order = np.argsort(-shares, kind="stable")[: min(int((shares > 0).sum()), MOST_WORDS)]
@@ -78,7 +81,8 @@ def words_to_avoid(pair: OwnPair, vocabulary: Sequence[str], wanted: int = WANTE
     if found is None:
         return None
     before, trial = found
-    named = ", ".join(f"“{vocabulary[int(w)]}”" for w in order[: min(trial.removed, 8)])
+    first = shown_words((vocabulary[w] for w in order[: min(trial.removed, 8)].tolist()), mentioned)
+    named = ", ".join(word if word == SOMEBODY else f"“{word}”" for word in first)
     more = f" and {trial.removed - 8} more" if trial.removed > 8 else ""
     return Advice(
         what=f"Avoid {trial.removed} words in both profiles: {named}{more}",

@@ -4,12 +4,7 @@ Two small models, both learned on pairs of communities other than the one judged
 
 - *Which target?* A conditional logit: among the targets of source s, target t is the true one with
   probability ``exp(w.z_st) / sum_t' exp(w.z_st')``, given that s has a true one.
-- *Is the best one right, where nobody says that there is one?* The best target of a stranger leads the second by
-  about an exponential amount, whatever the communities' size; a true one leads by more. How often so large a lead
-  was right in practice gives a likelihood ratio. The share of sources whose best target is right differs between
-  communities, so it is found on the judged pair itself, without labels (after Saerens, Latinne & Decaestecker 2002),
-  and what is not known of it is averaged over. Some strangers look like a match whatever the lead (second accounts,
-  copied texts): where hardly anybody has a match, no lead makes sure.
+- *Is the best one right, where nobody says that there is one?* See :mod:`incrowd.measures.linkability.open_set`.
 """
 
 from __future__ import annotations
@@ -23,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from incrowd.measures.linkability.open_set import UNTAUGHT, OpenSet
 from incrowd.profiles.habits import TIME_FAMILIES, Habits
 
 # How alike two communities' members are, from several views at once.
@@ -82,7 +78,7 @@ class _Layout:
 
 
 @dataclass(frozen=True)
-class Hubs:
+class ViewHubs:
     """Who of either side resembles everybody under a view, and the spread of what is left."""
 
     source: Scores
@@ -98,7 +94,7 @@ class View:
     sources: _Sources
     targets: _Targets
     layout: _Layout
-    hubs: Hubs
+    hubs: ViewHubs
 
     def scores(self, which: NDArray[np.int64]) -> Scores:
         """Return the standard scores of some sources: (sources, targets)."""
@@ -175,13 +171,13 @@ def blocks(rows: int, targets: int, views: int = 1) -> Iterator[slice]:
         yield slice(start, min(start + step, rows))
 
 
-def view_of(sources: Habits, targets: Habits, name: str, hubs: Hubs | None = None) -> View:
+def view_of(sources: Habits, targets: Habits, name: str, hubs: ViewHubs | None = None) -> View:
     """Lay one family of habits out, and measure who of either side resembles everybody, unless that is known."""
     x, y, layout = _laid_out(sources.rows[name], targets.rows[name], weighed=name not in TIME_FAMILIES)
     return View(x, y, layout, hubs or _hubs(x, y, len(sources), len(targets)))
 
 
-def _hubs(x: _Sources, y: _Targets, n: int, m: int) -> Hubs:
+def _hubs(x: _Sources, y: _Targets, n: int, m: int) -> ViewHubs:
     """Compare everybody with everybody."""
     from incrowd.measures.linkability.kernels import add_to_hubs  # Numba takes long to load
 
@@ -192,7 +188,7 @@ def _hubs(x: _Sources, y: _Targets, n: int, m: int) -> Hubs:
         squares += add_to_hubs(cosines, source_hub[rows], source_sum[rows], target_sum, best)
     target_hub = best.mean(axis=1, dtype=np.float64)
     mean, deviation = _corrected_moments(source_hub, source_sum, target_hub, target_sum, squares)
-    return Hubs(source_hub.astype(np.float32), target_hub.astype(np.float32), mean, deviation)
+    return ViewHubs(source_hub.astype(np.float32), target_hub.astype(np.float32), mean, deviation)
 
 
 def _cosines(sources: _Sources, targets: _Targets, which: NDArray[np.int64]) -> Scores:
@@ -294,20 +290,15 @@ class TrainingPair:
     """(sources, targets, views)."""
     truth: NDArray[np.integer[Any]]
     """The true target of each source, or -1."""
-    stands_for: NDArray[np.float64] | None = None
-    """How many sources of the pair each of these stands for; None: itself alone."""
 
 
 @dataclass(frozen=True)
 class LinkModel:
-    """Weights of the views and of the decision that there is a match at all."""
+    """Weights of the views, and what tells whether there is a match at all."""
 
     views: tuple[str, ...]
     weights: tuple[float, ...]
-    lead_odds: tuple[float, float]
-    """Log likelihood ratio that the best target is the right one: intercept, and weight of its lead."""
-    lookalikes: float
-    """The ratio's limit, however large the lead: strangers who look like a match, for each match that does."""
+    open_set: OpenSet = UNTAUGHT
 
     def utilities(self, scores: Scores) -> Scores:
         """Weigh the views: one number a (source, target) pair, higher = more likely the same person."""
@@ -318,77 +309,6 @@ class LinkModel:
         shifted = np.exp(utilities - utilities.max(axis=1, keepdims=True))
         return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
-    def found(self, leads: Leads) -> tuple[Scores, Share]:
-        """Return how likely each source's best target is right, and the share of sources it is right for.
-
-        Nobody has said which of them have a match at all. The share's order of magnitude is unknown beforehand: every
-        one between SHARES' ends is as likely. What all leads say of it together is averaged over.
-        """
-        intercept, weight = self.lead_odds
-        ratio = 1 / (self.lookalikes + np.exp(-(intercept + weight * leads.scaled)))
-        evidence = np.array([np.log1p(share * (ratio - 1)).sum() for share in SHARES])
-        believed = np.exp(evidence - evidence.max())
-        believed /= believed.sum()
-        probability = np.zeros(len(ratio))
-        for share, belief in zip(SHARES, believed, strict=True):
-            probability += belief * share * ratio / (1 + share * (ratio - 1))
-        return probability, Share.of(believed)
-
-
-LOOKALIKES = 0.008
-"""What is expected of `lookalikes` before practice: by a factor of about LOOKALIKES_SPREAD more or less."""
-LOOKALIKES_SPREAD = np.exp(0.5)
-SHARES = np.geomspace(1e-5, 1 - 1e-5, 400)
-"""Shares of sources whose best target may be right, each as likely as the next beforehand."""
-SPACINGS = 4
-"""How many runners-up tell how far apart the best strangers of a pair usually are."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """A share of sources, and the range it lies in with 95 %."""
-
-    mean: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, believed: NDArray[np.float64]) -> Share:
-        """Sum up how far each of SHARES is believed."""
-        low, high = SHARES[np.minimum(np.searchsorted(believed.cumsum(), (0.025, 0.975)), len(SHARES) - 1)]
-        return cls(float(believed @ SHARES), float(low), float(high))
-
-
-@dataclass(frozen=True)
-class Leads:
-    """How far each source's best target stands before the second, and how far apart the runners-up stand."""
-
-    lead: NDArray[np.float64]
-    spacing: NDArray[np.float64]
-    stands_for: NDArray[np.float64] | None = None
-    """As in TrainingPair: people with a match write more, and all of theirs stands further apart."""
-
-    @classmethod
-    def of(cls, utilities: Scores, stands_for: NDArray[np.float64] | None = None) -> Leads:
-        """Look at the best targets of each source; a lead is 0 where there is only one."""
-        u = np.asarray(utilities, np.float64)
-        kept = min(SPACINGS + 1, u.shape[1])
-        best = -np.sort(-np.partition(u, u.shape[1] - kept, axis=1)[:, -kept:], axis=1)
-        gaps = best[:, :-1] - best[:, 1:]
-        if kept < 3:
-            return cls(gaps.sum(axis=1), np.ones(len(u)), stands_for)
-        # The k-th gap between the best of many strangers is 1/k of the first on average.
-        return cls(gaps[:, 0], (gaps[:, 1:] * np.arange(2, kept)).mean(axis=1), stands_for)
-
-    @property
-    def scaled(self) -> NDArray[np.float64]:
-        """Return leads in units half-way between those of practice and how far apart this pair's best strangers stand.
-
-        All the way makes too sure where the judged community is many times those practised on.
-        """
-        usual = float(np.average(self.spacing, weights=self.stands_for)) if len(self.spacing) else 1.0
-        return self.lead / np.sqrt(usual) if usual > 0 else self.lead
-
 
 DEFAULT_VIEWS = ("words", "vocabulary", "phrases", "style", "hours", "weeks")
 
@@ -396,22 +316,10 @@ DEFAULT_VIEWS = ("words", "vocabulary", "phrases", "style", "hours", "weeks")
 def fit(
     pairs: Sequence[TrainingPair], views: tuple[str, ...] = DEFAULT_VIEWS, *, ridge: float = 1.0
 ) -> LinkModel:
-    """Learn a link model from labelled pairs of communities."""
+    """Learn the weights of a link model from labelled pairs of communities."""
     matched = [_Matched.of(pair) for pair in pairs]
     weights = _fit_weights(matched, len(views), ridge)
-    utilities = [pair.scores @ weights.astype(pair.scores.dtype) for pair in pairs]
-    intercept, weight, lookalikes = _fit_leads(
-        np.concatenate(
-            [Leads.of(u, pair.stands_for).scaled for u, pair in zip(utilities, pairs, strict=True)]
-        ),
-        np.concatenate([u.argmax(axis=1) == pair.truth for u, pair in zip(utilities, pairs, strict=True)]),
-    )
-    return LinkModel(
-        views=views,
-        weights=tuple(float(w) for w in weights),
-        lead_odds=(intercept, weight),
-        lookalikes=lookalikes,
-    )
+    return LinkModel(views=views, weights=tuple(float(w) for w in weights))
 
 
 @dataclass(frozen=True)
@@ -443,20 +351,3 @@ def _fit_weights(pairs: Sequence[_Matched], views: int, ridge: float) -> NDArray
 
     result = minimize(objective, np.full(views, 0.5), jac=True, method="L-BFGS-B", options={"maxiter": 100})
     return np.asarray(result.x)
-
-
-def _fit_leads(lead: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return intercept, weight and limit of the likelihood ratio that the best target with such a lead is right."""
-    share = float(np.clip(right.mean(), 1e-4, 1 - 1e-4))
-    before = np.log(share / (1 - share))
-
-    def loss(found: NDArray[np.float64]) -> float:
-        intercept, weight, log_limit = found
-        odds = before - np.logaddexp(log_limit, -(intercept + weight * lead))
-        surprise = np.logaddexp(0, np.where(right, -odds, odds)).sum()
-        unusual = ((log_limit - np.log(LOOKALIKES)) / np.log(LOOKALIKES_SPREAD)) ** 2
-        return float(surprise + 0.5 * unusual + 0.005 * weight**2)
-
-    start = np.array([-2.0, 1.0, np.log(LOOKALIKES)])
-    intercept, weight, log_limit = minimize(loss, start, method="L-BFGS-B").x
-    return float(intercept), float(weight), float(np.exp(log_limit))

@@ -36,6 +36,7 @@ from incrowd.measures.protocol import (
 )
 from incrowd.measures.sampling import SampledRank, sampled_rows
 from incrowd.measures.search import alternating, fewer_posts, fewer_words, post_order
+from incrowd.measures.shown_words import word_evidence
 from incrowd.result import Assessment, Evidence, Standing, Threat, say_count
 from incrowd.text.reference import tokenise
 
@@ -128,13 +129,6 @@ class Linkability(Measure):
     # Lines to watch
 
     line_keys = ("source", "target", "below")
-
-    def default_lines(
-        self, communities: Sequence[str], topics: Sequence[str], people: Mapping[str, int], wanted: int
-    ) -> Iterable[Line]:
-        """Hide among the wanted number of people, whichever way somebody looks."""
-        pairs = permutations(communities, 2)
-        return [Line(measure=self.name, community=one, target=two, at=wanted) for one, two in pairs]
 
     def follow(self, crowd: GrowingCrowd, lines: Sequence[Line], options: AdvisorOptions) -> Follower:
         """Follow who is no farther than the person's own other profile."""
@@ -535,7 +529,7 @@ def _shared_words(a: Person, source: str, b: Person, target: str) -> tuple[Evide
     shares = shared_terms(p, q)
     words = a.words.vocabulary.gather(used.tolist()).to_list()
     order = np.argsort(-shares, kind="stable")[: int((shares > 0).sum())]
-    return tuple(Evidence(what=f"the word “{words[k]}”", contribution=float(shares[k])) for k in order)
+    return word_evidence(((words[k], float(shares[k])) for k in order.tolist()), a.mentioned)
 
 
 def matching_sets(crowd: PreparedCrowd, pair: LinkabilityOptions, *, sample: bool = False) -> PeopleInBoth:

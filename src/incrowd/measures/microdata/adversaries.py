@@ -139,7 +139,8 @@ def scoring_attack(
     )  # fmt: skip
     in_threads(lambda part: cpu.scoring_attack(part, *fixed), shares_of(np.diff(matrix.indptr)[rows], rows=4))
     found, mistaken, undecided = (counts / attack.rounds).T
-    reach = np.array([bernstein_reach(share * (1 - share), attack.rounds) for share in found])
+    spread = attack.rounds / max(attack.rounds - 1, 1)  # as from a sample
+    reach = np.array([bernstein_reach(share * (1 - share) * spread, attack.rounds) for share in found])
     return AttackRates(found, mistaken, undecided, reach)
 
 

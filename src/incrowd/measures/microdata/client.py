@@ -19,7 +19,7 @@ from incrowd.measures.microdata import explain
 from incrowd.measures.microdata.definition import Floats, privacy_score, risk_raw
 from incrowd.measures.microdata.expected_crowd import (
     LARGEST,
-    Activity,
+    ActivityGroups,
     class_probabilities,
     expected_others,
     reading,
@@ -93,6 +93,11 @@ def claims_safety(word: str) -> bool:
 # Reads a person's own list of items: one a line, a JSON list, or a table with a column "item".
 
 
+MARKS = ("\t", ",", ";")
+FEWEST_COLUMNS = 3
+"""Lines of fewer parts may be titles with a comma in them."""
+
+
 def read_items(path: str | Path) -> list[str]:
     """Return the items of a file, repeats and blanks left out, in order."""
     try:
@@ -102,9 +107,44 @@ def read_items(path: str | Path) -> list[str]:
             f"{path}: expected a text file of items, but it cannot be read ({type(error).__name__})"
         ) from None
     try:
-        return parse_items(text)
+        return _items_of_table(Path(path)) if _other_table(text) else parse_items(text)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _other_table(text: str) -> bool:
+    """Say whether a text is a table that names no column `item`: every line has as many fields as the first."""
+    lines = text.strip().splitlines()
+    if len(lines) < 2 or lines[0].startswith("[") or _item_column(lines[0]) is not None:
+        return False
+    for mark in MARKS:
+        fields = {len(row) for row in csv.reader(io.StringIO(text.strip()), delimiter=mark) if row}
+        if len(fields) == 1 and fields.pop() >= FEWEST_COLUMNS:
+            return True
+    return False
+
+
+def _items_of_table(path: Path) -> list[str]:
+    """Read a table as an import does: the list of a service (books, films) names its items in its own way."""
+    from incrowd.crowd.own_export import read_export  # here: whoever scores a plain list need not wait for it
+
+    expected = "expected one item a line, or a table with a column 'item'"
+    try:
+        items = read_export([path]).items
+    except InputError:
+        raise InputError(f"{expected}, got a table whose items cannot be told") from None
+    if not items:
+        raise InputError(f"{expected}, got a table without items")
+    return sorted(items)
+
+
+def _item_column(header: str) -> tuple[str, int] | None:
+    """Return what parts the columns of a table, and which of them holds the items; None: no such table."""
+    for mark in MARKS:
+        names = [name.strip().lower().split(":")[0] for name in header.split(mark)]
+        if len(names) > 1 and "item" in names:
+            return mark, names.index("item")
+    return None
 
 
 def parse_items(text: str) -> list[str]:
@@ -119,13 +159,12 @@ def parse_items(text: str) -> list[str]:
     if stripped.startswith("["):
         return _tidy(_json_list(stripped))
     lines = stripped.splitlines()
-    for mark in ("\t", ",", ";"):
-        names = [name.strip().lower().split(":")[0] for name in lines[0].split(mark)] if lines else []
-        if len(names) > 1 and "item" in names:
-            column = names.index("item")
-            rows = csv.reader(io.StringIO("\n".join(lines[1:])), delimiter=mark)
-            return _tidy([row[column] for row in rows if len(row) > column])
-    return _tidy(lines)
+    found = _item_column(lines[0]) if lines else None
+    if found is None:
+        return _tidy(lines)
+    mark, column = found
+    rows = csv.reader(io.StringIO("\n".join(lines[1:])), delimiter=mark)
+    return _tidy([row[column] for row in rows if len(row) > column])
 
 
 def _json_list(text: str) -> list[str]:
@@ -309,7 +348,7 @@ def class_model(items: list[str], people: Floats, statistics: Statistics) -> tup
     shares = taste_shares(listed, people, sizes)
     rows, crowd = [], []
     for share, one in zip(shares, statistics.taste, strict=True):
-        rows.append(class_probabilities(share, Activity(one.activity_shares, activity.levels)))
+        rows.append(class_probabilities(share, ActivityGroups(one.activity_shares, activity.levels)))
         crowd.append(one.people * one.activity_shares)
     return np.vstack(rows), np.concatenate(crowd)
 

@@ -19,7 +19,7 @@ from incrowd.measures.microdata.client import class_model
 from incrowd.measures.microdata.definition import Floats
 from incrowd.measures.microdata.expected_crowd import expected_others_of_all, independent
 from incrowd.measures.microdata.overlaps import Progress
-from incrowd.measures.microdata.provider import Scored, Tally, publish, publish_taste, score_everybody
+from incrowd.measures.microdata.provider import ScoredPeople, Tally, publish, publish_taste, score_everybody
 from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.statistics import ReleaseState, Statistics
 from incrowd.measures.microdata.table import ItemTable, require_people
@@ -53,7 +53,7 @@ class Evaluation(Result):
     knowledge: Knowledge
     others: Floats
     """E|AS| - 1, exact."""
-    scored: Scored
+    scored: ScoredPeople
     estimates: dict[str, Floats]
     """Score name -> one value per person, higher is safer."""
     warnings: tuple[str, ...]
@@ -140,7 +140,7 @@ def evaluate(
     return Evaluation(table, knowledge, others, scored, estimates, _warnings(table, score))
 
 
-def score_table(table: ItemTable, spec: ScoreSpec, groups: GroupSpec | None = None) -> Scored:
+def score_table(table: ItemTable, spec: ScoreSpec, groups: GroupSpec | None = None) -> ScoredPeople:
     """Score everybody by the paper's formula with exact popularities."""
     users = Tally.of(table, spec).users
     return score_everybody(users["items"].to_numpy(), users["rare"].to_numpy(), spec, groups)

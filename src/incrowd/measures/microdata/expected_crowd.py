@@ -35,7 +35,7 @@ HALVINGS = 50
 
 
 @dataclass(frozen=True)
-class Activity:
+class ActivityGroups:
     """Groups of people by how much they have."""
 
     shares: Floats
@@ -107,7 +107,7 @@ def expected_others_of_all(
     return out
 
 
-def class_probabilities(popularity: ArrayLike, activity: Activity) -> Floats:
+def class_probabilities(popularity: ArrayLike, activity: ActivityGroups) -> Floats:
     """Return p(item | class), one row per class, so that the classes together have the given popularity."""
     p = np.clip(np.asarray(popularity, dtype=np.float64), SMALLEST, LARGEST)
     distinct, where = np.unique(p, return_inverse=True)
@@ -121,26 +121,29 @@ def activity_class(sizes: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
     return np.unique(np.searchsorted(cuts, sizes, side="right"), return_inverse=True)[1].astype(np.int64)
 
 
-def fit_activity(sizes: NDArray[np.int64], popularity: ArrayLike, classes: int) -> Activity:
+def fit_activity(sizes: NDArray[np.int64], popularity: ArrayLike, classes: int) -> ActivityGroups:
     """Cut people into classes by profile size and find the level that explains each class's average size."""
     label = activity_class(sizes, classes)
     members = np.bincount(label)
-    mean_size = np.bincount(label, weights=sizes) / members
-    shares = members / len(sizes)
+    return fit_levels(members / len(sizes), np.bincount(label, weights=sizes) / members, popularity)
+
+
+def fit_levels(shares: Floats, mean_size: Floats, popularity: ArrayLike) -> ActivityGroups:
+    """Find the level of each class at which its people have so many items on average."""
     p = np.clip(np.asarray(popularity, dtype=np.float64), SMALLEST, LARGEST)
     distinct, times = np.unique(p, return_counts=True)
     level = np.log(mean_size / (mean_size @ shares))
     for _ in range(100):
-        q = _logistic(_item_levels(distinct, Activity(shares, level)) + level[:, None])
+        q = _logistic(_item_levels(distinct, ActivityGroups(shares, level)) + level[:, None])
         # Newton's step on the size of each class, kept short while far away.
         step = np.clip((mean_size - q @ times) / np.maximum((q * (1 - q)) @ times, 1e-12), -1.0, 1.0)
         level = level + step
         if np.abs(step).max() < 1e-9:
             break
-    return Activity(shares, level)
+    return ActivityGroups(shares, level)
 
 
-def _item_levels(p: Floats, activity: Activity) -> Floats:
+def _item_levels(p: Floats, activity: ActivityGroups) -> Floats:
     """Solve sum of share * logistic(b + level) = p for b by halving: the sum grows with b."""
     logit = np.log(p) - np.log1p(-p)
     low, high = logit - activity.levels.max(), logit - activity.levels.min()

@@ -10,7 +10,7 @@ from incrowd.measures.microdata.definition import Floats, Ints
 from incrowd.measures.microdata.expected_crowd import reading
 from incrowd.measures.microdata.known_items import KnownItems
 from incrowd.measures.microdata.spec import FewItems
-from incrowd.result import Evidence, say_count, say_percent
+from incrowd.result import Evidence, say_amount, say_count, say_percent
 
 SCORE_UNIT = "score from 0 (riskiest) to 1 (safest)"
 
@@ -56,7 +56,7 @@ def crowd_meaning(people: float, crowd: int, adversary: str) -> str:
 def found_meaning(found: float, alone: float, adversary: str) -> str:
     """One sentence about how often a guess is right."""
     return (
-        f"{_capital(adversary)} would pick you out with one guess {say_percent(found)} of the time; "
+        f"{_capital(adversary)} would pick you out with one guess {_often(found)} of the time; "
         f"{say_percent(alone)} of the time nobody else fits at all."
     )
 
@@ -64,22 +64,27 @@ def found_meaning(found: float, alone: float, adversary: str) -> str:
 def few_items_meaning(found: float, people: int, who: FewItems, known: KnownItems) -> str:
     """Say how often a handful of items picks somebody out, and how few it takes."""
     return (
-        f"{_capital(who.words)} would pick you out of {people:,} people {say_percent(found)} of the time. "
+        f"{_capital(who.words)} would pick you out of {people:,} people {_often(found)} of the time. "
         f"To be right half of the time it {_takes(known)}."
     )
 
 
+def _often(found: float) -> str:
+    """Write how often somebody would be right as everywhere else: nobody is certain."""
+    return say_amount(found, "probability")
+
+
 def _takes(known: KnownItems) -> str:
-    named = {
-        "random": "takes {} picked at random",
-        "rarest": "{} of your rarest",
-        "dated": "{} with dates",
-    }
-    told = []
-    for way, found in known.takes.items():
-        count = "more items than you have" if math.isinf(found[0]) else say_count(int(found[0]), "item")
-        told.append(named[way].format(count))
-    return ", ".join(told)
+    """Say how few items it takes, in each way to know them; ways by which all of them are too few come once."""
+    ways = {"random": "picked at random", "rarest": "of your rarest", "dated": "with dates"}
+    counted = {way: found[0] for way, found in known.takes.items()}
+    enough = [(way, int(count)) for way, count in counted.items() if not math.isinf(count)]
+    told = [f"{count:,} {ways[way]}" for way, count in enough]
+    told[:1] = [f"{say_count(count, 'item')} {ways[way]}" for way, count in enough[:1]]
+    too_few = [ways[way] for way, count in counted.items() if math.isinf(count)]
+    if too_few:
+        told.append(f"more than you have {' or '.join(too_few)}")
+    return f"takes {', '.join(told[:-1])}{', or ' if len(told) > 1 else ''}{told[-1]}"
 
 
 def estimate_meaning(others: float, adversary: str) -> str:

@@ -109,7 +109,7 @@ class Success:
     items: int
     choices: Callable[[int], tuple[NDArray[np.int64], bool]]
     """All ways, or a sample of the ways, to know so many items; and whether these are all."""
-    rivals: Rivals
+    rivals: ItemRivals
     _known: dict[int, tuple[Estimate, NDArray[np.float64]]] = field(default_factory=dict)
 
     def __call__(self, count: int) -> Estimate:
@@ -148,7 +148,7 @@ def known_items(
         "rarest": Success(len(items), lambda count: (rarest[None, :count], True), random.rivals),
     }
     if table.has(DATED):
-        dated = Rivals(fitting(table, row, DATED), table, row, items)
+        dated = ItemRivals(fitting(table, row, DATED), table, row, items)
         ways["dated"] = Success(len(items), random.choices, dated)
     return KnownItems(
         items=len(items),
@@ -160,7 +160,7 @@ def known_items(
 
 def any_items(table: ItemTable, row: int, items: NDArray[np.int32], effort: Effort) -> Success:
     """Find out for one row how often any so many of some items name the person."""
-    rivals = Rivals(table.matrix, table, row, items)
+    rivals = ItemRivals(table.matrix, table, row, items)
     rounds = min(effort.rounds, max(FEWEST_ROUNDS, rivals.affordable))
     at_random = partial(choices, len(items), effort=replace(effort, rounds=rounds), row=row)
     return Success(len(items), at_random, rivals)
@@ -199,7 +199,7 @@ def speaks_for(fits: sparse.csr_matrix, table: ItemTable, items: NDArray[Any]) -
     return held
 
 
-class Rivals:
+class ItemRivals:
     """Everybody, and how much each of some items speaks for each person as the one who is meant."""
 
     def __init__(self, fits: sparse.csr_matrix, table: ItemTable, row: int, items: NDArray[np.int32]) -> None:

@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING
 
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, spread
 from incrowd.measures.microdata.spec import ADVERSARIES, DECIDES, FEW_ITEMS, Knowledge
-from incrowd.measures.protocol import AdvisorOptions, Measure, PreparedCrowd, Ready, Role, ThemeName
+from incrowd.measures.protocol import (
+    AdvisorOptions,
+    CardSection,
+    Measure,
+    PreparedCrowd,
+    Ready,
+    Role,
+    ThemeName,
+)
 from incrowd.result import Assessment, Standing, Threat
 
 if TYPE_CHECKING:
+    from incrowd.cards.make import CardOptions
+    from incrowd.cards.noise import Noise
     from incrowd.crowd import Crowd
     from incrowd.measures.microdata.evaluation import Evaluation
 
@@ -46,6 +56,16 @@ class Microdata(Measure):
         """Say no of a few known items: what was learnt elsewhere stays known when items are taken back."""
         known_elsewhere = assessment.assumptions.parameters.get("name") in FEW_ITEMS
         return assessment.exact and not known_elsewhere
+
+    def card(
+        self, crowd: PreparedCrowd, community: str | None, options: CardOptions, noise: Noise
+    ) -> CardSection:
+        """Tell how many people have which items, and how many items people have."""
+        from incrowd.measures.microdata.card_section import item_section
+        from incrowd.measures.microdata.table import item_table
+
+        made = item_section(item_table(crowd.crowd()).without(options.leave_out), options, noise)
+        return CardSection(tables=made.law.tables(), facts=made.facts)
 
     def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
         """Count who fits on average what somebody knows of everybody's items."""

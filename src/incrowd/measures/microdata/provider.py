@@ -16,11 +16,11 @@ from scipy.sparse.linalg import svds
 
 from incrowd.errors import InputError
 from incrowd.measures.microdata.definition import Floats, privacy_score, risk_raw
-from incrowd.measures.microdata.expected_crowd import Activity, activity_class, fit_activity
+from incrowd.measures.microdata.expected_crowd import ActivityGroups, activity_class, fit_activity
 from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ProfileFilter, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.statistics import (
-    Group,
     ReleaseState,
+    RiskGroup,
     Statistics,
     Taste,
     release_counts,
@@ -265,7 +265,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredPeople:
     """Everybody's score, before anything is rounded for publication."""
 
     raw: Floats
@@ -277,7 +277,7 @@ class Scored:
 
 def score_everybody(
     items: Any, rare: Any, spec: ScoreSpec, groups: GroupSpec | None = None, *, outliers: int = 0
-) -> Scored:
+) -> ScoredPeople:
     """Score and group people by their numbers of items and rare items.
 
     `outliers` people at either end do not set the scale (their scores are clamped), so that the published
@@ -293,7 +293,7 @@ def score_everybody(
     # With one raw value for all there is one group, and no scale.
     found = find_groups(free, groups) if high > low else Groups(np.array([0.5]), np.array([len(raw)]))
     inside = Groups(np.clip(found.centres, 0.0, 1.0), found.members)
-    return Scored(raw, np.clip(free, 0.0, 1.0), low, high, inside)
+    return ScoredPeople(raw, np.clip(free, 0.0, 1.0), low, high, inside)
 
 
 def publish(
@@ -337,7 +337,7 @@ def publish(
         raw_max=round(scored.raw_max, digits),
         groups=_groups(scored.groups, release, digits),
         knowledge=knowledge or Knowledge(),
-        activity=Activity(_shares(activity.shares, digits), activity.levels.round(digits)),
+        activity=ActivityGroups(_shares(activity.shares, digits), activity.levels.round(digits)),
         unlisted=_unlisted(tally.items, listed, release),
         popularity=dict(zip(listed["item"].to_list(), listed["people"].to_list(), strict=True)),
         number=state.number,
@@ -347,9 +347,9 @@ def publish(
     ), state
 
 
-def _groups(groups: Groups, release: ReleaseSpec, digits: int) -> tuple[Group, ...]:
+def _groups(groups: Groups, release: ReleaseSpec, digits: int) -> tuple[RiskGroup, ...]:
     return tuple(
-        Group(centre=round(float(centre), digits), people=release_number_of(int(members), release))
+        RiskGroup(centre=round(float(centre), digits), people=release_number_of(int(members), release))
         for centre, members in zip(groups.centres, groups.members, strict=True)
     )
 
@@ -427,7 +427,11 @@ SEED = 0
 
 
 def publish_taste(
-    table: ItemTable, activity: Activity, release: ReleaseSpec, threshold: int, secret: bytes | None = None
+    table: ItemTable,
+    activity: ActivityGroups,
+    release: ReleaseSpec,
+    threshold: int,
+    secret: bytes | None = None,
 ) -> tuple[Taste, ...]:
     """Return taste groups fit for publication: sizes, activity, and counts, rounded like all counts.
 
@@ -452,7 +456,7 @@ def _taste(
     table: ItemTable,
     rows: NDArray[np.int64],
     busy: NDArray[np.int64],
-    activity: Activity,
+    activity: ActivityGroups,
     release: ReleaseSpec,
     threshold: int,
     secret: bytes | None,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from incrowd.errors import OnlyACard
 from incrowd.measures.microdata.assess import (
     crowd_of_everybody,
     expected_assessment,
@@ -20,6 +21,7 @@ from incrowd.measures.microdata.assess import (
     others_of,
 )
 from incrowd.measures.microdata.explain import crowd_meaning
+from incrowd.measures.microdata.item_law import FOUND, ItemLaw
 from incrowd.measures.microdata.known_items import KnownItems, choices, known_items
 from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder, SetSizes
 from incrowd.measures.microdata.spec import ADVERSARIES, FEW_ITEMS, Adversary, FewItems
@@ -41,7 +43,7 @@ from incrowd.measures.protocol import (
     Ready,
 )
 from incrowd.measures.search import NAMED, fewest
-from incrowd.result import Assessment
+from incrowd.result import Assessment, Standing, say_percent
 from incrowd.statistics import first_place
 
 RECHECKED = 300
@@ -70,14 +72,46 @@ class ReadyMicrodata(Ready):
             why = f"fewer than {SMALLEST_CROWD} people in this crowd have {self.measure.reads}"
             remedy = ADD_PEOPLE.format(self.measure.reads)
             return Findings((), (self.measure.not_assessed(why, remedy),))
-        return self._of(person).assess(person, explain=explain)
+        found = self._of(person).assess(person, explain=explain)
+        return replace(found, assessments=tuple(map(self._told, found.assessments)))
 
     @cached_property
     def _table(self) -> ItemTable:
-        return item_table(self.crowd.crowd())
+        if self._law is None:
+            return item_table(self.crowd.crowd())
+        owner = self.crowd.user_id("")
+        return self._law.made_up(self.crowd.own_items(owner), owner, self.options.seed)
+
+    @cached_property
+    def _law(self) -> ItemLaw | None:
+        """What a card tells of people's lists, if a card stands in for the crowd."""
+        if not self.crowd.is_made_up:
+            return None
+        name = self.measure.name
+        if not (there := self.crowd.section(name)):
+            raise OnlyACard("this card does not say who has which items")
+        return ItemLaw.of(there, self.crowd.section_facts(name))
+
+    def _told(self, found: Assessment) -> Assessment:
+        """Say of a number found among made-up people how far off it may be."""
+        if self._law is None or not found.defined:
+            return found
+        name = str(found.assumptions.parameters["name"])
+        if found.unit == "people":
+            low, high = self._law.interval_of_people(found.value - 1, name)
+            interval = 1 + low, 1 + high
+        else:
+            interval = self._law.interval_of_chance(found.value, name if name in FEW_ITEMS else FOUND)
+        if found.interval is not None:  # known items were drawn, too
+            interval = min(interval[0], found.interval[0]), max(interval[1], found.interval[1])
+        say = say_percent if found.unit != "people" else "{:,.0f}".format
+        meaning = f"{found.meaning} As far as the card can tell: {say(interval[0])} to {say(interval[1])}."
+        return replace(found, standing=Standing.ESTIMATED, interval=interval, meaning=meaning)
 
     @cached_property
     def _everybody(self) -> NDArray[np.float64] | None:
+        if self._law is not None:
+            return None  # people who do not exist have no ranks
         return crowd_of_everybody(self._table, cache=self.crowd.cache, memory=self.options.memory)
 
     def _of(self, person: Person) -> ItemsOfOne:
@@ -85,6 +119,7 @@ class ReadyMicrodata(Ready):
             table = self._table
             row = table.row_of(person.user)
             asked = [one for one in ADVERSARIES.values() if self.options.asked(one.name)]
+            few = [one for one in FEW_ITEMS.values() if self.options.asked(one.name)]
             able = tuple(one for one in asked if table.has(one.matching))
             self._people[person.user] = ItemsOfOne(
                 self.measure,
@@ -92,12 +127,33 @@ class ReadyMicrodata(Ready):
                 table.only_items(table.profile(row)),
                 row,
                 able,
-                tuple(one for one in FEW_ITEMS.values() if self.options.asked(one.name)),
+                tuple(one for one in few if self._tells(one.name)),
                 self._everybody,
-                tuple(_no_marks(self.measure, one) for one in asked if one not in able),
+                (
+                    *(self._no_marks(one) for one in asked if one not in able),
+                    *(self._cannot_tell(one) for one in few if not self._tells(one.name)),
+                ),
                 Effort(seed=self.options.seed),
             )
         return self._people[person.user]
+
+    def _tells(self, name: str) -> bool:
+        return self._law is None or self._law.tells(name)
+
+    def _cannot_tell(self, who: FewItems) -> NotAssessed:
+        return NotAssessed(
+            measure=f"{self.measure.name} ({who.name})",
+            why="people held out while the card was made showed that it cannot tell",
+            remedy="a card of more people may",
+        )
+
+    def _no_marks(self, who: Adversary) -> NotAssessed:
+        marks = who.matching.words
+        held_by = "crowd" if self._law is None else "card"
+        remedy = f"import items with {marks} to see this adversary"
+        return NotAssessed(
+            measure=f"{self.measure.name} ({who.name})", why=f"the {held_by} holds no {marks}", remedy=remedy
+        )
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try leaving out the rarest items."""
@@ -109,7 +165,7 @@ class ReadyMicrodata(Ready):
         whole = math.fsum(part.contribution for part in finding.assessment.evidence)
         if not named:
             return ()
-        strongest = sorted(named, key=lambda part: -part.contribution)[:MOST_NAMED]
+        strongest = sorted(named, key=lambda part: part.strongest_first)[:MOST_NAMED]
         share = math.fsum(part.contribution for part in strongest) / whole
         examples = tuple(part.what.removeprefix("the item ") for part in strongest)
         return (GivesAway(kind=STRONGEST, share=share, examples=examples, advice=FEWER),)
@@ -117,7 +173,9 @@ class ReadyMicrodata(Ready):
     def recheck(self, person: Person, finding: Finding) -> float:
         """Let somebody who compares what they know with whole lists, by TF-IDF cosine, look for the person."""
         who = FEW_ITEMS.get(finding.assessment.assumptions.parameters.get("name", ""))
-        if who is None:
+        if (
+            who is None or self._law is not None
+        ):  # of made-up people, only what they share with the person is known
             return math.nan
         table = self._table
         row, weights = table.row_of(person.user), np.log((1 + len(table.users)) / (1 + table.popularity)) + 1
@@ -282,14 +340,6 @@ def _drop(items: list[str], of: int) -> Proposal:
         what=f"Leave out {what}",
         loss=f"{len(items):,} of your {of:,} items",
         changes=Changes(drop_items=frozenset(items)),
-    )
-
-
-def _no_marks(measure: Measure, adversary: Adversary) -> NotAssessed:
-    return NotAssessed(
-        measure=f"{measure.name} ({adversary.name})",
-        why=f"the crowd holds no {adversary.matching.words}",
-        remedy=f"import items with {adversary.matching.words} to see this adversary",
     )
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from incrowd.crowd.disk import PUBLIC, hand_over
 from incrowd.errors import CrowdDamaged, SchemaError, UnreadableSource
 from incrowd.measures.microdata.definition import Floats, Ints
-from incrowd.measures.microdata.expected_crowd import Activity
+from incrowd.measures.microdata.expected_crowd import ActivityGroups
 from incrowd.measures.microdata.spec import Knowledge, ReleaseSpec
 
 # Turns private counts into publishable ones, so that neither a count nor a change of one points at a person.
@@ -194,7 +194,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Group:
+class RiskGroup:
     """One group of like risk."""
 
     centre: float
@@ -220,11 +220,11 @@ class Statistics:
     log_base: float
     raw_min: float
     raw_max: float
-    groups: tuple[Group, ...]
+    groups: tuple[RiskGroup, ...]
     """Riskiest first."""
     knowledge: Knowledge
     """The adversary the expected crowd is computed for."""
-    activity: Activity
+    activity: ActivityGroups
     unlisted: float
     """About how many people share an item that is not listed."""
     popularity: dict[str, float]
@@ -315,8 +315,8 @@ def _read(cls: type[Statistics], plain: dict[str, Any]) -> Statistics:
         log_base=float(parameters.pop("log_base")),
         knowledge=Knowledge.from_dict(parameters.pop("knowledge")),
         **numbers,
-        groups=tuple(Group(float(one["centre"]), int(one["people"])) for one in plain["groups"]),
-        activity=Activity(
+        groups=tuple(RiskGroup(float(one["centre"]), int(one["people"])) for one in plain["groups"]),
+        activity=ActivityGroups(
             np.array(plain["activity"]["shares"], float), np.array(plain["activity"]["levels"], float)
         ),
         unlisted=float(plain["unlisted"]),
@@ -332,7 +332,7 @@ def _read(cls: type[Statistics], plain: dict[str, Any]) -> Statistics:
 
 
 def _by_count(popularity: dict[str, float]) -> list[dict[str, Any]]:
-    """Group items that are told the same count: shorter to write, and nothing but the band shows."""
+    """RiskGroup items that are told the same count: shorter to write, and nothing but the band shows."""
     bands: dict[float, list[str]] = {}
     for item, people in popularity.items():
         bands.setdefault(people, []).append(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +63,11 @@ class ItemTable:
         """Return the items of one row, as column numbers."""
         start, stop = self.matrix.indptr[row : row + 2]
         return np.asarray(self.matrix.indices[start:stop], dtype=np.int32)
+
+    def without(self, users: Collection[str]) -> ItemTable:
+        """Return all but some people (by id)."""
+        gone = self.users.is_in(list(users)).to_numpy()
+        return restrict(self, np.flatnonzero(~gone)) if gone.any() else self
 
     def only_items(self, columns: NDArray[np.int32]) -> ItemTable:
         """Return the same people with some of the items: enough for questions about somebody who has no others."""

@@ -26,7 +26,14 @@ from incrowd.measures.recognition.history import (
     features,
     learn,
 )
-from incrowd.measures.recognition.spec import ADVERSARIES, DEFAULT_KNOWN, FEATURES, KNOWN, RecognitionOptions
+from incrowd.measures.recognition.spec import (
+    ADVERSARIES,
+    DEFAULT_KNOWN,
+    FEATURES,
+    KNOWN,
+    RIDGE,
+    RecognitionOptions,
+)
 from incrowd.profiles.habits import PostHabits, post_habits
 from incrowd.result import (
     Assessment,
@@ -344,8 +351,9 @@ def community_histories(
         posts = posts.filter(pl.col("user").is_in(users))
     # Undated posts come last, in the order of their text: there is no better order to be had.
     read = posts.collect().sort("user", "time", "text", nulls_last=True)
+    users, read = _by_first_post(read)
     counted = post_habits(read["text"])
-    own = np.searchsorted(np.array(users), read["user"].to_numpy())
+    own = read["place"].to_numpy()
     starts = np.searchsorted(own, np.arange(len(users) + 1))
     histories = Histories(
         posts=counted,
@@ -355,6 +363,17 @@ def community_histories(
         outside=members - len(users),
     )
     return histories, read["text"], users, members
+
+
+def _by_first_post(read: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
+    """Order people by when they came, and number their places.
+
+    Ids are hashed with a new key at each import; this way the same data has the same people tried.
+    """
+    came = read.group_by("user", maintain_order=True).first().sort("time", "text", "user", nulls_last=True)
+    places = came.select("user").with_row_index("place")
+    ordered = read.join(places, on="user", how="left", maintain_order="left")
+    return came["user"].to_list(), ordered.sort("place", maintain_order=True)
 
 
 def own_history(texts: pl.Series, times: pl.Series, cut: int) -> OwnHistory:
@@ -370,7 +389,9 @@ def taught(crowd: PreparedCrowd, histories: Histories, options: RecognitionOptio
         lessons = learn(histories, options.how, most=options.judged)
         return {f"{n} {name}": part for n, one in lessons.items() for name, part in vars(one.model).items()}
 
-    kept = crowd.answer({"what": "recognition taught", "by": FEATURES, **options.parameters()}, find)
+    kept = crowd.answer(
+        {"what": "recognition taught", "by": FEATURES, "ridge": RIDGE, **options.parameters()}, find
+    )
     names = [part.name for part in fields(Logistic)]
     return {
         n: Logistic(**{name: np.asarray(kept[f"{n} {name}"]) for name in names})

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from incrowd.profiles.habits import HabitLists, PostHabits, grouping
+from incrowd.profiles.habits import HabitLists, PostHabits, grouping, only_used
 from incrowd.statistics import expected_rank, first_place, unseen_above
 
 WEIGHTS = {"words": 1.3, "vocabulary": 0.65, "phrases": 1.05, "style": 1.2}
@@ -62,11 +62,8 @@ class _Asked:
     def of(cls, counts: sp.csr_matrix, view: _View) -> _Asked:
         damped = _damped(counts)
         squares = _row_sums(damped, (damped.data * view.rarity(damped.indices)) ** 2)
-        by_habit = damped.tocsc()
-        habits = np.flatnonzero(np.diff(by_habit.indptr)).astype(np.int32)
-        starts = np.append(by_habit.indptr[habits], by_habit.indptr[-1:])
-        shape = damped.shape[0], len(habits)
-        return cls(sp.csc_matrix((by_habit.data, by_habit.indices, starts), shape=shape), habits, squares)
+        habits, few = only_used(damped)
+        return cls(few.tocsc(), habits, squares)
 
     def attracted(self, profile: sp.csr_matrix, rarity: Singles, alone: NDArray[Any]) -> Singles:
         """Return the cosine of each group with a candidate's profile (one row of length 1).
@@ -215,13 +212,13 @@ class Attack:
 
 
 def _view(name: str, weight: float, profiles: sp.csr_matrix) -> _View:
-    holders = np.bincount(profiles.indices, minlength=profiles.shape[1])
+    habits, rows = only_used(_damped(profiles))
+    holders = np.bincount(rows.indices, minlength=len(habits))
     rarity = _rarity(holders, profiles.shape[0]).astype(np.float32)
-    rows = _damped(profiles)
-    candidates = HabitLists.of(_scaled_to_one(rows, rarity[rows.indices]).T.tocsr())
-    there = np.flatnonzero(candidates.slot >= 0)
-    known = np.zeros(len(there) + 1, np.float32)  # -1 finds the last one
-    known[candidates.slot[there]] = rarity[there]
+    lists = _scaled_to_one(rows, rarity[rows.indices]).T.tocsr()
+    candidates = HabitLists.of(lists, habits, profiles.shape[1])
+    known = np.zeros(len(habits) + 1, np.float32)  # -1 finds the last one
+    known[candidates.slot[habits]] = rarity
     return _View(name, weight, candidates, known)
 
 

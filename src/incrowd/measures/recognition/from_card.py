@@ -24,6 +24,7 @@ from incrowd.distances.profile_index import Keys
 from incrowd.measures.recognition.attack import Rows
 from incrowd.measures.recognition.spec import KNOWN
 from incrowd.profiles.habits import grouping
+from incrowd.result import say_percent
 
 Floats = NDArray[np.float64]
 
@@ -185,6 +186,14 @@ def probabilities(log_ranks: Floats) -> tuple[dict[int, float], dict[int, tuple[
     numbers = [n for n, _ in told]
     ends = [(float(expit(odds - DOUBT)), float(expit(odds + DOUBT))) for odds in rising]
     return dict(zip(numbers, expit(rising).tolist(), strict=True)), dict(zip(numbers, ends, strict=True))
+
+
+def is_most(n: int, probability: float) -> bool:
+    """Say whether n posts find somebody as often as :func:`probabilities` can tell, as far as anybody sees.
+
+    Who comes first among made-up people whenever it is rehearsed cannot do so more clearly; real people differ there.
+    """
+    return say_percent(probability) == say_percent(float(expit(LEARNT[n][0])))
 
 
 def probabilities_tried(log_ranks: Floats) -> tuple[dict[int, float], dict[int, tuple[float, float]]]:

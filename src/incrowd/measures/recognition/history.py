@@ -3,8 +3,9 @@
 Everybody's history is cut in the middle of its posts, by time. The *trial*: n posts of the later half against
 everybody's earlier half. What it would have shown in advance is *rehearsed* with the earlier half alone, cut again,
 in both directions. A regression over people turns rehearsals into probabilities, one for all numbers of posts, because
-few are recognised by one post and what ten posts show of people holds for one, too; it is judged on people it was not
-fitted on. A prediction for today uses the whole history: its two halves rehearse what comes next.
+few are recognised by one post and what ten posts show of people holds for one, too; its weights are drawn to those of
+other communities (:mod:`incrowd.measures.recognition.learnt`), and it is judged on people it was not fitted on. A
+prediction for today uses the whole history: its two halves rehearse what comes next.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from numpy.typing import NDArray
 
 from incrowd.measures.recognition.attack import Attack, Hubs, Rows
 from incrowd.measures.recognition.definition import halves, pick
-from incrowd.measures.recognition.spec import KNOWN, How
+from incrowd.measures.recognition.learnt import EXPECTED
+from incrowd.measures.recognition.spec import KNOWN, RIDGE, How
 from incrowd.profiles.habits import PostHabits
-from incrowd.statistics import Logistic, auc, calibration_error, fit_along
+from incrowd.statistics import Expected, Logistic, auc, calibration_error, fit_along
 
 FOLDS = 10
-RIDGE = 3.0
 FEWEST = 40
 """Fewer people than this teach nothing reliable about n posts."""
 MANY_POSTS = 10
@@ -201,6 +202,10 @@ class Judged:
     posts: Rows
     """In the earlier half of each: what the prediction had to go by."""
 
+    def part(self, which: Rows) -> Judged:
+        """Return some of the people, by their places here."""
+        return Judged(*(getattr(self, name)[which] for name in ("people", "happened", "predicted", "posts")))
+
     @property
     def auc(self) -> float:
         """How well the prediction tells those recognised at least half of the time from the rest."""
@@ -226,16 +231,55 @@ class Lesson:
     judged: Judged
 
 
-def learn(histories: Histories, how: How, *, most: int, known: Iterable[int] = KNOWN) -> dict[int, Lesson]:
-    """Try people out on the later half of their history, and learn to predict it from the earlier half."""
+@dataclass(frozen=True)
+class Examples:
+    """What a regression learns from: each person tried, once for each number of posts."""
+
+    happened: Mapping[int, Tried]
+    everybody: Rows
+    """Who was tried with any number of posts."""
+    features: Floats
+    """Of each of them, by the earlier half."""
+    posts: Rows
+    """In the earlier half of each of them."""
+
+    @cached_property
+    def known(self) -> Rows:
+        """The number of posts of each example."""
+        return np.repeat(list(self.happened), [len(one.people) for one in self.happened.values()])
+
+    @cached_property
+    def person(self) -> Rows:
+        """Whose example it is, as a place among everybody."""
+        tried = [one.people for one in self.happened.values()]
+        return np.searchsorted(self.everybody, np.concatenate(tried))
+
+    @cached_property
+    def share(self) -> Floats:
+        """How often they were named."""
+        return np.concatenate([one.first for one in self.happened.values()])
+
+    def fit(self, which: Any, ridge: float, expected: Expected | None) -> dict[int, Logistic]:
+        """Fit a regression to some of the examples."""
+        person = self.person[which]
+        return fit_along(self.features[person], self.share[which], self.known[which], person, ridge, expected)
+
+
+def examples(histories: Histories, how: How, *, most: int, known: Iterable[int] = KNOWN) -> Examples | None:
+    """Try people out on the later half of their history, and rehearse it with the earlier half; None: too few."""
     happened = _tried_out(histories, how, most, known)
     if not happened:
-        return {}
+        return None
     everybody = np.unique(np.concatenate([one.people for one in happened.values()]))
     earlier = histories.part("earlier")
     found = features(histories, ("first", "second"), earlier, everybody, how)
-    posts = np.array([len(earlier[i]) for i in everybody])
-    return _lessons(happened, everybody, found, posts, how.seed)
+    return Examples(happened, everybody, found, np.array([len(earlier[i]) for i in everybody]))
+
+
+def learn(histories: Histories, how: How, *, most: int, known: Iterable[int] = KNOWN) -> dict[int, Lesson]:
+    """Try people out on the later half of their history, and learn to predict it from the earlier half."""
+    tried = examples(histories, how, most=most, known=known)
+    return {} if tried is None else _lessons(tried, how.seed)
 
 
 def _tried_out(histories: Histories, how: How, most: int, known: Iterable[int]) -> dict[int, Tried]:
@@ -257,25 +301,20 @@ def _first(people: Rows, turn: Rows, most: int) -> Rows:
     return np.sort(people[np.argsort(turn[people])[:most]])
 
 
-def _lessons(
-    happened: Mapping[int, Tried], everybody: Rows, found: Floats, posts: Rows, seed: int
-) -> dict[int, Lesson]:
+def _lessons(tried: Examples, seed: int) -> dict[int, Lesson]:
     """Fit all numbers of posts together, and once more without each tenth of the people, to be judged on them."""
-    known = np.repeat(list(happened), [len(one.people) for one in happened.values()])
-    person = np.searchsorted(everybody, np.concatenate([one.people for one in happened.values()]))
-    share = np.concatenate([one.first for one in happened.values()])
-    fold = (np.random.default_rng(seed).permutation(len(everybody)) % FOLDS)[person]
-    predicted = np.zeros(len(share))
+    fold = (np.random.default_rng(seed).permutation(len(tried.everybody)) % FOLDS)[tried.person]
+    predicted = np.zeros(len(fold))
     for left_out in range(FOLDS):
-        rest = fold != left_out
-        for n, model in fit_along(found[person[rest]], share[rest], known[rest], person[rest], RIDGE).items():
-            asked = ~rest & (known == n)
-            predicted[asked] = model.predict(found[person[asked]])
-    models = fit_along(found[person], share, known, person, RIDGE)
+        for n, model in tried.fit(fold != left_out, RIDGE, EXPECTED).items():
+            asked = (fold == left_out) & (tried.known == n)
+            predicted[asked] = model.predict(tried.features[tried.person[asked]])
+    models = tried.fit(slice(None), RIDGE, EXPECTED)
     lessons = {}
-    for n, one in happened.items():
-        asked = known == n
-        lessons[n] = Lesson(models[n], Judged(one.people, one.first, predicted[asked], posts[person[asked]]))
+    for n, one in tried.happened.items():
+        asked = tried.known == n
+        posts = tried.posts[tried.person[asked]]
+        lessons[n] = Lesson(models[n], Judged(one.people, one.first, predicted[asked], posts))
     return lessons
 
 

@@ -7,7 +7,7 @@ account. That is being recognised by posts read elsewhere, where "elsewhere" is 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from incrowd.measures.person import post_words
 from incrowd.measures.recognition.assess import MemberRecognition
 from incrowd.measures.recognition.from_card import MadeUpRivals, counted_posts, gone_on, probabilities_tried
 from incrowd.measures.recognition.spec import KNOWN, RecognitionOptions
+from incrowd.measures.shown_words import word_evidence
 from incrowd.result import (
     Assessment,
     Assumptions,
@@ -32,6 +33,7 @@ from incrowd.result import (
     say_count,
     say_percent,
 )
+from incrowd.text.mentions import mentioned_words
 
 MOST_WORDS = 24
 ADVERSARY = (
@@ -154,13 +156,19 @@ class AccountLink(Result):
 
 def link_accounts(main: CardCrowd, other: CardCrowd) -> AccountLink:
     """Say how probably two accounts of one person, both among people of the same card, are linked."""
-    community = _community(main)
+    main.card.first_community()  # a card of items alone tells nothing here
     first, second = (one.posts["text"] for one in (main, other))
     for which, texts in (("first", first), ("second", second)):
-        if len(texts) < RecognitionOptions(community=community).min_posts:
+        if len(texts) < RecognitionOptions(community="").min_posts:
             raise InputError(
                 f"link: the {which} account has {say_count(len(texts), 'post')}: too few to compare."
             )
+    if first.sort().equals(second.sort()):
+        raise InputError(
+            "link: both exports hold the same posts: they are the same account, so there is nothing to link. "
+            "Give the export of another account second."
+        )
+    community = _community(main)
     made, users = main.made_up(community)
     people = main.members(community)
     rivals = MadeUpRivals.of(made.counts, made.rare, users, people)
@@ -178,13 +186,14 @@ def link_accounts(main: CardCrowd, other: CardCrowd) -> AccountLink:
     mine, theirs = (sp.csr_matrix(one.counts.sum(axis=0)) for one in (known, asked))
     shared = rivals.shared(mine, theirs, known.listed)
     columns = np.concatenate([made.keys, others])
+    mentioned = mentioned_words([*first, *second], main.text)
     name_of = dict(zip(keys[0].tolist(), said[0].vocabulary, strict=True))
     return AccountLink(
         found,
         max(able),
         (len(first), len(second)),
         float(shared.sum()),
-        _evidence(shared, [name_of[key] for key in columns[shared.indices].tolist()]),
+        _evidence(shared, [name_of[key] for key in columns[shared.indices].tolist()], mentioned),
         main.seed,
         main.data_hash,
     )
@@ -197,13 +206,13 @@ def _community(crowd: CardCrowd) -> str:
     return str(there[0])
 
 
-def _evidence(shared: sp.csr_matrix, words: Sequence[str]) -> tuple[Evidence, ...]:
-    order = np.argsort(-shared.data, kind="stable")
-    parts = [
-        Evidence(what=f"the word “{words[at]}”", contribution=float(shared.data[at]))
-        for at in order[:MOST_WORDS].tolist()
-    ]
-    rest = order[MOST_WORDS:]
-    if len(rest):
-        parts.append(Evidence(what=f"{len(rest):,} more words", contribution=float(shared.data[rest].sum())))
-    return tuple(parts)
+def _evidence(
+    shared: sp.csr_matrix, words: Sequence[str], mentioned: Collection[str]
+) -> tuple[Evidence, ...]:
+    order = np.argsort(-shared.data, kind="stable").tolist()
+    parts = word_evidence(((words[at], float(shared.data[at])) for at in order), mentioned)
+    rest = parts[MOST_WORDS:]
+    if not rest:
+        return parts
+    more = math.fsum(part.contribution for part in rest)
+    return (*parts[:MOST_WORDS], Evidence(what=f"{len(rest):,} more words", contribution=more))

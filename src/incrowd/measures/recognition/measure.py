@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.crowd.array_cache import set_aside
 from incrowd.measures.protocol import (
     AdvisorOptions,
     Finding,
@@ -32,10 +33,12 @@ from incrowd.measures.recognition.spec import (
     DEFAULT_KNOWN,
     EVERYBODY,
     FEATURES,
+    RIDGE,
     RecognitionOptions,
 )
 from incrowd.measures.search import delete_first, first_to_reach, start_over, steps, take_out
-from incrowd.result import Evidence, Standing, say_count
+from incrowd.measures.shown_words import word_evidence
+from incrowd.result import Evidence, Standing, say_count, say_percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
     from incrowd.measures.attackers import Lineup
     from incrowd.measures.recognition.assess import CommunityRecognition, MemberRecognition
     from incrowd.measures.recognition.from_card import CountedPosts, MadeUpRivals
-    from incrowd.measures.recognition.history import OwnHistory, Rivals
+    from incrowd.measures.recognition.history import Histories, OwnHistory, Rivals
     from incrowd.measures.telling import Habit
     from incrowd.result import Assessment
     from incrowd.statistics import Logistic
@@ -81,6 +84,9 @@ class Recognition(Measure):
         return False
 
 
+OTHER_CARD = "take a card of people who write in your language (--card)"
+
+
 @dataclass(frozen=True, eq=False)
 class ReadyRecognition(Ready):
     """Communities whose past was looked at, each when the first of its people is asked about."""
@@ -92,6 +98,9 @@ class ReadyRecognition(Ready):
     _histories: dict[Hashable, OwnHistory] = field(default_factory=dict, repr=False)
     _lineups: dict[str, Lineup] = field(default_factory=dict, repr=False)
     _made: dict[str, MadeUpRivals] = field(default_factory=dict, repr=False)
+    _asked_in: dict[str, set[str]] = field(default_factory=dict, repr=False)
+    """Who was asked about, by community."""
+    _communities: dict[str, tuple[Histories, list[str], int]] = field(default_factory=dict, repr=False)
     _taught: dict[tuple[str, str], tuple[Rivals, Mapping[int, Logistic], int]] = field(
         default_factory=dict, repr=False
     )
@@ -110,6 +119,11 @@ class ReadyRecognition(Ready):
         if enough and not self.options.thorough:
             why = "holding everybody's later posts against earlier ones takes long and was left out"
             return Findings((), (*missing, self.measure.not_assessed(why, "incrowd assess --thorough")))
+        missing += [
+            NotAssessed(measure=f"{self.measure.name} (your language)", why=doubt, remedy=OTHER_CARD)
+            for name in names
+            if (doubt := self.crowd.doubt(name))
+        ]
         found = []
         for name in enough:
             asked = self._ask(person, name)
@@ -148,7 +162,9 @@ class ReadyRecognition(Ready):
         from incrowd.measures.recognition.assess import recognition_assessment
 
         told = recognition_assessment(found, self._chosen(name), self.crowd.data_hash, n)
-        return replace(told, standing=Standing.ESTIMATED) if self.crowd.is_made_up else told
+        if not self.crowd.is_made_up:
+            return told
+        return replace(told, standing=Standing.ESTIMATED, meaning=told.meaning + _ceiling(found, n))
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterator[Proposal]:
         """Try to do without the posts and words that are most one's own, and a new name."""
@@ -241,7 +257,7 @@ class ReadyRecognition(Ready):
         shares = self._made_up(name).common(counted)[counted.places]
         order = np.argsort(-shares, kind="stable")[: int((shares > 0).sum())].tolist()
         words = person.words.vocabulary
-        return tuple(Evidence(what=f"the word “{words[at]}”", contribution=float(shares[at])) for at in order)
+        return word_evidence(((words[at], float(shares[at])) for at in order), person.mentioned)
 
     def _most_telling(self, person: Person, name: str) -> tuple[NDArray[np.int64], list[str]]:
         """Return the person's posts (by number) and words, those first that give most away."""
@@ -293,6 +309,7 @@ class ReadyRecognition(Ready):
         question = {
             "what": "recognition",
             "by": FEATURES,
+            "ridge": RIDGE,
             "user": person.user,
             "said": said,
             **self._chosen(name).parameters(),
@@ -358,17 +375,55 @@ class ReadyRecognition(Ready):
 
     def _rivals(self, person: Person, name: str) -> tuple[Rivals, Mapping[int, Logistic], int]:
         """Return everybody else in a community, what its past taught, and how many people it has."""
-        from incrowd.measures.recognition.assess import community_histories, taught
+        from incrowd.measures.recognition.assess import taught
         from incrowd.measures.recognition.history import Rivals
 
         key = person.user, name
         if key not in self._taught:
+            # Everybody else differs from person to person; a crowd report goes through many of them.
+            for other in [one for one in self._taught if one[0] != person.user]:
+                del self._taught[other]
             o = self._chosen(name)
-            histories, _, users, members = community_histories(self.crowd.crowd(), o, keep=person.user)
+            histories, users, members = self._read(person, name)
             models = taught(self.crowd, histories, o)
             others = histories.without(users.index(person.user))
-            self._taught[key] = Rivals(others, o.how), models, members
+            del histories
+            rivals = set_aside(Rivals(others, o.how), self.crowd.cache)
+            self._taught[key] = rivals, models, members
         return self._taught[key]
+
+    def _read(self, person: Person, name: str) -> tuple[Histories, list[str], int]:
+        """Return a community's histories, with the person's: whose they are, and how many people it has.
+
+        Read once for all people in them, from the second one who is asked about on: one alone needs no more room.
+        """
+        from incrowd.measures.recognition.assess import community_histories
+
+        if name in self._communities and person.user in self._communities[name][1]:
+            return self._communities[name]
+        histories, _, users, members = community_histories(
+            self.crowd.crowd(), self._chosen(name), keep=person.user
+        )
+        others = self._asked_in.setdefault(name, set())
+        # A sample that somebody was added to is not that of others.
+        if others - {person.user} and len(users) == min(members, self._chosen(name).candidates):
+            histories = set_aside(histories, self.crowd.cache)
+            self._communities[name] = histories, users, members
+        others.add(person.user)
+        return histories, users, members
+
+
+def _ceiling(found: MemberRecognition, n: int) -> str:
+    """Say so where more cannot be told from a card; empty elsewhere."""
+    from incrowd.measures.recognition.from_card import is_most
+
+    if n not in found.probability or not is_most(n, found.probability[n]):
+        return ""
+    low, high = (say_percent(end) for end in found.interval[n])
+    return (
+        f" That is the most that can be told from a card, and may be {low} to {high}: among made-up people you came "
+        "first whenever it was tried, or nearly so."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,8 @@ FEATURES = (
     *("posts", "words", "typical length", "days"),
 )
 """What predicts: how the parts of a history fared against each other, and plain facts of it."""
+RIDGE = 30.0
+"""How strongly the weights of a community are drawn to what others taught: as much as some thirty people tell."""
 _SPELT = dict(zip(KNOWN, ("one post", "three posts", "ten posts", "thirty posts"), strict=True))
 ADVERSARIES = {
     f"read-{known}": f"someone who has read {words} of yours elsewhere and everything in the community"
@@ -42,7 +44,7 @@ class RecognitionOptions:
     community: str
     draws: int = 6
     """So many times n posts are drawn from a person's history."""
-    judged: int = 800
+    judged: int = 1_500
     """At most so many people are tried out for each n; more are sampled."""
     candidates: int = 5_000
     """Everybody is a candidate in a community of up to so many; of a larger one, a random sample is, and what the

@@ -72,22 +72,40 @@ def _marks_folded(text: str) -> Iterator[str]:
     """Yield the characters, with a blank where a mark only separates words or ends them."""
     for place, mark in enumerate(text):
         before, after = text[place - 1 : place] or " ", text[place + 1 : place + 2] or " "
-        beside_digit = before.isnumeric() or after.isnumeric()
         between_letters = before.isalpha() and after.isalpha()
         if mark.isalnum() or unicodedata.category(mark)[0] == "M":
             yield mark
         elif between_letters and unicodedata.category(mark)[0] == "P":
             yield " "  # Spider-Man, bug's, AC/DC
-        elif mark in ENDING and not ((before.isnumeric() and after.isnumeric()) or _is_symbol(after)):
+        elif mark in ENDING and not (_is_sign(after) or _tells(mark, before, after, text[:place])):
             yield " "  # Heat!, "Alien", Alien 3.
-        elif mark in JOINING and not beside_digit and before.isspace() and after.isspace():
+        elif mark in JOINING and before.isspace() and after.isspace() and _joins(text, place):
             yield " "  # Tom & Jerry, Alien - the film
         else:
             yield mark
 
 
-def _is_symbol(mark: str) -> bool:
-    return unicodedata.category(mark)[0] == "S"
+def _is_sign(mark: str) -> bool:
+    """Whether a mark is more than punctuation, so that what it leans on stays with it: "Rh(+)", "Rh(-)"."""
+    return not (mark.isalnum() or mark.isspace() or mark in ENDING or unicodedata.category(mark)[0] == "M")
+
+
+def _tells(mark: str, before: str, after: str, earlier: str) -> bool:
+    """Whether plain punctuation says something where it stands."""
+    if mark == "!":
+        return before.isspace() and after.isalnum()  # "!gay" is not gay
+    if mark in ".," and after.isnumeric():
+        return True  # 3.5, .5
+    if mark in "'\"" and before.isnumeric():
+        # 5' and 5" are lengths, 5'3" is one; "Alien 3" is quoted
+        return mark not in earlier or after.isnumeric()
+    return before.isnumeric() and after.isnumeric()  # 10:30
+
+
+def _joins(text: str, place: int) -> bool:
+    """Whether a mark that stands alone has a word on either side: "HIV -" ends with a sign, "- 5" begins with one."""
+    left, right = text[:place].rstrip(), text[place + 1 :].lstrip()
+    return left[-1:].isalpha() and right[:1].isalpha()
 
 
 def canonicalise(holders: Holders, aliases: Aliases | None = None) -> dict[str, list[object]]:

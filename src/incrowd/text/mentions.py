@@ -1,0 +1,54 @@
+"""Other people in somebody's own text: which of its words only name somebody whom it mentions.
+
+A report may quote a person's own words, but shows nobody else. A mention is a handle (@name, @name@host, u/name,
+/u/name), an e-mail address, or a link to somebody's page (/user/name, /@name). The text steps take the signs away
+("@some_body" becomes "somebody"), so that a word alone no longer tells what it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache, partial
+
+from incrowd.text.options import TextOptions
+from incrowd.text.reference import chunk_tokens, lexicon_of, plain_text
+
+SOMEBODY = "somebody you mention"
+"""What is shown in place of such a word: all of them together."""
+
+_MENTION = re.compile(r"[@＠]\w|(?:^|[^\w])u\\?/\w|/user/\w", re.IGNORECASE)
+_CHUNK = re.compile(r"\S+")
+
+
+def is_mention(chunk: str) -> bool:
+    """Say whether a piece of text without white space mentions somebody.
+
+    >>> [is_mention(one) for one in ("@some_body!", "(/u/somebody)", "u/somebody", "you/me", "@")]
+    [True, True, True, False, False]
+    """
+    return _MENTION.search(chunk) is not None
+
+
+def without_mentions(text: str, instead: str = "") -> str:
+    """Return a text with something else in place of what mentions somebody; white space stays as it is.
+
+    >>> without_mentions("Thanks @some_body, it works", "[somebody]")
+    'Thanks [somebody] it works'
+    """
+    return _CHUNK.sub(lambda chunk: instead if is_mention(chunk[0]) else chunk[0], text)
+
+
+def mentioned_words(texts: Iterable[str], options: TextOptions) -> frozenset[str]:
+    """Return the words that the texts use to mention somebody, and in no other way.
+
+    >>> sorted(mentioned_words(["@some_body @chess hi", "I play chess"], TextOptions()))
+    ['somebody']
+    """
+    tokens_of = cache(partial(chunk_tokens, lexicon=lexicon_of(options)))
+    chunks = {chunk for text in texts for chunk in plain_text(text, options).split()}
+    mentions = {chunk for chunk in chunks if is_mention(chunk)}
+    if not mentions:
+        return frozenset()
+    own = {word for chunk in chunks - mentions for word in tokens_of(chunk)}
+    return frozenset(word for chunk in mentions for word in tokens_of(chunk)) - own
