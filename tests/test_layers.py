@@ -125,6 +125,29 @@ def test_a_plain_install_finds_whatever_is_imported_at_the_top_of_a_file() -> No
             )
 
 
+def test_what_tests_take_from_benchmarks_needs_no_package_of_benchmarks_alone() -> None:
+    """`make test` installs the group for tests; the peers that benchmarks compare with come with another."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+    bench, test = ({re.split(r"[<>=]", one)[0] for one in groups[name]} for name in ("bench", "test"))
+    waiting = {
+        name for path in (ROOT / "tests").rglob("*.py") for name in _benchmarks(path.read_text("utf-8"))
+    }
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        source = (ROOT / "benchmarks" / f"{name}.py").read_text("utf-8")
+        wanted = set(re.findall(r"^(?:import|from) (\w+)", source, re.M))  # in functions it may wait
+        assert not wanted & (bench - test), f"a test imports benchmarks/{name}.py"
+        waiting |= _benchmarks(source) - seen
+    assert seen
+
+
+def _benchmarks(source: str) -> set[str]:
+    names = re.findall(r"^\s*from benchmarks(?:\.(\w+))? import (\w+)", source, re.M)
+    return {module or name for module, name in names}
+
+
 def test_nothing_but_its_command_imports_the_collector() -> None:
     for module in MODULES:
         if module != "incrowd.cli.collect" and module.split(".")[1:2] != ["collect"]:
