@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,13 +12,17 @@ import pytest
 from benchmarks.advice import Judges, measured
 from tests.advisor.making import own
 
+from incrowd.advisor.advice import _does_as_much
 from incrowd.advisor.answer import Action, PersonReport, not_better
+from incrowd.advisor.assessor import Assessor
+from incrowd.advisor.plan import measure_plan
 from incrowd.crowd import Crowd
 from incrowd.measures.attackers import ATTACKERS, RECHECK, Lineup
-from incrowd.measures.protocol import Changes, Level
+from incrowd.measures.protocol import Changes, Finding, Level, Person, Targets, measure_named
 from incrowd.measures.search import first_to_reach, start_over, steps
 from incrowd.measures.telling import Kind, Telling, by_kind, habit_names, rarity_of, same_hours, same_weeks
 from incrowd.profiles.habits import TEXT_FAMILIES, post_habits
+from incrowd.result import Assessment, Assumptions, Direction, Standing
 
 OTHERS = [f"we met at noon and talked about tea number {k}" for k in range(30)]
 EARLIER = ["Honestly speaking, the train to Vilnius was late", "honestly speaking i like soup !!"]
@@ -100,7 +105,7 @@ def test_every_action_moves_its_finding_to_another_level(alex: PersonReport) -> 
 def test_links_are_asked_of_an_attacker_that_the_search_does_not_contain(alex: PersonReport) -> None:
     links = [one for one in alex.actions if one.effect.measure == "linkability"]
     assert links
-    assert all(0 <= one.recheck <= 1 for one in links)
+    assert all(0 <= one.effect.recheck <= 1 for one in links)
 
 
 def test_the_plan_holds_nothing_that_makes_another_question_worse_without_saying_so(
@@ -114,6 +119,72 @@ def test_the_plan_holds_nothing_that_makes_another_question_worse_without_saying
         allowed |= one.changes
     assert alex.plan.changes.delete_posts <= allowed.delete_posts
     assert alex.plan.changes.edit_words <= allowed.edit_words
+
+
+class OneFinding(Assessor):
+    """Measures nothing: after any change three posts give the person away this often."""
+
+    after = 0.08
+
+    def assess(self, person: Person, **_: Any) -> Any:
+        return (linked(self.after),), ()
+
+
+def linked(chance: float) -> Finding:
+    told = Assessment(
+        measure="linkability",
+        subject="you in a and b",
+        value=chance,
+        unit="probability",
+        direction=Direction.LOWER_IS_SAFER,
+        meaning=f"Somebody would be {chance:.0%} sure.",
+        standing=Standing.HEURISTIC,
+        assumptions=Assumptions(adversary="someone"),
+        baseline=0.001,
+        crowd_size=1000,
+    )
+    return measure_named("linkability").finding(told)
+
+
+@pytest.mark.parametrize(
+    ("recheck", "said", "reached"), [(0.02, "90% → 8%", True), (0.3, "90% → 30%", False)]
+)
+def test_a_plan_says_the_number_that_holds_by_both_attackers(
+    tiny_crowd: Crowd, recheck: float, said: str, reached: bool
+) -> None:
+    assessor, now = OneFinding(own(tiny_crowd, "alex"), (), ()), linked(0.9)
+    changes = Changes(delete_posts=frozenset(assessor.person.numbers[:1].tolist()))
+    plan = measure_plan(assessor, [now], changes, {now.key: recheck}, Targets())
+    assert said in plan.effects[0].sentence()
+    assert plan.reached is reached
+    assert plan.missed == (
+        ()
+        if reached
+        else (
+            "Somebody would be 8% sure. Somebody who compares in another way would be right 30% of the time.",
+        )
+    )
+    assert plan.verdict.level is (Level.WELL_HIDDEN if reached else Level.WATCH)
+
+
+def test_what_a_part_of_an_action_does_as_well_is_not_worth_the_whole() -> None:
+    def action(risk: float, **changes: frozenset[Any]) -> Action:
+        before, after = linked(0.9), linked(risk)
+        effect = measure_named("linkability").effect(before, after)
+        return Action(what="Do it", loss="something", changes=Changes(**changes), effect=effect)
+
+    posts, words = frozenset({1, 2}), frozenset({"zebra"})
+    less, more = action(0.08, delete_posts=posts), action(0.079, delete_posts=posts, edit_words=words)
+    assert _does_as_much(less, more)
+    assert not _does_as_much(more, less)
+    assert not _does_as_much(less, action(0.01, delete_posts=posts, edit_words=words)), "it helps more"
+    assert not _does_as_much(less, action(0.08, edit_words=words)), "it is something else"
+
+
+def test_what_speaks_against_a_link_has_no_examples_of_what_gives_away(alex: PersonReport) -> None:
+    link = next(one for one in alex.assessments if (one.measure, one.unit) == ("linkability", "probability"))
+    assert any("“" in part.what for part in link.evidence if part.contribution > 0)
+    assert not any("“" in part.what for part in link.evidence if part.contribution <= 0)
 
 
 def test_steps_and_choices() -> None:

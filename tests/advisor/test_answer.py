@@ -101,8 +101,10 @@ def test_a_rank_is_said_as_how_often_somebody_would_be_right() -> None:
 def test_an_action_says_the_number_that_holds_by_both_attackers(
     recheck: float, said: str, promised: Level
 ) -> None:
-    found = effect(unit="probability", before=0.9, after=0.02, risk_before=0.9, risk_after=0.02)
-    action = Action(what="Delete it", loss="a post", changes=Changes(), effect=found, recheck=recheck)
+    found = effect(
+        unit="probability", before=0.9, after=0.02, risk_before=0.9, risk_after=0.02, recheck=recheck
+    )
+    action = Action(what="Delete it", loss="a post", changes=Changes(), effect=found)
     assert action.promised is promised
     assert action.outcome == f"you in a and b: 90% → {said}; at risk → {promised}"
     plain = action.to_dict()

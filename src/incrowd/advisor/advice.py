@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from incrowd.advisor.answer import Action, Key, Plan, WriteDifferently
 from incrowd.advisor.assessor import Assessor
 from incrowd.measures.protocol import (
+    SEEN,
     Changes,
     Effect,
     Finding,
@@ -31,6 +32,7 @@ WORST_EACH = 2
 MOST_EACH = 3
 MOST_ACTIONS = 10
 SAME = 1e-12
+RISKY = (Level.AT_RISK, Level.WATCH)
 
 
 def shortfall(assessment: Assessment, targets: Targets) -> float:
@@ -80,8 +82,17 @@ def look_for_advice(assessor: Assessor, findings: Sequence[Finding], targets: Ta
         if (action := try_out(assessor, findings, found)) is not None
     ]
     distinct = {found.proposal.changes: (found, action) for found, action in reversed(tried)}
-    ordered = sorted(distinct.values(), key=lambda one: _rank(assessor, one[1]))
+    actions = [action for _, action in distinct.values()]
+    useful = [one for one in distinct.values() if not any(_does_as_much(less, one[1]) for less in actions)]
+    ordered = sorted(useful, key=lambda one: _rank(assessor, one[1]))
     return _some_of_each([found for found, _ in ordered])[:MOST_ACTIONS]
+
+
+def _does_as_much(less: Action, more: Action) -> bool:
+    """Say whether a part of an action does as much for the same finding, as far as a reader would see."""
+    part = less.changes != more.changes and less.changes | more.changes == more.changes
+    same = less.aim == more.aim and less.from_now_on == more.from_now_on
+    return part and same and less.promised_risk <= more.promised_risk + SEEN
 
 
 def _rechecked(assessor: Assessor, finding: Finding, proposal: Proposal) -> Found | None:
@@ -126,7 +137,7 @@ def worst_findings(findings: Sequence[Finding], targets: Targets) -> list[Findin
 
 def is_missed(one: Finding, targets: Targets) -> bool:
     """Say whether a finding is worth doing something about: it decides, is not well hidden and misses its target."""
-    bad = one.decides and one.level in (Level.AT_RISK, Level.WATCH)
+    bad = one.decides and one.level in RISKY
     return bad and one.assessment.defined and shortfall(one.assessment, targets) > 0
 
 
@@ -147,9 +158,8 @@ def try_out(assessor: Assessor, findings: Sequence[Finding], found: Found) -> Ac
         loss=proposal.loss,
         changes=proposal.changes,
         from_now_on=proposal.from_now_on,
-        effect=_effect(finding, aimed),
+        effect=replace(_effect(finding, aimed), recheck=found.recheck),
         also=tuple(compared.values()),
-        recheck=found.recheck,
     )
     return action if action.promised.severity < finding.level.severity else None
 

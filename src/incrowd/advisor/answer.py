@@ -32,7 +32,6 @@ from incrowd.result import (
     fields_to_plain,
     say_amount,
     say_count,
-    say_percent,
     to_plain,
 )
 
@@ -101,8 +100,6 @@ class Action(Advice):
     """On every other finding that is quickly measured and whose value changes, for better or worse."""
     from_now_on: bool = False
     """It is about what the person writes next, under a new name; nothing is taken back."""
-    recheck: float = math.nan
-    """The risk afterwards by an attacker that neither the measure nor the search contains; NaN: none was asked."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "before", self.effect.before)
@@ -122,28 +119,22 @@ class Action(Advice):
     @property
     def promised(self) -> Level:
         """The level that holds: by the measure and by the other attacker."""
-        return not_better(self.effect.level_after, self.recheck, self.effect.level_before)
+        return not_better(self.effect.level_after, self.effect.recheck, self.effect.level_before)
 
     @property
     def promised_risk(self) -> float:
         """How often somebody would still be right: the larger of what the measure and the other attacker say."""
         return max(
-            (risk for risk in (self.effect.risk_after, self.recheck) if not math.isnan(risk)),
+            (risk for risk in (self.effect.risk_after, self.effect.recheck) if not math.isnan(risk)),
             default=math.nan,
         )
-
-    @property
-    def said_after(self) -> str:
-        """The number that holds afterwards, as a person would say it."""
-        other = not math.isnan(self.recheck) and not self.recheck <= self.effect.risk_after
-        return say_percent(self.recheck) if other else self.effect.said_after
 
     @property
     def outcome(self) -> str:
         """What it does to the finding it is aimed at, in words."""
         seen = self.effect
         note = f" ({seen.note})" if seen.note else ""
-        return f"{seen.subject}: {seen.said_before} → {self.said_after}; {seen.level_before} → {self.promised}{note}"
+        return f"{seen.subject}: {seen.said_before} → {seen.said_after}; {seen.level_before} → {self.promised}{note}"
 
     @property
     def harms(self) -> tuple[Effect, ...]:
@@ -158,6 +149,7 @@ class Action(Advice):
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""
         told = {"promised": str(self.promised), "promised_risk": to_plain(self.promised_risk)}
+        told["recheck"] = to_plain(self.effect.recheck)
         return fields_to_plain(self) | told | {"outcome": self.outcome}
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from incrowd.crowd.sources import Paths
 
 MOST_RECENT = 2
-SEARCH = 3
+SEARCH = 4
 """Raise when the search for advice changes: what an older release found and kept is then looked for anew."""
 _recent: dict[tuple[Path, str, str, AdvisorOptions], Assessor] = {}
 

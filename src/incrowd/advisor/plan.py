@@ -13,11 +13,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from incrowd.advisor.advice import effects, is_missed, loss_share, say_loss, shares_given_up
+from incrowd.advisor.advice import RISKY, effects, is_missed, loss_share, say_loss, shares_given_up
 from incrowd.advisor.answer import Action, Key, Plan, not_better
 from incrowd.advisor.assessor import Assessor
 from incrowd.advisor.combine import label, verdict
-from incrowd.measures.protocol import Changes, Finding, Person, Targets
+from incrowd.measures.protocol import Changes, Effect, Finding, Person, Targets
 from incrowd.result import say_count
 from incrowd.wording import say_list
 
@@ -91,16 +91,31 @@ def measure_plan(
         )
         for one in measured
     ]
-    missed = sorted((one for one in after if is_missed(one, targets)), key=lambda one: -one.risk)
+    changed = {
+        key: replace(one, recheck=rechecks.get(key, math.nan))
+        for key, one in effects(findings, after).items()
+    }
+    held_back = {key for key, one in changed.items() if one.recheck_is_worse and one.level_after in RISKY}
+    missed = sorted(
+        (one for one in after if is_missed(one, targets) or one.key in held_back), key=lambda one: -one.risk
+    )
     return Plan(
         changes=changes,
         steps=_steps(assessor.person, changes),
         loss=say_loss(assessor.person, assessor.changed(changes), changes),
-        effects=tuple(effects(findings, after).values()),
+        effects=tuple(changed.values()),
         reached=not missed,
-        missed=tuple(one.assessment.sentence() for one in missed),
+        missed=tuple(_still(one, changed.get(one.key)) for one in missed),
         verdict=verdict(label(after, silent)),
     )
+
+
+def _still(missed: Finding, effect: Effect | None) -> str:
+    """Say what a plan does not reach, by whoever is right more often."""
+    said = missed.assessment.sentence()
+    if effect is None or not effect.recheck_is_worse:
+        return said
+    return f"{said} Somebody who compares in another way would be right {effect.said_after} of the time."
 
 
 def _steps(person: Person, changes: Changes) -> tuple[str, ...]:

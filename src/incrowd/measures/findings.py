@@ -241,6 +241,8 @@ class Effect:
     reason: str = ""
     decides: bool = True
     """False: about somebody who knows more, or a paper's quantity; the verdict does not follow from it."""
+    recheck: float = math.nan
+    """The risk afterwards by an attacker that neither the measure nor a search contains; NaN: none was asked."""
 
     def sentence(self) -> str:
         """Say it in words."""
@@ -261,8 +263,15 @@ class Effect:
 
     @property
     def said_after(self) -> str:
-        """The number afterwards, as a person would say it."""
+        """The number that holds afterwards, by the measure and by the other attacker, as a person would say it."""
+        if self.recheck_is_worse:
+            return say_percent(self.recheck)
         return "no profile left" if math.isnan(self.after) else self._said(self.after, self.success_after)
+
+    @property
+    def recheck_is_worse(self) -> bool:
+        """True if the other attacker is right more often than the measure says."""
+        return not math.isnan(self.recheck) and not self.recheck <= self.risk_after
 
     def _said(self, value: float, success: float) -> str:
         """A rank says little about a level; where it is known how often its adversary would be right, that is said."""

@@ -142,7 +142,7 @@ def take_out(person: Person, words: Sequence[str], where: str) -> Proposal:
     named = ", ".join(f"“{word}”" for word in words[:NAMED])
     more = f" and {len(words) - NAMED} more" if len(words) > NAMED else ""
     return Proposal(
-        what=f"Reword your posts without {'the word' if len(words) == 1 else say_count(len(words), 'word')} "
+        what=f"Reword your posts without {'the word' if len(words) == 1 else f'these {len(words)} words:'} "
         f"{named}{more}",
         loss=f"{say_count(uses, 'use')} of {say_count(len(words), 'word')} in {where}",
         changes=Changes(edit_words=frozenset(words)),

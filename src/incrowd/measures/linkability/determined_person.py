@@ -141,9 +141,9 @@ class DeterminedPerson:
         }
         found = []
         for part in parts:
-            some = [one.name for one in self.habits(person) if one.kind in kinds.get(part.what, ())][
-                :EXAMPLES
-            ]
+            # Habits are what the profiles have in common: no example of what speaks against a link.
+            fit = kinds.get(part.what, ()) if part.contribution > 0 else ()
+            some = [one.name for one in self.habits(person) if one.kind in fit][:EXAMPLES]
             found.append(replace(part, what=f"{part.what}: {', '.join(some)}") if some else part)
         return tuple(found)
 

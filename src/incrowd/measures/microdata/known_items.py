@@ -7,6 +7,7 @@ ties by chance: of those who have everything the one with the shortest list, and
 only if the rest is much rarer or the list much shorter. Probability is over all ways to pick the k items.
 
 What somebody has learnt elsewhere does not change when a person takes items back; that is how advice is measured.
+Whoever then does better with fewer of the items they know goes by fewer: knowing more never makes them worse.
 
 The paper's adversary guesses evenly among all who fit, which is E[1/|AS|] (:mod:`.set_sizes`): it makes long lists look
 easy to find and short ones hard, the other way round than attacks that compare whole lists find it.
@@ -114,11 +115,16 @@ class Success:
 
     def __call__(self, count: int) -> Estimate:
         """Return the probability with so many items known."""
-        return self._found(count)[0]
+        return self._best(count)[0]
 
     def parts(self, count: int) -> NDArray[np.float64]:
         """Return what each item adds: of every choice that names the person, each item in it an equal part."""
-        return self._found(count)[1]
+        return self._best(count)[1]
+
+    def _best(self, count: int) -> tuple[Estimate, NDArray[np.float64]]:
+        """Let them go by fewer items if these name the person more often: what they know may have been taken back."""
+        fewer = [known for known in TRIED if known < count]
+        return max((self._found(known) for known in (count, *fewer)), key=lambda one: one[0].value)
 
     def _found(self, count: int) -> tuple[Estimate, NDArray[np.float64]]:
         count = min(count, self.items)

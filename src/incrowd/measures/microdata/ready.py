@@ -240,7 +240,7 @@ class ItemsOfOne:
         items, before = table.profile(self.row), self.table.profile(self.row)
         find = lambda: known_items(table, self.row, self.effort, before).arrays()  # noqa: E731
         question = {
-            "what": "known items, shortest list first",
+            "what": "known items, or fewer of them, shortest list first",
             "user": self.table.users[self.row],
             "items": table.items.gather(items.tolist()).to_list(),
             "effort": asdict(self.effort),
