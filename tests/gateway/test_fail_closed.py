@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 from incrowd.cli.gateway import app as commands
 from incrowd.errors import IncrowdError
+from incrowd.gateway import ledger as ledger_module
 from incrowd.gateway.audit import AuditLog, check_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
@@ -108,6 +110,78 @@ def test_no_corruption_makes_the_gateway_forget(name: str, harm: str, tmp_path: 
         return
     with pytest.raises(IncrowdError, match=r"copy|original file"), opened(url, state):
         pass
+
+
+def seen(ledger: Ledger) -> list[object]:
+    """Everything a gateway goes by."""
+    entries = [[one.asked, one.scope, one.key, one.rule, one.body] for one in ledger.replay()]
+    classes = [words.tobytes() for one in ledger.replay() if (words := one.people) is not None]
+    facts = [ledger._fact(name) for name in ("identity", "alive", "audited", "people", "reset")]
+    return [entries, classes, facts, ledger.charges("*", 0, 0), ledger.snapshot()]
+
+
+def test_one_flipped_bit_anywhere_in_the_ledger_changes_nothing_or_is_refused(tmp_path: Path) -> None:
+    """Also in what it says about itself: after a reset, one bit there once gave every budget back."""
+    url, state = world(tmp_path), tmp_path / "state"
+    told(url, state, (CLASS, "age < 40"))
+    secret = open_secret(state)
+    ledger = Ledger(state, secret)
+    ledger.mark_reset(NOW)
+    ledger.write_probe(NOW, 7)
+    as_it_was = seen(ledger)
+    ledger.close()
+    path, chance = state / "ledger.sqlite", random.Random(0)
+    whole = path.read_bytes()
+    used = [place for place, byte in enumerate(whole) if byte]
+    about_itself = whole.index(b"alive1") - 200
+    refused = 0
+    for place in [*chance.sample(used, 150), *range(about_itself, about_itself + 300, 2)]:
+        data = bytearray(whole)
+        data[place] ^= 1 << chance.randrange(8)
+        path.write_bytes(bytes(data))
+        try:
+            ledger = Ledger(state, secret)
+        except IncrowdError:
+            refused += 1
+            continue
+        assert seen(ledger) == as_it_was, place
+        ledger.close()
+    assert refused > 150
+
+
+def test_a_damaged_block_of_the_snapshots_is_said_with_the_remedy(tmp_path: Path) -> None:
+    url, state = world(tmp_path), tmp_path / "state"
+    told(url, state, (CLASS,))
+    path, chance = part(state, "snapshots.duckdb"), random.Random(0)
+    whole = path.read_bytes()
+    first = whole.rindex(b"Titanic")
+    for place in [first, first + 1, *chance.sample([place for place, byte in enumerate(whole) if byte], 15)]:
+        data = bytearray(whole)
+        data[place] ^= 1 << chance.randrange(8)
+        path.write_bytes(bytes(data))
+        try:
+            with opened(url, state) as made:
+                assert made.decide(ANN, question(CLASS)).repeated
+                assert made.decide(ANN, question(WITHOUT)).answer.values == ()
+        except IncrowdError:
+            continue
+        path.write_bytes(whole)
+
+
+def test_a_ledger_in_which_a_question_could_be_answered_once_only_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, state = world(tmp_path), tmp_path / "state"
+    older = ledger_module.TABLES.replace(
+        "body BLOB NOT NULL\n)", "body BLOB NOT NULL, UNIQUE (scope, snapshot, key)\n)"
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_module, "TABLES", older)
+        told(url, state, (CLASS,))
+    with opened(url, state) as made:
+        assert made.decide(ANN, question(CLASS)).repeated
+    with opened(url, state) as made:
+        assert made.decide(ANN, question(CLASS)).repeated
 
 
 @pytest.mark.parametrize("harm", ["missing", "empty", "truncated", "flipped"])

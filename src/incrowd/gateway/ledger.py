@@ -104,11 +104,10 @@ CREATE TABLE IF NOT EXISTS entries (
     class_size INTEGER NOT NULL,
     withheld INTEGER NOT NULL,
     rule TEXT NOT NULL,
-    body BLOB NOT NULL,
-    UNIQUE (scope, snapshot, key)
+    body BLOB NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS spent ON entries (organisation, asked);
-CREATE INDEX IF NOT EXISTS told ON entries (scope, snapshot);
+CREATE INDEX IF NOT EXISTS told ON entries (scope, snapshot, key);
 CREATE INDEX IF NOT EXISTS asked_before ON entries (key, asked);
 CREATE TABLE IF NOT EXISTS charges (
     id INTEGER PRIMARY KEY,
@@ -131,6 +130,9 @@ CREATE TABLE IF NOT EXISTS seals (
     sum BLOB NOT NULL
 ) STRICT;
 """
+FACTS = frozenset({"identity", "alive", "audited", "people", "reset"})
+FACTS_SUM = "sum"
+"""Name of the fact that is a keyed sum over the others."""
 SEAL_NAME = "ledger.seal"
 """Number and sum of the last seal, beside the ledger: an older ledger, or one with its end cut off, shows."""
 COLUMNS = (
@@ -202,8 +204,7 @@ class Ledger:
     """The entries of all organisations.
 
     With a secret, every row is sealed: a keyed sum over it and the seal before. At the next start all of them are
-    checked,
-    and the ledger is refused if a row was changed, is gone, or belongs to another gateway.
+    checked, and the ledger is refused if a byte of a row was changed, a row is gone, or belongs to another gateway.
     """
 
     def __init__(self, state: Path, secret: Secret | None = None) -> None:
@@ -225,7 +226,7 @@ class Ledger:
             if secret is not None:
                 self._open_sealed(secret, before)
             self._connection.executescript(TABLES)
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, UnicodeDecodeError):  # it quotes what is damaged, in whatever bytes
             self._connection.close()
             raise IncrowdError(
                 f"{path}: expected the gateway's ledger, could not read it. Put back a copy; without its ledger "
@@ -244,9 +245,14 @@ class Ledger:
         }
         if before and "entries" not in names:
             raise BrokenState(self._state, f"expected what was told in '{NAME}', it is empty")
-        if before and self._connection.execute("PRAGMA quick_check").fetchone()[0] != "ok":
-            raise BrokenState(self._state, f"expected '{NAME}' as it was written, it is damaged")
+        if before and self._connection.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
+            raise self._damaged("it is damaged")
+        self._allow_again()
         self._connection.executescript(TABLES + SEAL_TABLES)
+        with closing(sqlite3.connect(":memory:")) as plain:
+            plain.executescript(TABLES + SEAL_TABLES)
+            if _columns(self._connection) != _columns(plain):
+                raise self._damaged("its tables have other columns")
         self._key = secret.key("ledger seals")
         identity = self._fact("identity")
         noted = self._noted()
@@ -257,10 +263,24 @@ class Ledger:
                 self._state, f"expected the '{NAME}' of this gateway, got another one's, or another secret"
             )
         else:
+            self._check_facts()
             self._check_seals(noted)
         flags = os.O_WRONLY | os.O_CREAT
         self._seal_file = os.open(self._state / SEAL_NAME, flags, 0o600)
         self._note_seal()
+
+    def _damaged(self, what: str) -> BrokenState:
+        return BrokenState(self._state, f"expected '{NAME}' as it was written, {what}")
+
+    def _allow_again(self) -> None:
+        """Let a question be decided again in one snapshot, once its window has passed: older tables refused that."""
+        made = self._connection.execute("SELECT sql FROM sqlite_master WHERE name = 'entries'").fetchone()
+        if made and "UNIQUE" in made[0]:
+            with self._transaction():
+                self._connection.execute("ALTER TABLE entries RENAME TO older_entries")
+                self._connection.execute(TABLES.split(";")[0])
+                self._connection.execute("INSERT INTO entries SELECT * FROM older_entries")
+                self._connection.execute("DROP TABLE older_entries")
 
     def _seal_everything(self, secret: Secret, *, old: bool) -> None:
         """Seal a new ledger, or one that version 0.1 wrote, row by row."""
@@ -269,7 +289,7 @@ class Ledger:
             self._last, self._sum = 0, b""
             for kind, row in self._rows():
                 self._seal(kind, row)
-            self._set_fact("identity", secret.identity)
+            self._set_facts(identity=secret.identity)
         if old:
             logger.info("the ledger of version 0.1 was sealed: from now on lost or changed rows show")
 
@@ -285,9 +305,7 @@ class Ledger:
         for number, kind, row, people, total in rows:
             found = self._row(kind, row) if kind in SEALED else None  # one at a time: classes are large
             if number != self._last + 1 or found is None or self._sum_of(kind, found, people) != total:
-                raise BrokenState(
-                    self._state, f"expected '{NAME}' as it was written, seal {number} does not fit"
-                )
+                raise self._damaged(f"seal {number} does not fit")
             self._last, self._sum = number, total
             reached = reached or noted == (number, total)
         if not reached:
@@ -365,22 +383,38 @@ class Ledger:
         row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
-    def _set_fact(self, name: str, value: str) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+    def _set_facts(self, **facts: str) -> None:
+        """Write facts and the sum over all of them; inside a transaction."""
+        write = "INSERT OR REPLACE INTO facts VALUES (?, ?)"
+        self._connection.executemany(write, facts.items())
+        self._connection.execute(write, (FACTS_SUM, self._sum_of_facts()[1]))
+
+    def _sum_of_facts(self) -> tuple[dict[str, str], str]:
+        """Return all facts, and the keyed sum that should be among them."""
+        there = dict(self._connection.execute("SELECT name, value FROM facts ORDER BY name"))
+        known = [(name, value) for name, value in there.items() if name != FACTS_SUM]
+        return there, blake2b(repr(known).encode(), key=self._key, digest_size=16).hexdigest()
+
+    def _check_facts(self) -> None:
+        """Raise if a fact is not as it was written; a ledger of before they were summed up gets its sum."""
+        there, total = self._sum_of_facts()
+        if not set(there) <= {*FACTS, FACTS_SUM} or there.get(FACTS_SUM, total) != total:
+            raise self._damaged("what it says about itself does not fit")
+        with self._transaction():
+            self._set_facts()
 
     def write_probe(self, now: float, audited: int) -> None:
         """Note a sign of life and how long the audit log is, to find out whether anything can still be written."""
-        with self._lock:
-            self._set_fact("alive", repr(now))
-            self._set_fact("audited", str(audited))
+        with self._lock, self._transaction():
+            self._set_facts(alive=repr(now), audited=str(audited))
 
     def same_people(self, column: str) -> bool:
         """Note by which column people are told apart; False if it was another one when something was told."""
-        with self._lock:
+        with self._lock, self._transaction():
             told = self._connection.execute("SELECT 1 FROM entries LIMIT 1").fetchone()
             if told and self._fact("people") not in (None, column):
                 return False
-            self._set_fact("people", column)
+            self._set_facts(people=column)
             return True
 
     @property
@@ -391,8 +425,8 @@ class Ledger:
 
     def mark_reset(self, now: float) -> None:
         """Note that what was told before this moment is not known."""
-        with self._lock:
-            self._set_fact("reset", repr(now))
+        with self._lock, self._transaction():
+            self._set_facts(reset=repr(now))
 
     def heal_times(self, now: float) -> float:
         """Keep everything as old as it was at the last sign of life if the clock went back, or ahead by days.
@@ -412,9 +446,8 @@ class Ledger:
                 return 0.0
             for table, column in moments if gap < 0 else moments[:2]:  # an old snapshot is due, not healed
                 self._connection.execute(f"UPDATE {table} SET {column} = {column} + ?", (gap,))
-            for name in ("alive", "reset"):
-                if moment := self._fact(name):
-                    self._set_fact(name, repr(float(moment) + gap))
+            moved = {name: self._fact(name) for name in ("alive", "reset")}
+            self._set_facts(**{name: repr(float(moment) + gap) for name, moment in moved.items() if moment})
             if self._secret is not None:
                 self._connection.execute("DELETE FROM seals")
                 self._last, self._sum = 0, b""
@@ -427,7 +460,8 @@ class Ledger:
     def record(self, entry: Entry, charge: tuple[str, Words] | None = None) -> None:
         """Write an entry so that it survives anything; only then may the answer leave.
 
-        A charge says under which settings whose budgets were spent; both are written, or neither.
+        A charge says under which settings whose budgets were spent; both are written, or neither. What spends no
+        budget is answered once a snapshot.
         """
         people = None if entry.people is None else _packed(entry.people)
         row = (
@@ -448,7 +482,11 @@ class Ledger:
             entry.body,
         )
         marks = ", ".join("?" * len(row))
+        before = "SELECT 1 FROM entries WHERE scope = ? AND snapshot = ? AND key = ?"
         with self._lock, self._transaction():
+            told = (entry.scope, entry.snapshot, entry.key)
+            if charge is None and self._connection.execute(before, told).fetchone():
+                raise sqlite3.IntegrityError("this question was answered in this snapshot")
             made = self._connection.execute(f"INSERT INTO entries ({COLUMNS}) VALUES ({marks})", row)
             self._seal_new("entries", made.lastrowid)
             if charge is not None:
@@ -568,6 +606,11 @@ def audited(state: Path) -> int:
     except sqlite3.OperationalError:  # there is none, or it is one of version 0.1
         return 0
     return 0 if row is None else int(row[0])
+
+
+def _columns(connection: sqlite3.Connection) -> list[list[Any]]:
+    tables = (*SEALED, "facts", "seals")
+    return [connection.execute(f"PRAGMA table_info({table})").fetchall() for table in tables]
 
 
 def _entry(row: tuple) -> Entry:  # type: ignore[type-arg]  # as SQLite gives it

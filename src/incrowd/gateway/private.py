@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.gateway.ledger import Charge, Ledger
-from incrowd.gateway.people import Selection, members_of
+from incrowd.gateway.people import Selection, Words, members_of
 from incrowd.gateway.policy import PrivacyPolicy
 from incrowd.gateway.snapshot import AttributeIndex
 from incrowd.opendp_library import OpenDP, least_threshold
@@ -400,7 +400,8 @@ class PersonBudgets:
     def __init__(self, kept: Ledger, scope: str, policy: PrivacyPolicy, settings: str) -> None:
         self._kept, self._scope, self._settings = kept, scope, settings
         self._window, self._questions = policy.window_days * 86400, policy.questions
-        self._counted: deque[Charge] = deque()
+        self._counted: deque[tuple[Charge, Words | None]] = deque()
+        """With those whom another rule's answer was about: the ledger may forget them before the window has passed."""
         self._last = 0
         self._silent_until = 0.0
         self._times = np.zeros(0, dtype=np.int32)
@@ -418,23 +419,23 @@ class PersonBudgets:
         self._times = np.pad(self._times, (0, max(0, size - len(self._times))))
         for charge in self._kept.charges(self._scope, since, self._last):
             self._last = charge.entry
-            if self._count(charge, 1):  # questions that counted nobody need not be remembered
-                self._counted.append(charge)
-        while self._counted and self._counted[0].asked < since:
-            self._count(self._counted.popleft(), -1)
+            people = self._kept.charged(charge.entry)
+            if (
+                people is None
+            ):  # told by another rule, and whom it was about is forgotten: it may have been anybody
+                self._silent_until = max(self._silent_until, charge.asked + self._window)
+            elif people.any():  # questions that counted nobody need not be remembered
+                self._count(charge, people, 1)
+                self._counted.append((charge, None if charge.settings else people))
+        while self._counted and self._counted[0][0].asked < since:
+            charge, people = self._counted.popleft()
+            self._count(charge, self._kept.charged(charge.entry) if people is None else people, -1)
 
-    def _count(self, charge: Charge, times: int) -> int:
-        """Count those who were in a question, or take them out again; return how many there were."""
-        words = self._kept.charged(charge.entry)
-        if (
-            words is None
-        ):  # told by another rule, and whom it was about is forgotten: it may have been anybody
-            self._silent_until = max(self._silent_until, charge.asked + self._window)
-            return 0
-        members = members_of(words)
+    def _count(self, charge: Charge, people: Words | None, times: int) -> None:
+        """Count those who were in a question, or take them out again."""
+        members = members_of(people) if people is not None else np.zeros(0, np.int32)
         self._times = np.pad(self._times, (0, max(0, int(members.max(initial=-1)) + 1 - len(self._times))))
         self._times[members] += times * (1 if charge.settings == self._settings else self._questions)
-        return len(members)
 
 
 def read_candidates(path: Path) -> tuple[str, ...]:

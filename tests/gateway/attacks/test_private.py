@@ -69,6 +69,43 @@ def test_whoever_was_in_an_answer_of_the_q_rule_waits_for_a_window(url: str, tmp
         assert told(made, "age < 41")
 
 
+def test_whoever_was_in_one_gets_a_budget_when_the_window_is_over_also_if_the_class_is_forgotten(
+    url: str, tmp_path: Path
+) -> None:
+    state, moment = tmp_path / "state", [NOW]
+    with gateway(url, state, policy=policy()) as made:
+        assert told(made, DENVER)
+    with gateway(url, state, policy=private(tmp_path), clock=lambda: moment[0]) as made:
+        assert not told(made, "age < 40")
+        for _ in range(8):
+            made.refresh()
+        moment[0] += 30 * DAY + 1
+        assert told(made, "age < 41")
+
+
+def test_a_question_of_the_same_snapshot_may_be_asked_again_in_the_next_window(
+    url: str, tmp_path: Path
+) -> None:
+    moment = [NOW]
+    rules = private(tmp_path, window_days=1)
+    with gateway(url, tmp_path / "state", policy=rules, clock=lambda: moment[0]) as made:
+        assert not made.decide(ANN, question(DENVER)).repeated
+        moment[0] += DAY + 1
+        assert not made.decide(ANN, question(DENVER)).repeated
+        assert made.decide(EVE, question(DENVER)).repeated
+        assert len(made.ledger.charges("*", 0, 0)) == 2
+
+
+def test_what_everyone_was_told_by_the_q_rule_is_decided_anew_for_others(url: str, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with gateway(url, state, policy=policy(budget={"scope": "everyone"})) as made:
+        assert told(made, DENVER)
+    with gateway(url, state, policy=private(tmp_path)) as made:
+        decided = made.decide(EVE, question(DENVER))
+        assert (decided.answer.values, decided.rule, decided.repeated) == ((), "below-noise", False)
+        assert made.decide(EVE, question(DENVER)).repeated
+
+
 def test_if_it_is_forgotten_who_was_in_it_everybody_waits(url: str, tmp_path: Path) -> None:
     state, moment = tmp_path / "state", [NOW]
     with gateway(url, state, policy=policy()) as made:

@@ -146,11 +146,15 @@ class DuckDB:
     def holders(self, number: int, attribute: str) -> Iterator[tuple[str, Numbers]]:
         """Yield each value of an attribute with the numbers of those who list it."""
         table = DIALECT.values(number, attribute)
+        sql = f"SELECT value, array_agg(number) FROM {table} GROUP BY value ORDER BY value"
         with closing(self._cursor()) as own:
-            own.execute(f"SELECT value, array_agg(number) FROM {table} GROUP BY value ORDER BY value")
-            while rows := own.fetchmany(1000):
-                for value, numbers in rows:
-                    yield value, np.array(numbers, dtype=np.int32)
+            try:
+                own.execute(sql)
+                while rows := own.fetchmany(1000):
+                    for value, numbers in rows:
+                        yield value, np.array(numbers, dtype=np.int32)
+            except duckdb.Error:
+                raise _damaged(self._folder or Path()) from None
 
     def erase(self) -> None:
         """Remove the file with the snapshots."""
