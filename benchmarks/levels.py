@@ -1,8 +1,9 @@
-"""Do levels tell people apart? A seeded random hundred of each crowd, by every measure that decides.
+"""Do levels tell people apart? Some random hundreds of each crowd, by every measure that decides.
 
-    python -m benchmarks.levels CROWD... --people 100
+    python -m benchmarks.levels CROWD... [--hundreds 5]
 
-prints, for each crowd, how many people each level holds, by which question, and the spread of the risks that decide.
+prints, for each crowd, how many people each level holds on average and at most in one of the hundreds, by which
+question, and the spread of the risks that decide.
 The thresholds are those of `incrowd.measures.findings`; they are the same for every
 crowd. Nobody is named.
 
@@ -16,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +28,7 @@ from incrowd.advisor.combine import label, verdict
 from incrowd.crowd import Crowd
 from incrowd.measures.linkability.determined import prepare
 from incrowd.measures.linkability.in_words import certainty_assessment
+from incrowd.measures.linkability.measure import Linkability, ReadyLinkability
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.prepared import PreparedCrowd
 from incrowd.measures.protocol import (
@@ -92,15 +93,13 @@ def recognised(people: Sequence[Person], options: AdvisorOptions) -> Found:
 
 
 def linked(people: Sequence[Person], options: AdvisorOptions) -> Found:
-    """Ask how sure the determined adversary is of each person's riskiest pair of communities."""
-    measure = measure_named("linkability")
+    """Ask how sure the determined adversary is of the pair of communities that `assess` lets them try."""
+    measure = Linkability()
     pairs: dict[tuple[str, str], list[Person]] = defaultdict(list)
     for person in people:
-        ready = measure.prepare(person.crowd, options)
-        sets = [one for one in ready.assess(person, explain=False).assessments if one.defined]
-        if sets:
-            about = min(sets, key=lambda one: one.value).assumptions.parameters
-            pairs[about["source"], about["target"]].append(person)
+        ready = ReadyLinkability(measure, person.crowd, options)
+        if (chosen := ready.most_to_go_by(person)) is not None:
+            pairs[chosen.source, chosen.target].append(person)
     found: Found = defaultdict(list)
     learned: tuple[Any, int] | None = None
     for (source, target), some in pairs.items():
@@ -137,13 +136,13 @@ def measured(path: Path, count: int, seed: int) -> list[dict[str, Any]]:
         themes = label(findings, ())
         risks = {str(one.name): [str(one.level), one.risk] for one in themes}
         rows.append({"level": str(verdict(themes).level), "themes": risks})
-    random.Random(seed).shuffle(rows)  # a row is not a place in the sample
     return rows
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Count levels, and who decided them."""
     levels = Counter(row["level"] for row in rows)
+    hundreds = [Counter(row["level"] for row in rows[k : k + 100]) for k in range(0, len(rows), 100)]
     risks = [
         max((risk for _, risk in row["themes"].values() if not math.isnan(risk)), default=math.nan)
         for row in rows
@@ -152,7 +151,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
         "people": len(rows),
         "levels": {str(level): levels[str(level)] / len(rows) for level in Level},
-        "largest": max(levels.values()) / len(rows),
+        "hundreds": [[one[str(level)] for level in Level] for one in hundreds],
+        "largest": max(max(one.values()) for one in hundreds),
         "questions": {
             name: {
                 str(level): count
@@ -169,12 +169,12 @@ def main() -> None:
     """Print a table for each crowd."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("crowds", nargs="+", type=Path)
-    parser.add_argument("--people", type=int, default=100)
+    parser.add_argument("--hundreds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     for path in options.crowds:
-        told = summary(measured(path, options.people, options.seed))
-        print(path.name, json.dumps(told, indent=1), flush=True)
+        rows = measured(path, 100 * options.hundreds, options.seed)
+        print(path.name, json.dumps(summary(rows), indent=1), flush=True)
 
 
 if __name__ == "__main__":

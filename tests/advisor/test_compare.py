@@ -14,6 +14,7 @@ from incrowd.advisor.compare import Earlier, since
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
 from incrowd.measures.protocol import Level
+from incrowd.measures.telling import ADVICE
 from incrowd.report.person import person_report_page
 
 
@@ -76,6 +77,16 @@ def test_the_first_screen_answers_four_questions(alex: PersonReport) -> None:
     page = person_report_page(alex)
     places = [page.index(question) for question in questions[1:]]
     assert places == sorted(places)
+
+
+def test_what_to_do_from_now_on_is_something_to_do(alex: PersonReport) -> None:
+    told = replace(alex, actions=(), plan=None).in_short[3][1]
+    assert told[0] == "Nothing that was tried on what is there already helps enough."
+    kinds = [kind for one in alex.write_differently for kind in one.kinds][:3]
+    assert list(told[1:]) == [
+        f"From now on: {one.advice} ({one.kind}: {', '.join(one.examples)})." for one in kinds
+    ]
+    assert all(advice.split()[0] in {"say", "use", "write", "put"} for advice in ADVICE.values())
 
 
 def test_people_made_up_from_a_card_are_named_so_first(alex: PersonReport) -> None:

@@ -6,12 +6,18 @@ import json
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.linkability.assess import assess_person, link_rates
+from incrowd.measures.linkability.in_words import certainty_assessment
+from incrowd.measures.linkability.measure import Linkability, ReadyLinkability
 from incrowd.measures.linkability.spec import LinkabilityOptions
+from incrowd.measures.prepared import PreparedCrowd
+from incrowd.measures.protocol import AdvisorOptions, Person
+from incrowd.measures.sampling import SampledRank
 from incrowd.synthetic import posts
 
 LINK = LinkabilityOptions(source="cycling", target="gardening", min_posts=5)
@@ -121,3 +127,32 @@ def test_without_anybody_in_both_rates_are_undefined() -> None:
     assert np.isnan(rates.hit_rates[0].hit.mean)
     assert rates.to_dict()["precision_at"]["1"] is None
     assert rates.sentence().startswith("Cannot tell")
+
+
+@pytest.mark.parametrize(("others", "chosen"), [(6, ("large", "small")), (2, ("small", "large"))])
+def test_nobody_is_looked_for_where_hardly_anybody_writes(others: int, chosen: tuple[str, str]) -> None:
+    """The smaller community has more to go by, unless too few people there have enough posts."""
+    members = {"large": [f"p{n}" for n in range(20)], "small": [f"p{n}" for n in range(others)]}
+    rows = [
+        (who, where, f"word{n} and tea{n % 7} by {who}", n)
+        for where, names in members.items()
+        for who in ["me", *names]
+        for n in range(12)
+    ]
+    rows += [(f"few{n}", "small", "one post", n) for n in range(9)]
+    crowd = Crowd.from_frame(pl.DataFrame(rows, schema=["user", "community", "text", "time"], orient="row"))
+    prepared = PreparedCrowd.of(crowd)
+    ready = ReadyLinkability(Linkability(), prepared, AdvisorOptions(min_posts=10))
+    found = ready.most_to_go_by(Person("me", prepared))
+    assert found is not None
+    assert (found.source, found.target) == chosen
+
+
+@pytest.mark.parametrize(("sure", "said"), [(0.03, "3% sure"), (0.5, "50% sure")])
+def test_who_is_no_surer_than_a_guess_is_said_to_guess(sure: float, said: str) -> None:
+    told = certainty_assessment(
+        LINK, sure, targets=9, rank=SampledRank(1, None, 5), pairs=5, practice=0, data_hash=""
+    ).meaning
+    assert said in told
+    assert ("no more than a guess" in told) == (sure < 1 / 9)
+    assert ("a guess gives 11%" in told) == (sure > 1 / 9)

@@ -194,11 +194,11 @@ def test_what_is_kept_is_what_was_found(table: ItemTable) -> None:
         ({"random": 1}, "takes 1 item picked at random"),
         (
             {"random": math.inf, "rarest": 3, "dated": math.inf},
-            "takes 3 items of your rarest, or more than you have picked at random or with dates",
+            "takes 3 items of your rarest, or more than you have if they are picked at random or known with dates",
         ),
         (
             {"random": math.inf, "rarest": math.inf},
-            "takes more than you have picked at random or of your rarest",
+            "takes more items than you have",
         ),
     ],
 )

@@ -430,10 +430,7 @@ class PersonReport(Result):
             return (f"{first.what} ({first.outcome}).", *rest)
         kinds = [kind for one in self.write_differently for kind in one.kinds][:3]
         if kinds:
-            now = (
-                _sentence(f"From now on, {one.kind} ({', '.join(one.examples)}): {one.advice}")
-                for one in kinds
-            )
+            now = map(_from_now_on, kinds)
             return ("Nothing that was tried on what is there already helps enough.", *now)
         return (
             "Nothing that was tried helps enough. From now on, another account for this is what is left.",
@@ -447,7 +444,7 @@ class PersonReport(Result):
         if later is not None:
             return (f"For what you write next: {_lower(later.what)}.",)
         left = next((one for one in self.write_differently if one.kinds and not one.helped), None)
-        return (f"From now on, {left.kinds[0].advice}.",) if left is not None else ()
+        return (_from_now_on(left.kinds[0]),) if left is not None else ()
 
     def sentence(self) -> str:
         """Say the verdict."""
@@ -557,6 +554,10 @@ def _often(one: Finding) -> str:
 
 def _sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def _from_now_on(one: GivesAway) -> str:
+    return f"From now on: {one.advice} ({one.kind}: {', '.join(one.examples)})."
 
 
 def _lower(words: str) -> str:

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from incrowd.measures.lines import Follower, Line, Reading
 
 __all__ = [
+    "ADD_PEOPLE",
     "AT_RISK_ABOVE",
     "LINE",
     "SEEN",

@@ -49,7 +49,7 @@ class Kind(StrEnum):
 ADVICE: dict[Kind, str] = {
     Kind.NAMES: "say it more coarsely: a region instead of a town, a field instead of an employer or a school",
     Kind.WORDS: "use the everyday word",
-    Kind.LITTLE: "hard to change at will; shorter posts show less of it",
+    Kind.LITTLE: "write shorter posts, which show less of it; it is hard to change at will",
     Kind.PHRASES: "put it another way each time",
     Kind.WRITING: "write as the others there do; a spelling checker helps",
 }

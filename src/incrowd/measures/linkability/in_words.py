@@ -114,7 +114,12 @@ def certainty_assessment(
         direction=Direction.LOWER_IS_SAFER,
         meaning=(
             f"Somebody determined, starting from your profile in {options.source}, would be {_sure(sure)} "
-            f"that your profile in {options.target} is the same person; a guess gives {say_percent(1 / targets)}."
+            f"that your profile in {options.target} is the same person"
+            + (
+                f"; a guess gives {say_percent(1 / targets)}."
+                if sure > 1 / targets
+                else ", no more than a guess."
+            )
         ),
         standing=Standing.HEURISTIC,
         assumptions=_assumptions(data_hash, options, practice=practice, **rank.to_dict()),

@@ -18,6 +18,8 @@ from incrowd.measures.lines import Follower, Line, Reading
 from incrowd.measures.linkability.in_words import pair_assessment, same_times, unknown_pair
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
 from incrowd.measures.protocol import (
+    ADD_PEOPLE,
+    SMALLEST_CROWD,
     AdvisorOptions,
     Finding,
     Findings,
@@ -195,14 +197,15 @@ class ReadyLinkability(Ready):
         if community is not None:
             return self._around(person, community)
         names, missing = largest_communities(self.measure, person, self.options)
-        missing += self._left_out(person)
+        left_out = self._left_out(person)  # said last: it is no reason why the others tell nothing
         if not names:
-            return Findings((), tuple(missing))
+            return Findings((), (*missing, *left_out))
         pairs, few = self._pairs(person)
         if not pairs:
-            return Findings((), (*missing, *(few if len(names) > 1 else [self._one_profile()])))
+            why = few if len(names) > 1 else [self._one_profile()]
+            return Findings((), (*missing, *why, *left_out))
         if not self.options.asked(BY_WORDS):
-            return Findings((), tuple(missing))
+            return Findings((), (*missing, *left_out))
         missing += few
         found = []
         for pair in pairs:
@@ -212,7 +215,7 @@ class ReadyLinkability(Ready):
                 found.append(self._ask(person, pair, explain))
         if person.other_name is not None:
             found += self._own_names(person, person.other_name, names, explain)
-        return Findings(tuple(found), tuple(dict.fromkeys(missing)))
+        return Findings(tuple(found), tuple(dict.fromkeys([*missing, *left_out])))
 
     def _pairs(self, person: Person) -> tuple[list[LinkabilityOptions], list[NotAssessed]]:
         """Return the pairs of communities in which the person has enough posts, and where they have not."""
@@ -406,7 +409,7 @@ class ReadyLinkability(Ready):
         """Let the determined adversary try the pair that gives them most to go by."""
         if not self.options.asked(DETERMINED):
             return Findings()
-        pairs, _ = self._pairs(person)
+        pairs = self._pairs(person)[0]
         if not pairs:
             return Findings()
         if not self.options.thorough:
@@ -414,7 +417,12 @@ class ReadyLinkability(Ready):
             return Findings(
                 (), (self.measure.not_assessed(why, "incrowd assess --thorough", which=DETERMINED),)
             )
-        chosen = self._most_to_go_by(person.before, pairs)
+        chosen = self.most_to_go_by(person)
+        if chosen is None:
+            why = f"where you write, fewer than {SMALLEST_CROWD} people have enough posts: no crowd to be looked for in"
+            return Findings(
+                (), (self.measure.not_assessed(why, ADD_PEOPLE.format("posts"), which=DETERMINED),)
+            )
         tried: list[NotAssessed] = []
         if len(pairs) > 1:
             tried.append(_other_pairs(self.measure, len(pairs), chosen))
@@ -426,14 +434,21 @@ class ReadyLinkability(Ready):
             return Findings((), (*tried, *few))
         return Findings((self._determined_of(person, chosen).assess(person, explain=explain),), tuple(tried))
 
-    def _most_to_go_by(self, person: Person, pairs: Sequence[LinkabilityOptions]) -> LinkabilityOptions:
-        """Return the pair in which the smaller profile has the most posts; of both ways, among the fewer people."""
+    def most_to_go_by(self, person: Person) -> LinkabilityOptions | None:
+        """Return the pair in which the smaller profile has the most posts; of both ways, among the fewer people.
+
+        Where next to nobody else has enough posts there is no crowd to be looked for in.
+        """
+        now = person.before
 
         def to_go_by(pair: LinkabilityOptions) -> tuple[int, int]:
-            posts = min(person.communities[name] for name in (pair.source, pair.target))
+            posts = min(now.communities[name] for name in (pair.source, pair.target))
             return posts, -self.crowd.members(pair.target)
 
-        return max(pairs, key=to_go_by)
+        names = {pair.target for pair in self._pairs(now)[0]}
+        crowds = {name for name in names if 1 + self._eligible(now, name).sum() >= SMALLEST_CROWD}
+        pairs = [pair for pair in self._pairs(now)[0] if pair.target in crowds]
+        return max(pairs, key=to_go_by, default=None)
 
     def _determined_of(self, person: Person, pair: LinkabilityOptions) -> DeterminedPerson:
         from incrowd.measures.linkability.determined_person import DeterminedPerson

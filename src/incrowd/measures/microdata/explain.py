@@ -81,9 +81,12 @@ def _takes(known: KnownItems) -> str:
     enough = [(way, int(count)) for way, count in counted.items() if not math.isinf(count)]
     told = [f"{count:,} {ways[way]}" for way, count in enough]
     told[:1] = [f"{say_count(count, 'item')} {ways[way]}" for way, count in enough[:1]]
-    too_few = [ways[way] for way, count in counted.items() if math.isinf(count)]
+    if not told:
+        return "takes more items than you have"
+    they_are = {"random": "picked at random", "rarest": "your rarest", "dated": "known with dates"}
+    too_few = [they_are[way] for way, count in counted.items() if math.isinf(count)]
     if too_few:
-        told.append(f"more than you have {' or '.join(too_few)}")
+        told.append(f"more than you have if they are {' or '.join(too_few)}")
     return f"takes {', '.join(told[:-1])}{', or ' if len(told) > 1 else ''}{told[-1]}"
 
 

@@ -181,7 +181,7 @@ class MemberRecognition:
         if self.reason:
             return f"cannot tell: {self.reason}"
         if self.takes > self.posts:
-            return "more than you wrote"
+            return "more posts than you wrote there"
         return say_count(int(self.takes), "post")
 
     def to_dict(self) -> dict[str, Any]:
