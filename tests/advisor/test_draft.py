@@ -241,6 +241,16 @@ def test_topics_the_draft_points_to_are_listed_though_they_stay() -> None:
     assert not listed["topic debts in tea"].moves
 
 
+def test_everyday_words_point_to_no_topic() -> None:
+    text = "I was diagnosed with HIV last year and work at the bakery"
+    points = {
+        one.word: bool(one.points_to) for one in draft(everybody(), "me", "tea", text, options=OPTIONS).words
+    }
+    assert points["hiv"]
+    assert not points["work"]
+    assert not points["year"]
+
+
 def test_a_crowd_of_one_reassures_nobody() -> None:
     alone = [post for post in posts_of_everybody() if post[0] == "me"]
     check = draft(crowd_of(alone), "me", "tea", "kettle zebra debt", options=OPTIONS, time=NOW)

@@ -79,6 +79,8 @@ if TYPE_CHECKING:
 
 SMALL_RANK = 10
 """A reader wonders why anybody up to here should be well hidden."""
+LEAST_SHARE = 0.01
+"""A word that makes a topic more likely by less than this does not point to it."""
 SWEPT = ("WORDS", "BOW")
 """The adversaries that need no learning; the first is the default."""
 
@@ -473,7 +475,7 @@ class ReadyExposure(Ready):
                 for part in parts:
                     shares[part] += float(share) / len(parts)
             for word, share in shares.items():
-                if share > found.get(word, ("", 0.0))[1]:
+                if share > found.get(word, ("", LEAST_SHARE))[1]:
                     found[word] = (name, share)
         silent = WordShare(weight=0.0, facts={"topic": "", "topic_share": 0.0}, columns={"points to": "–"})
         told = {
