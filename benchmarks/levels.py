@@ -152,7 +152,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "people": len(rows),
         "levels": {str(level): levels[str(level)] / len(rows) for level in Level},
         "hundreds": [[one[str(level)] for level in Level] for one in hundreds],
-        "largest": max(max(one.values()) for one in hundreds),
+        "largest": max(max(one.values()) / one.total() for one in hundreds),
         "questions": {
             name: {
                 str(level): count
