@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from collections import Counter
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from tests.gateway.test_core import ANN, DENVER, EVE, gateway, question
 from tests.gateway.test_joint import group
 
 from incrowd.errors import InputError, UnreadableSource
+from incrowd.gateway.people import members_of
 from incrowd.gateway.policy import Policy, PrivacyPolicy
 from incrowd.gateway.private import (
     CHOOSING_L1,
@@ -248,3 +251,102 @@ def test_no_output_is_more_than_exp_epsilon_times_as_likely_in_a_neighbouring_wo
         noise = 4 * math.sqrt(max(one, other) / draws)
         assert one <= math.e * (other + noise) + noise
         assert other <= math.e * (one + noise) + noise
+
+
+def noise_of(scale: float, difference: int) -> float:
+    """How likely discrete Laplace noise is exactly this."""
+    return math.tanh(1 / (2 * scale)) * math.exp(-abs(difference) / scale)
+
+
+def above(scale: float, difference: int) -> float:
+    """How likely it is this or more."""
+    tail = math.exp(-abs(difference) / scale) / (1 + math.exp(-1 / scale))
+    return tail if difference > 0 else 1 - math.exp(-1 / scale) * tail
+
+
+Windows = dict[tuple[int, ...], tuple[int, ...]]
+"""A noisy first look -> what is tested after it."""
+
+
+def exactly(made: PrivateMechanism, listed: Lists, windows: Windows) -> list[float]:
+    """The probability of each first look, as noisy as it is, together with what then passed."""
+    spent, found = made.spending, []
+    there = _Listed.of(indexed(listed), group(*range(len(listed))), made.candidates, KEY)
+    first = [*there.picks().tolist(), there.several()]
+    for look, tested in windows.items():
+        likely = math.prod(noise_of(spent.choosing, n - m) for n, m in zip(look, first, strict=True))
+        threshold = made.base + spent.margin(len(tested))
+        far = [threshold - count for count in there.alone(np.array(tested)).tolist()]
+        chances = [(above(spent.testing, 1 - one), above(spent.testing, one)) for one in far]
+        found += [likely * math.prod(passed) for passed in product(*chances)]
+    return found
+
+
+def test_in_every_small_world_everything_keeps_to_the_budget_exactly() -> None:
+    """No draws: all lists of one person against each other, from empty to crowded. The bound is reached."""
+    spent = spending_of(PrivacyPolicy(epsilon=4.0), public=True)
+    assert spent.kind == "laplace"
+    made = PrivateMechanism(spending=spent, base=2, most=200, key=KEY, candidates=NAMES[:3])
+    windows: Windows = {}
+    for look in product((-3, 6, 20), (-3, 6, 20), (-3, 20), (-3, 20)):
+        order = np.argsort(-np.array(look[:3]), kind="stable")
+        chosen = best_window(np.array(look[:3], float)[order], look[3], made.base, spent)
+        windows[look] = tuple(order[chosen].tolist())
+    worst = 0.0
+    for each in product((0, 3, 12), (0, 13), (0, 2), (0, 2)):
+        others = [one for one, times in zip(([0], [1], [2], [0, 1]), each, strict=True) for _ in range(times)]
+        mine = [list(one) for size in range(4) for one in combinations(range(3), size)]
+        logs = np.log([exactly(made, [one, *others], windows) for one in mine])
+        worst = max(worst, *(np.abs(one - other).max() for one, other in combinations(logs, 2)))
+    assert worst == pytest.approx(spent.epsilon)
+
+
+@pytest.mark.parametrize("questions", [1, 10])
+def test_what_only_one_person_lists_is_found_with_a_probability_of_delta_at_most(questions: int) -> None:
+    """Counted here from the noise itself, not by the library's own account."""
+    rules = PrivacyPolicy(questions=questions)
+    spent = spending_of(rules, public=False)
+    draws = np.arange(-100_000, 100_001)
+    weights = np.exp(
+        -np.abs(draws) / spent.choosing if spent.kind == "laplace" else -((draws / spent.choosing) ** 2) / 2
+    )
+    found = weights[draws >= spent.threshold - 1].sum() / weights.sum()
+    # The value of the list that was, and the value of the list that is.
+    assert 0 < 2 * found * questions <= rules.delta / (1 if spent.kind == "laplace" else 2)
+
+
+def test_whom_a_question_counts_depends_on_no_list_and_nobody_is_counted_too_often(tmp_path: Path) -> None:
+    """The same questions at the same moments in two worlds in which one person lists all or nothing."""
+    from tests.gateway.making import fill_duckdb, person
+
+    chance = random.Random(3)
+    users = [person(f"u{number:03d}", age=20 + number) for number in range(60)]
+    asked = [
+        (
+            chance.choice((ANN, EVE)),
+            f"age >= {low} AND age < {low + chance.randrange(1, 60)}",
+            chance.random(),
+        )
+        for low in (chance.randrange(20, 80) for _ in range(40))
+    ]
+    rules = private(tmp_path, candidates=["Titanic", "Alien"], questions=3)
+    charged = []
+    for mine in ([], ["Titanic", "Alien"]):
+        likes = {one["id"]: ["Titanic"] for one in users} | {"u030": mine}
+        moment, state = [NOW], tmp_path / f"state{len(mine)}"
+        url = fill_duckdb(tmp_path / f"{len(mine)}.db", users, {"movies": likes})
+        with gateway(url, state, policy=rules, clock=lambda moment=moment: moment[0]) as made:
+            for client, condition, waited in asked:
+                moment[0] += waited * 6 * 86400
+                made.decide(client, question(condition))
+            charges = [(one.asked, made.ledger.charged(one.entry)) for one in made.ledger.charges("*", 0, 0)]
+        charged.append(
+            [(when, members_of(people).tolist()) for when, people in charges if people is not None]
+        )
+    assert charged[0] == charged[1]
+    assert any(30 in people for _, people in charged[0])
+    for number in range(60):
+        moments = np.array([when for when, people in charged[0] if number in people])
+        within = [int(((moments >= end - 30 * 86400) & (moments <= end)).sum()) for end in moments]
+        assert max(within, default=0) <= 3
+    assert sum(len(people) for _, people in charged[0]) > 60 * 3
