@@ -122,6 +122,21 @@ def test_the_picture_shows_nothing_of_a_paper() -> None:
     assert "For researchers: the papers' own numbers" in page
 
 
+@pytest.mark.parametrize(
+    ("role", "shares", "sum_told"),
+    [(Role.DECIDES, 2, False), (Role.STRONGER, 1, False), (Role.PAPER, 1, True)],
+)
+def test_only_a_papers_number_is_a_sum_of_numbers(role: Role, shares: int, sum_told: bool) -> None:
+    """Everything else rests on shares, the same in the reasons and in the details of a question."""
+    report = alex()
+    linkable = report.themes[0]
+    findings = tuple(replace(one, role=role) for one in linkable.findings)
+    page = person_report_page(replace(report, themes=(replace(linkable, findings=findings),)))
+    assert page.count('<span class="amount">96%</span>') == shares  # 13.1 of 13.7, once in the reasons
+    assert ('<span class="what">Together</span>' in page) == sum_told
+    assert ("+13.1" in page) == sum_told
+
+
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
 def test_bars_lie_within_the_row_and_keep_their_proportions(values: list[float]) -> None:
     bars = evidence_bars([Evidence(what="a", contribution=value) for value in values])
