@@ -19,6 +19,7 @@ from incrowd.gateway.policy import (
     Policy,
     cautions,
     load_policy,
+    promise,
     read_policy,
 )
 from incrowd.gateway.query import KINDS
@@ -132,6 +133,26 @@ def test_weak_settings_need_to_be_allowed(weak: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"weak|needs database\.created"):
         read_policy(strong(**weak))
     assert read_policy(strong(**weak, allow_weak=True)).allow_weak
+
+
+def test_what_is_promised_is_said_for_each_mechanism() -> None:
+    private = promise(read_policy(strong()))
+    assert "(1, 1e-08)-differentially private" in private
+    assert "above 0.46" in private
+    assert "everyone within 30 days" in private
+    alone = strong(budget={"scope": "organisation"}, privacy={"epsilon": 2.0, "window_days": 7})
+    assert "one organisation within 7 days are (2, " in promise(read_policy(alone))
+    for joint, over in (
+        ("all", "all answers"),
+        ("attribute", "one attribute"),
+        ("once", "one answer a person"),
+    ):
+        plain = promise(
+            read_policy(strong(release={"mechanism": "q", "q": 12, "min_class": 30, "joint": joint}))
+        )
+        assert over in plain
+        assert "1/12" in plain
+        assert "nothing is promised against somebody who chooses each question" in plain
 
 
 def test_replies_that_could_be_late_are_warned_of() -> None:

@@ -27,7 +27,7 @@ from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.ledger import Client, Explanation, Ledger, ValueDecision, audited
 from incrowd.gateway.monitoring import log_to_stderr, logger
-from incrowd.gateway.policy import Policy, cautions, weaknesses
+from incrowd.gateway.policy import Policy, cautions, promise, weaknesses
 from incrowd.gateway.report import Support, support_of
 from incrowd.gateway.service import Service
 from incrowd.gateway.state import lock_state, open_secret, set_aside
@@ -130,6 +130,7 @@ def check_setup(policy: Policy, url: str | None, state: Path) -> dict[str, Any]:
         "filters": [f"{name} ({one.type})" for name, one in policy.database.filters.items()],
         "organisations": list(policy.organisations),
         "q": policy.release.q,
+        "promise": promise(policy),
         "weak": weaknesses(policy),
         "cautions": cautions(policy),
         "keys": len(keys),

@@ -302,6 +302,27 @@ def weaknesses(policy: Policy) -> list[str]:
     return [sentence for sentence, holds in found.items() if holds]
 
 
+def promise(policy: Policy) -> str:
+    """Say in a sentence what the answers of a policy keep to, and where that ends."""
+    release, privacy = policy.release, policy.privacy
+    shared = policy.budget.scope == "everyone"
+    if release.mechanism == "private":
+        bound = math.tanh(privacy.epsilon / 2) + privacy.delta
+        return (
+            f"all answers to {'everyone' if shared else 'one organisation'} within {privacy.window_days:g} days are "
+            f"({privacy.epsilon:g}, {privacy.delta:g})-differentially private in everything one person lists: however "
+            f"questions are chosen, no attack has an advantage above {bound:.2f}. q of one answer is at least "
+            f"{policy.least} with a probability of 0.999"
+        )
+    told = {"all": "all answers", "attribute": "all answers on one attribute", "once": "one answer a person"}
+    return (
+        f"over {told[release.joint]} to {'everyone' if shared else 'one organisation'}, as far back as "
+        f"{policy.snapshots.history} snapshots, nobody is tied to a value with a measured probability above "
+        f"1/{release.q}, also by somebody who knows {release.known_users} people of each class completely. That number "
+        "is a heuristic, and nothing is promised against somebody who chooses each question after the last answer"
+    )
+
+
 ADAPTIVE = (
     'release.mechanism = "q": somebody who chooses each question after the last answer finds out what one person '
     "lists. With 30 accounts of their own, or 30 people's lists known, they are certain after about 5 questions; noise "
