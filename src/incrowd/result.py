@@ -142,7 +142,13 @@ class Evidence:
     @property
     def is_rest(self) -> bool:
         """True for a part that holds many small ones: "175 more"."""
-        return re.fullmatch(r"[\d,]+ more( .*)?", self.what) is not None
+        return self.parts_in_rest > 0
+
+    @property
+    def parts_in_rest(self) -> int:
+        """How many small parts it holds; 0 if it is one of its own."""
+        found = re.fullmatch(r"([\d,]+) more( .*)?", self.what)
+        return int(found[1].replace(",", "")) if found else 0
 
 
 @dataclass(frozen=True, kw_only=True)

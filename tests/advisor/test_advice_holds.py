@@ -15,10 +15,11 @@ from tests.advisor.making import own
 from incrowd.advisor.advice import _does_as_much
 from incrowd.advisor.answer import Action, PersonReport, not_better
 from incrowd.advisor.assessor import Assessor
+from incrowd.advisor.combine import LEAST_SHARE, MOST_PARTS
 from incrowd.advisor.plan import measure_plan
 from incrowd.crowd import Crowd
 from incrowd.measures.attackers import ATTACKERS, RECHECK, Lineup
-from incrowd.measures.protocol import Changes, Finding, Level, Person, Targets, measure_named
+from incrowd.measures.protocol import Changes, Finding, Level, Person, Targets, measure_named, shortened
 from incrowd.measures.search import first_to_reach, start_over, steps
 from incrowd.measures.telling import Kind, Telling, by_kind, habit_names, rarity_of, same_hours, same_weeks
 from incrowd.profiles.habits import TEXT_FAMILIES, post_habits
@@ -185,6 +186,13 @@ def test_what_speaks_against_a_link_has_no_examples_of_what_gives_away(alex: Per
     link = next(one for one in alex.assessments if (one.measure, one.unit) == ("linkability", "probability"))
     assert any("“" in part.what for part in link.evidence if part.contribution > 0)
     assert not any("“" in part.what for part in link.evidence if part.contribution <= 0)
+
+
+def test_reasons_and_details_rest_on_the_same_shares(alex: PersonReport) -> None:
+    found = {(one.measure, one.subject, one.sentence()): one for one in alex.assessments}
+    for reason in alex.reasons:
+        about = found[reason.measure, reason.subject, reason.sentence]
+        assert reason.evidence == shortened(about.evidence, MOST_PARTS, LEAST_SHARE)
 
 
 def test_steps_and_choices() -> None:

@@ -15,19 +15,18 @@ from hypothesis import strategies as st
 
 from incrowd.drawing import crowd_picture
 from incrowd.measures.exposure.assess import NOTHING
-from incrowd.measures.protocol import Level, Role, ThemeName
+from incrowd.measures.protocol import Finding, Level, Role, ThemeName, shortened
 from incrowd.report.person import (
     evidence_bars,
     helps,
     person_label,
     person_report_page,
-    strongest,
     sweep,
     theme_label,
 )
-from incrowd.result import Evidence, say_amount
+from incrowd.result import Assumptions, Evidence, say_amount
 
-from .people import actions, alex
+from .people import actions, alex, linked
 
 
 def embedded(document: str) -> object:
@@ -150,7 +149,7 @@ def test_bars_lie_within_the_row_and_keep_their_proportions(values: list[float])
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=40))
 def test_shortened_evidence_still_adds_up(values: list[float]) -> None:
-    shown = strongest([Evidence(what="a", contribution=value) for value in values])
+    shown = shortened([Evidence(what="a", contribution=value) for value in values], 10)
     assert math.isclose(
         math.fsum(part.contribution for part in shown), math.fsum(values), rel_tol=1e-9, abs_tol=1e-9
     )
@@ -158,7 +157,7 @@ def test_shortened_evidence_still_adds_up(values: list[float]) -> None:
 
 def test_there_is_one_rest_however_many_a_measure_made() -> None:
     parts = [Evidence(what=f"word {k}", contribution=1.0) for k in range(12)]
-    shown = strongest([*parts, Evidence(what="1,175 more", contribution=40.0)])
+    shown = shortened([*parts, Evidence(what="1,175 more", contribution=40.0)], 10)
     assert [part.what for part in shown][-1] == "1,177 more"
     assert shown[-1].contribution == 42.0
     assert len(shown) == 11
@@ -208,5 +207,12 @@ def test_topics_without_a_post_are_counted_and_not_ranked() -> None:
 
 def test_adversaries_are_swept_most_successful_first() -> None:
     rows = sweep(alex().findings)
-    assert [row.width for row in rows] == [97.0, 33.0]
+    assert [(row.width, row.amount) for row in rows] == [(97.0, "97%"), (33.0, "33%")]
     assert rows[0].level == Level.AT_RISK
+
+
+def test_a_rank_is_shown_as_how_often_somebody_would_be_right() -> None:
+    calibrated = Assumptions(adversary="someone", parameters={"probability": 0.4})
+    about = replace(linked(1.0), measure="exposure", unit="rank", assumptions=calibrated)
+    rank = Finding(assessment=about, theme=ThemeName.EXPOSED, level=Level.WATCH, risk=0.3)
+    assert [(row.width, row.amount) for row in sweep([rank])] == [(40.0, "40%")]

@@ -135,8 +135,9 @@ def describe(
 ) -> PersonReport:
     """Return the report of a prepared person, with changes if given, without advice."""
     changes = changes or Changes()
-    findings, missing = assessor.assess(assessor.person.after(changes), progress=progress)
-    themes = label([_brief(one) for one in findings], missing)
+    found, missing = assessor.assess(assessor.person.after(changes), progress=progress)
+    findings = [_brief(one) for one in found]
+    themes = label(findings, missing)
     return PersonReport(
         person=user,
         people=assessor.person.crowd.people,

@@ -391,16 +391,17 @@ class WordShare:
 
 
 def shortened(evidence: Sequence[Evidence], most: int, least: float = 0.0) -> tuple[Evidence, ...]:
-    """Keep the strongest parts and put the rest into one, so that the sum stays.
+    """Keep the strongest parts and put the rest into one, together with a rest there was, so that the sum stays.
 
     `least`: parts below this share of all that speaks for it go into the rest, too, if there are several.
     """
-    ordered = sorted(evidence, key=lambda part: part.strongest_first)
-    line = least * math.fsum(part.contribution for part in ordered if part.contribution > 0)
-    large = sum(abs(part.contribution) >= line for part in ordered)
-    most = min(most, large) if large < len(ordered) - 1 else most
-    rest = ordered[most:]
+    named = sorted((part for part in evidence if not part.is_rest), key=lambda part: part.strongest_first)
+    line = least * math.fsum(part.contribution for part in evidence if part.contribution > 0)
+    large = sum(abs(part.contribution) >= line for part in named)
+    most = min(most, large) if large < len(named) - 1 else most
+    rest = [*named[most:], *(part for part in evidence if part.is_rest)]
     if not rest:
-        return tuple(ordered)
+        return tuple(named)
+    count = sum(part.parts_in_rest or 1 for part in rest)
     total = math.fsum(part.contribution for part in rest)
-    return (*ordered[:most], Evidence(what=f"{len(rest):,} more", contribution=total))
+    return (*named[:most], Evidence(what=f"{count:,} more", contribution=total))

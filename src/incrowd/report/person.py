@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +13,8 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 
 from incrowd.advisor.answer import PersonReport
-from incrowd.measures.protocol import Effect, Finding, Level, ThemeName, measure_named
+from incrowd.advisor.combine import LEAST_SHARE, MOST_PARTS
+from incrowd.measures.protocol import Effect, Finding, Level, ThemeName, measure_named, shortened
 from incrowd.report.label import Label
 from incrowd.report.page import asset, page
 from incrowd.result import Direction, Evidence, say_amount, say_count, say_number, say_percent
@@ -55,7 +55,6 @@ def _label(title: str, level: Level, caption: str = "") -> Label:
     return Label(title, tuple(str(bar) for bar in BARS), you, caption)
 
 
-MOST_EVIDENCE = 10
 MOST_FINDINGS = 12
 """Shown in full a question; the others in a table."""
 
@@ -83,7 +82,7 @@ def environment(loader: BaseLoader) -> Environment:
         "plain": say_plain,
         "sentence": say_sentence,
         "slug": lambda words: str(words).replace(" ", "-"),
-        "strongest": strongest,
+        "brief": lambda evidence: shortened(evidence, MOST_PARTS, LEAST_SHARE),
         "sweep": sweep,
     }
     made.globals["most_findings"] = MOST_FINDINGS
@@ -104,26 +103,6 @@ def say_sentence(words: str) -> str:
 def say_plain(value: Any) -> str:
     """Write a parameter: lists and mappings as JSON, the rest as it is."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list | tuple) else str(value)
-
-
-def strongest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Return the strongest parts and one that holds the rest, so that they still add up.
-
-    A measure may have put many small parts into a rest of its own ("175 more"); there is one rest in the end.
-    """
-    named = sorted((part for part in evidence if not _rest_size(part)), key=lambda part: part.strongest_first)
-    rest = [*named[MOST_EVIDENCE:], *(part for part in evidence if _rest_size(part))]
-    if not rest:
-        return tuple(named)
-    count = sum(_rest_size(part) or 1 for part in rest)
-    total = math.fsum(part.contribution for part in rest)
-    return (*named[:MOST_EVIDENCE], Evidence(what=f"{count:,} more", contribution=total))
-
-
-def _rest_size(part: Evidence) -> int:
-    """How many parts a rest holds; 0 if it is none."""
-    found = re.fullmatch(r"([\d,]+) more( .*)?", part.what)
-    return int(found[1].replace(",", "")) if found else 0
 
 
 LEAST_WIDTH = 0.6
@@ -203,18 +182,24 @@ def loud(judged: Iterable[Finding]) -> list[Finding]:
 
 
 def sweep(judged: Iterable[Finding]) -> tuple[SweepRow, ...]:
-    """Return the adversaries of a question, most successful first, on the common scale of risk."""
+    """Return the adversaries of a question, the riskiest first: how often each would be right, as its sentence says."""
     known = [one for one in loud(judged) if not math.isnan(one.risk)]
+    often = [(one, _how_often(one)) for one in sorted(known, key=lambda one: -one.risk)]
     return tuple(
         SweepRow(
             one.assessment.assumptions.adversary,
             one.assessment.subject,
-            say_amount(one.assessment.value, one.assessment.unit),
+            say_amount(success, "probability"),
             str(one.level),
-            round(min(max(one.risk, 0.0), 1.0) * 100, 1),
+            round(min(max(success, 0.0), 1.0) * 100, 1),
         )
-        for one in sorted(known, key=lambda one: -one.risk)
+        for one, success in often
     )
+
+
+def _how_often(one: Finding) -> float:
+    said = measure_named(one.assessment.measure).success(one.assessment)
+    return one.risk if one.assessment.unit == "people" or math.isnan(said) else said
 
 
 def helps(effect: Effect) -> str:
