@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import math
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -29,17 +28,20 @@ from incrowd.cards.make import CardOptions
 from incrowd.cards.members import read_members
 from incrowd.crowd import Crowd
 from incrowd.crowd.own_export import OwnExport
-from incrowd.measures.card_crowd import YOU, CardCrowd
+from incrowd.errors import InputError
+from incrowd.measures.card_crowd import CardCrowd
 from incrowd.measures.exposure import default_space
 from incrowd.measures.exposure.card import topic_table
 from incrowd.measures.exposure.scoring import score
 from incrowd.measures.exposure.spec import ExposureOptions
+from incrowd.measures.prepared import YOU
 from incrowd.measures.protocol import AdvisorOptions, Person
-from incrowd.measures.recognition.assess import words_of
+from incrowd.measures.recognition.assess import MemberRecognition, words_of
 from incrowd.measures.recognition.definition import halves
 from incrowd.measures.recognition.history import Histories, contest
-from incrowd.measures.recognition.measure import Recognition
-from incrowd.measures.recognition.spec import KNOWN
+from incrowd.measures.recognition.link import link_accounts
+from incrowd.measures.recognition.measure import ReadyRecognition, Recognition
+from incrowd.measures.recognition.spec import KNOWN, How
 from incrowd.profiles.habits import post_habits
 from incrowd.statistics import auc, calibration_error
 
@@ -121,36 +123,80 @@ def judge(count: int = 250, seed: int = 1) -> dict[str, Any]:
         days=pool["time"].to_numpy() / 86_400,
         of=tuple(np.arange(a, b) for a, b in itertools.pairwise(starts)),
     )
-    trial = contest(histories, "earlier", "later", 6, 0, 2**29)
+    trial = contest(histories, "earlier", "later", How(6, 0, 2**29))
     places = np.searchsorted(names, judged)
-    predicted = {name: predict(pool, histories.of[at]) for name, at in zip(judged, places, strict=True)}
-    report = {}
+    rows = {name: histories.of[at] for name, at in zip(judged, places, strict=True)}
+    told = {
+        "posts_known": {name: predicted(pool, mine) for name, mine in rows.items()},
+        "linked": {name: linked(pool, mine) for name, mine in rows.items()},
+    }
+    report: dict[str, Any] = {question: {} for question in told}
     for n in KNOWN:
         able = np.intersect1d(places, trial.can_be_tried(n))
         found = trial.tried(n, able).first
-        told = np.array([predicted[names[at]].get(n, math.nan) for at in able])
-        known = np.isfinite(told)
-        found, told = found[known], told[known]
-        report[str(n)] = {
-            "people": len(found),
-            "found": float(found.mean()),
-            "predicted": float(told.mean()),
-            "auc": auc(found >= 0.5, told),
-            "calibration_error": calibration_error(told, found),
-        }
-    return {"posts_known": report}
+        for question, answers in told.items():
+            each = [answers[names[at]] for at in able]
+            asked = np.array([one is not None and n in one.probability for one in each])
+            report[question][str(n)] = compared(
+                found[asked], [one for one, yes in zip(each, asked, strict=True) if yes], n
+            )
+    return report
 
 
-def predict(pool: pl.DataFrame, rows: Any) -> dict[int, float]:
+def compared(found: Any, told: Any, n: int) -> dict[str, float]:
+    """Set what was told about people beside how often n of their posts found them."""
+    chances = np.array([one.probability[n] for one in told])
+    ends = np.array([one.interval[n] for one in told])
+    return {
+        "people": len(found),
+        "found": float(found.mean()),
+        "predicted": float(chances.mean()),
+        "auc": auc(found >= 0.5, chances),
+        "calibration_error": calibration_error(chances, found),
+        "groups_covered": groups_covered(chances, ends, found),
+    }
+
+
+def groups_covered(chances: Any, ends: Any, found: Any, groups: int = 10) -> float:
+    """Return the share of groups of people, alike by what they were told, whose rate lies in their mean interval.
+
+    One person's rate cannot be seen from a few tries, a group's can; chance in its tries counts against the interval.
+
+    >>> told, found = np.linspace(0.1, 0.9, 20), np.linspace(0.1, 0.9, 20)
+    >>> groups_covered(told, np.column_stack([told - 0.05, told + 0.05]), found)
+    1.0
+    >>> groups_covered(told, np.column_stack([told - 0.05, told + 0.05]), np.zeros(20))
+    0.0
+    """
+    parts = np.array_split(np.argsort(chances, kind="stable"), groups)
+    means = [(ends[part].mean(axis=0), found[part].mean()) for part in parts]
+    return float(np.mean([low <= rate <= high for (low, high), rate in means]))
+
+
+def predicted(pool: pl.DataFrame, rows: Any) -> MemberRecognition | None:
     """Return what `incrowd assess` says about somebody who has only the earlier half of their posts."""
-    mine = pool[rows[: halves(len(rows))[0]].tolist()].select("community", "time", "text")
-    export = OwnExport(mine.with_row_index("number"), frozenset(), {}, "x", "x")
-    crowd = CardCrowd(default_card(), export)
-    crowd._drawn = _DRAWN  # the same made-up people for everybody: drawing them takes longest
+    crowd = of_own(pool, rows[: halves(len(rows))[0]])
     ready = Recognition().prepare(crowd, AdvisorOptions())
-    found = ready.assess_thorough(Person(YOU, crowd)).assessments
-    chances = found[0].assumptions.parameters["probability"] if found else {}
-    return {int(n): chance for n, chance in chances.items() if chance is not None}
+    assert isinstance(ready, ReadyRecognition)
+    person = Person(YOU, crowd)
+    return ready._ask(person, NAME) if ready.assess_thorough(person).assessments else None
+
+
+def linked(pool: pl.DataFrame, rows: Any) -> MemberRecognition | None:
+    """Return what `incrowd link` says about somebody whose halves are two accounts."""
+    cut = halves(len(rows))[0]
+    try:
+        return link_accounts(of_own(pool, rows[:cut]), of_own(pool, rows[cut:])).found
+    except InputError:  # too few posts
+        return None
+
+
+def of_own(pool: pl.DataFrame, rows: Any) -> CardCrowd:
+    """Return somebody's own posts among the people of the card."""
+    mine = pool[rows.tolist()].select("community", "time", "text", link=pl.lit(None, pl.String))
+    crowd = CardCrowd(default_card(), OwnExport(mine.with_row_index("number"), frozenset(), {}, "x", "x"))
+    crowd._drawn = _DRAWN  # the same made-up people for everybody: drawing them takes longest
+    return crowd
 
 
 _DRAWN: dict[str, Any] = {}

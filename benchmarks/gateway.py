@@ -90,7 +90,7 @@ def fill_postgresql(folder: Path) -> str:
     import pgserver
     import psycopg
 
-    server = pgserver.get_server(folder / "postgresql", cleanup_mode="stop")
+    server = pgserver.get_server(folder / "postgresql", cleanup_mode="stop")  # type: ignore[attr-defined]
     globals()["_server"] = server  # it stops when it is forgotten
     people, likes = make_tables()
     with psycopg.connect(server.get_uri()) as database, database.cursor() as cursor:

@@ -217,7 +217,7 @@ def databases(kind: str, folder: Path) -> Iterator[str]:
     import pgserver
 
     place = tempfile.mkdtemp(prefix="incrowd-postgres-")
-    server = pgserver.get_server(place)
+    server = pgserver.get_server(place)  # type: ignore[attr-defined]
     try:
         yield server.get_uri()
     finally:

@@ -280,9 +280,9 @@ def tune(cp, x) -> list[dict]:
         note(queue=queue)
     gpu_kernels.QUEUE = 512
     for share in (0.1, 0.2, 0.25, 0.3, 0.4, 0.5):
-        gpu.split_vocabulary = lambda *a, share=share: gpu_panels.split_vocabulary(*a, dense_from=share)
+        gpu.split_vocabulary = lambda *a, share=share: gpu_panels.split_vocabulary(*a, dense_from=share)  # type: ignore[attr-defined]
         note(dense_from=share)
-    gpu.split_vocabulary = gpu_panels.split_vocabulary
+    gpu.split_vocabulary = gpu_panels.split_vocabulary  # type: ignore[attr-defined]
     gpu_kernels.kernels.cache_clear()
     return found
 

@@ -40,9 +40,16 @@ def best(task: Callable[[], object], times: int = 3) -> float:
     return min(taken)
 
 
+def items_of(preset: str) -> sparse.csr_array:
+    """Return a synthetic table of who has which items."""
+    table = synthetic.preset(preset)
+    assert isinstance(table, synthetic.SyntheticItems)
+    return table.to_csr()
+
+
 def paper_size(sample: int = 12) -> dict[str, float]:
     """Exact for everybody, against simulations of a random sample scaled to everybody."""
-    matrix = sparse.csr_matrix(synthetic.preset("paper-002-music").to_csr())
+    matrix = sparse.csr_matrix(items_of("paper-002-music"))
     people = matrix.shape[0]
     knowledge = Knowledge()
     exact = expected_others(matrix, matrix, knowledge)  # compiles
@@ -76,7 +83,7 @@ def paper_size(sample: int = 12) -> dict[str, float]:
 
 def netflix_size(share: float = 0.01) -> dict[str, float]:
     """A random 1 % of the people, exactly, against all of them."""
-    matrix = sparse.csr_matrix(synthetic.preset("netflix-prize").to_csr())
+    matrix = sparse.csr_matrix(items_of("netflix-prize"))
     people = matrix.shape[0]
     rows = np.sort(np.random.default_rng(0).choice(people, round(share * people), replace=False))
     start = time.perf_counter()

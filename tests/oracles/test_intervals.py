@@ -13,14 +13,20 @@ from incrowd.cards.audit import _advantage
 from incrowd.measures.disclosures.facts import Told
 from incrowd.measures.disclosures.population import DEPENDENT, together
 from incrowd.measures.exposure.card import EDGES, SURE, rank_between
+from incrowd.measures.exposure.evaluation import LeftOut, average_precision, leave_people_out
 from incrowd.measures.linkability.definition import clustered_mean
 from incrowd.measures.linkability.determined import PRACTISED, DeterminedAttack
 from incrowd.measures.microdata.adversaries import AttackRates, ScoringAttack, scoring_attack
-from incrowd.measures.microdata.set_sizes import estimate_of
+from incrowd.measures.microdata.known_items import known_items
+from incrowd.measures.microdata.set_sizes import Effort, estimate_of
 from incrowd.measures.microdata.spec import Knowledge
 from incrowd.measures.microdata.table import item_table
 from incrowd.measures.recognition.assess import MemberRecognition, posts_it_takes
 from incrowd.measures.recognition.spec import KNOWN
+from incrowd.measures.release import measure_q
+from incrowd.measures.release.solve import Budget
+from incrowd.measures.sampling import share_interval
+from incrowd.study.attacked import Verdicts
 
 
 @pytest.mark.parametrize("n", [20, 33, 100, 242])
@@ -162,3 +168,92 @@ def test_a_rank_read_off_a_cards_steps_is_covered() -> None:
             low, high = rank_between(table, "debts", float(risk))
             covered.append(low <= (risks > risk).sum() + 1 <= high)
     assert np.mean(covered) >= 0.9
+
+
+def test_a_share_of_a_sample_covers_every_rate() -> None:
+    """How many of a crowd are at risk, by some of its people; every outcome at every rate."""
+    hits = np.arange(61)
+    low, high = np.array([share_interval(int(x), 60) for x in hits]).T
+    for rate in np.linspace(0.001, 0.999, 400):
+        assert (binom.pmf(hits, 60, rate) * ((low <= rate) & (rate <= high))).sum() >= 0.95
+
+
+@pytest.mark.parametrize("apart", [(1.0, 1.4), (1.5, 1.5)])
+def test_how_much_better_one_method_is_than_another_is_covered(apart: tuple[float, float]) -> None:
+    """Two methods score the same people, and err alike: the interval of the difference, and of the share."""
+    rng = np.random.default_rng(10)
+
+    def drawn(people: int) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, np.ndarray]]:
+        votes = {topic: (rng.random(people) < 0.25) * 1.0 for topic in "ab"}
+        noise = {topic: rng.normal(size=(2, people)) for topic in "ab"}
+        return {
+            method: {
+                topic: apart[at] * votes[topic] + 0.8 * noise[topic][0] + 0.6 * (noise[topic][1] if at else 0)
+                for topic in "ab"
+            }
+            for at, method in enumerate(("one", "two"))
+        }, votes
+
+    def left_out(people: int) -> tuple[LeftOut, LeftOut]:
+        risks, votes = drawn(people)
+        found = leave_people_out(risks, votes, {topic: np.arange(people) for topic in "ab"})
+        return found["one"], found["two"]
+
+    risks, votes = drawn(50_000)
+    one, two = (np.mean([average_precision(each[t], votes[t]) for t in votes]) for each in risks.values())
+    less, share = two - one, two / one
+    covered = []
+    for _ in range(120):
+        first, second = left_out(80)
+        (a, b), (c, d) = second.difference(first), second.ratio(first)
+        covered.append((a <= less <= b, c <= share <= d))
+    assert np.mean(covered, axis=0).min() >= 0.93 - 2 * np.sqrt(0.93 * 0.07 / 120)
+
+
+def test_how_few_items_it_takes_is_covered_where_choices_are_sampled() -> None:
+    rng = np.random.default_rng(11)
+    rows = [
+        (f"p{p:02}", f"i{i}") for p in range(30) for i in rng.choice(18, rng.integers(9, 14), replace=False)
+    ]
+    table = item_table(pl.DataFrame(rows, schema=["user", "item"], orient="row"))
+    covered = []
+    for row in range(30):
+        exact = known_items(table, row, Effort(rounds=4000)).takes["random"]
+        for seed in range(5):
+            value, low, high = known_items(table, row, Effort(rounds=60, seed=seed)).takes["random"]
+            assert low <= value <= high
+            covered.append(low <= exact[0] <= high)
+        assert exact[1] == exact[0] == exact[2]
+    assert np.mean(covered) >= 0.95
+
+
+def test_q_lies_in_its_interval_where_there_was_no_time_to_count() -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(60):
+        holders = {
+            f"v{v}": rng.choice(12, rng.integers(1, 7), replace=False).tolist()
+            for v in range(rng.integers(2, 8))
+        }
+        exact, hurried = measure_q(holders), measure_q(holders, budget=Budget(seconds=0.0))
+        assert exact.q is not None
+        low, high = hurried.interval or (hurried.q, hurried.q)
+        assert low is not None
+        assert high is not None
+        assert low <= exact.q <= high
+
+
+@pytest.mark.parametrize("groups", [1, 5])
+def test_the_auc_of_a_prediction_within_groups_is_covered(groups: int) -> None:
+    """Found or not, and predictions that differ from group to group: only people of one group are compared."""
+    rng = np.random.default_rng(13)
+
+    def told(people: int) -> Verdicts:
+        group = np.arange(people) % groups
+        found = rng.random(people) < 0.2 + 0.1 * group / groups
+        return Verdicts(
+            "all", "3 posts", rng.normal(0.9 * found + 3.0 * group), {"a": found * 1.0}, within=group
+        )
+
+    truth = told(100_000).auc("a")[0]
+    ends = [told(150).auc("a")[1:] for _ in range(300)]
+    assert np.mean([low <= truth <= high for low, high in ends]) >= 0.93 - 2 * np.sqrt(0.93 * 0.07 / 300)

@@ -57,6 +57,14 @@ def test_what_a_sign_a_digit_or_a_negation_tells_apart_never_merges(group):
     assert propose({one: [k] for k, one in enumerate(spellings)}, likeness=1) == []
 
 
+@pytest.mark.parametrize(
+    ("letter", "alone"), [("A/B", "B"), ("A & B", "B"), ("A 1", "1"), ("A. level", "Level")]
+)
+def test_a_letter_at_the_beginning_is_no_article(letter, alone):
+    assert folded(letter) != folded(alone)
+    assert len(canonicalise({letter: [1], alone: [2]})) == 2
+
+
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12))
 def test_folding_keeps_every_letter_digit_and_symbol(text):
     kept = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +21,11 @@ import numpy as np
 from incrowd.errors import InputError, MissingExtra, UnreadableSource
 from incrowd.measures.release.patterns import Holders
 
-ARTICLES = ("the ", "a ", "an ")
+ARTICLE = re.compile(r"the (?=.)|an? (?=[^\W\d_]{2})")
+"""A leading article; in "A 1" and "A B" the first word is a letter."""
 ENDING = frozenset(" \t\n\r_.,;:!?¡¿…'\"`´‘’“”«»()[]{}\u00a0\u3000")
 """Marks that say nothing at the beginning or the end of a word; between digits they stay."""
+_OPENING = "".join(ENDING)
 JOINING = frozenset("-–—/&|•·~")
 """Marks that say nothing where they stand alone between words; elsewhere they may be a sign."""
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x2212: 0x2D, 0xFE63: 0x2D}
@@ -64,8 +67,11 @@ def folded(value: str) -> str:
     words, before = plain, ""
     while words != before:  # what stood beside a mark that went may be a mark that says nothing now
         words, before = " ".join("".join(_marks_folded(words)).split()), words
-    short = next((words[len(article) :] for article in ARTICLES if words.startswith(article)), words)
-    return short or words or plain.strip()
+    article = ARTICLE.match(words)
+    # "A/B", "A & B" and "A. B" begin with a letter, not with an article.
+    if article and ARTICLE.match(" ".join(plain.split()).lstrip(_OPENING)):
+        words = words[article.end() :]
+    return words or plain.strip()
 
 
 def _marks_folded(text: str) -> Iterator[str]:
