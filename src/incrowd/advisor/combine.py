@@ -107,7 +107,7 @@ def _verdict_sentence(level: Level, themes: Sequence[Theme]) -> str:
     if level is Level.AT_RISK:
         return f"You are at risk: {_join(named, 'and')}.{rest}"
     if level is Level.WATCH:
-        return f"Watch out: there is some chance that {_join(named, 'and')}.{rest}"
+        return f"Watch out: there is some chance {_join([f'that {one}' for one in named], 'and')}.{rest}"
     return (
         f"You are well hidden, as far as it was measured: {_join(asked, 'and')}. Others may know more.{rest}"
     )
