@@ -20,7 +20,7 @@ from incrowd.advisor.plan import measure_plan
 from incrowd.crowd import Crowd
 from incrowd.measures.attackers import ATTACKERS, RECHECK, Lineup
 from incrowd.measures.protocol import Changes, Finding, Level, Person, Targets, measure_named, shortened
-from incrowd.measures.search import first_to_reach, start_over, steps
+from incrowd.measures.search import delete_first, first_to_reach, start_over, steps
 from incrowd.measures.telling import Kind, Telling, by_kind, habit_names, rarity_of, same_hours, same_weeks
 from incrowd.profiles.habits import TEXT_FAMILIES, post_habits
 from incrowd.result import Assessment, Assumptions, Direction, Standing
@@ -200,6 +200,9 @@ def test_steps_and_choices() -> None:
     assert steps(1) == [1]
     assert steps(100)[-1] == 100
     assert first_to_reach([], 1.0) is None
+    one, two = (delete_first(np.arange(9), count, "a").what for count in (1, 2))
+    assert one == "Delete 1 of your 9 posts in a: the one that gives you away most"
+    assert two == "Delete 2 of your 9 posts in a: those that give you away most"
 
 
 def test_a_new_name_keeps_the_latest_posts(tiny_crowd: Crowd) -> None:

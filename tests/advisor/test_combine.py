@@ -360,3 +360,11 @@ def test_the_same_parts_are_named_whatever_the_last_digits(order: list[int], noi
     parts = [Evidence(what=f"w{k}", contribution=0.1234 * (1 + noise[k])) for k in order]
     parts.append(Evidence(what="largest", contribution=0.5))
     assert [part.what for part in shortened(parts, 4)] == ["largest", "w0", "w1", "w2", "5 more"]
+
+
+@pytest.mark.parametrize(("certainty", "said"), [(1.0, False), (0.6, True)])
+def test_few_people_who_are_well_hidden_say_why(certainty: float, said: bool) -> None:
+    told = assessed("disclosures", 8.0, unit="people", parameters={"certainty": certainty}, crowd_size=None)
+    line = theme(ThemeName.TOLD, [judge(told)])
+    assert line.level is (Level.WELL_HIDDEN if said else Level.WATCH)
+    assert ("because all of it is right only 60% of the time" in line.sentence) == said

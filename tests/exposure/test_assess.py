@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from incrowd.crowd import Crowd
 from incrowd.errors import BudgetExceeded, InputError, NotInCrowd, UnreadableSource
-from incrowd.measures.exposure.assess import CARE, assess_alone, assess_person, own_posts, points_nowhere
+from incrowd.measures.exposure.assess import (
+    CARE,
+    MOST_WORDS,
+    _told_by_words,
+    assess_alone,
+    assess_person,
+    own_posts,
+    points_nowhere,
+)
 from incrowd.measures.exposure.comparison import compare
 from incrowd.measures.exposure.live import LiveExposure
 from incrowd.measures.exposure.publish import Quantiles, load_quantiles, quantiles
@@ -309,3 +317,10 @@ def test_how_likely_somebody_is_concerned_is_what_was_calibrated() -> None:
     assert told[:3] == pytest.approx(by_hand)
     assert np.isnan(told[3])
     assert (np.diff(told[:3]) > 0).all()
+
+
+def test_what_very_many_words_say_together_is_a_rest() -> None:
+    many = {f"word{n}": 1.0 + n for n in range(500)}
+    last = _told_by_words(many, {})[-1]
+    assert last.is_rest
+    assert last.parts_in_rest + MOST_WORDS == 500

@@ -127,7 +127,7 @@ def delete_first(order: NDArray[np.int64], count: int, where: str) -> Proposal:
     """Propose to delete the first posts of an order."""
     what = f"{count:,} of your {say_count(len(order), 'post')} in {where}"
     return Proposal(
-        what=f"Delete {what}: those that give you away most",
+        what=f"Delete {what}: {'the one that gives' if count == 1 else 'those that give'} you away most",
         loss=what,
         changes=Changes(delete_posts=frozenset(order[:count].tolist())),
     )

@@ -10,8 +10,18 @@ from incrowd.measures.disclosures.assess import disclosed
 from incrowd.measures.disclosures.ready import ReadyDisclosures
 from incrowd.measures.disclosures.spec import ADVERSARIES, DisclosureOptions
 from incrowd.measures.person import own_posts
-from incrowd.measures.protocol import AdvisorOptions, Measure, Person, PreparedCrowd, Ready, Role, ThemeName
-from incrowd.result import Assessment
+from incrowd.measures.protocol import (
+    AdvisorOptions,
+    Finding,
+    Measure,
+    Person,
+    PreparedCrowd,
+    Ready,
+    Role,
+    ThemeName,
+    level_of,
+)
+from incrowd.result import Assessment, say_percent
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -42,6 +52,16 @@ class Disclosures(Measure):
         """Return how often naming one of the people who fit would be right: all has to be true that was read."""
         certainty = float(assessment.assumptions.parameters.get("certainty", 1.0))
         return certainty * super().risk(assessment)
+
+    def remark(self, finding: Finding) -> str:
+        """Say why so few people are a better level than their number alone."""
+        if finding.level is level_of(super().risk(finding.assessment)):
+            return ""
+        sure = say_percent(float(finding.assessment.assumptions.parameters.get("certainty", 1.0)))
+        return (
+            f" It counts as “{finding.level}” because all of it is right only {sure} of the time: what was read may "
+            "have been meant otherwise."
+        )
 
     def role(self, assessment: Assessment) -> Role:
         """Let whoever knows nothing but the posts decide; who also knows everybody's attributes here knows more."""

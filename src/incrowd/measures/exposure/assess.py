@@ -140,7 +140,7 @@ def _told_by_words(shares: Mapping[str, float], weights: Mapping[str, float]) ->
     parts.sort(key=lambda part: -part.contribution)
     if rest := order[MOST_WORDS:]:
         together = math.fsum(shares[word] for word in rest)
-        parts.append(Evidence(what=f"{len(rest):,} other words and pairs", contribution=together))
+        parts.append(Evidence(what=f"{len(rest):,} more words and pairs", contribution=together))
     return parts
 
 
