@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incrowd.crowd import merge
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.merge import PLACE_BITS, Places, arrange
+from incrowd.crowd.merge import PLACE_BITS, Places, arrange, side_by_side
 
 
 @settings(max_examples=25, deadline=None)
@@ -80,3 +81,41 @@ def test_a_failure_midway_leaves_no_spill(tmp_path: Path) -> None:
     assert (tmp_path / "spill").exists()
     rows.close()
     assert not (tmp_path / "spill").exists()
+
+
+KEYS = st.tuples(
+    st.sampled_from(["", "a", "b", "\u00e9", "\U0001f375"]),
+    st.sampled_from([None, -5, 0, 7]),
+    st.sampled_from([0, 2**63, 2**64 - 1]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    runs=st.lists(st.lists(KEYS, max_size=12), max_size=4), files=st.integers(1, 3), rows=st.integers(1, 5)
+)
+def test_runs_side_by_side_come_out_as_if_sorted_together(
+    runs: list[list[tuple[str, int | None, int]]],
+    files: int,
+    rows: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    def order(key: tuple[str, int | None, int]) -> tuple[bytes, bool, int, int]:
+        return key[0].encode(), key[1] is not None, key[1] or 0, key[2]
+
+    folder = tmp_path_factory.mktemp("runs")
+    schema = pa.schema([("a", pa.string()), ("b", pa.int64()), ("c", pa.uint64())])
+    paths: list[list[Path]] = []
+    for number, run in enumerate(runs):
+        run.sort(key=order)
+        step = max(1, -(-len(run) // files))
+        paths.append([])
+        for start in range(0, len(run), step):
+            path = folder / f"{number}-{start}.parquet"
+            columns = zip(*run[start : start + step], strict=True)
+            pq.write_table(pa.table(list(columns), schema=schema), path, row_group_size=3)
+            paths[-1].append(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merge, "RUN_ROWS", rows)
+        found = [row for batch in side_by_side(paths, schema.names) for row in batch.to_pylist()]
+    assert [tuple(row.values()) for row in found] == sorted((key for run in runs for key in run), key=order)

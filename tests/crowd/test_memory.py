@@ -14,15 +14,26 @@ BUDGET = 512 * 2**20
 ROWS, WORDS = 24_000, 1_400
 
 IMPORT = """
-import re, sys
+import os, re, sys
+os.environ["POLARS_MAX_THREADS"] = "1"
 from pathlib import Path
 from incrowd.crowd import Crowd
-crowd = Crowd.create(sys.argv[2], plain_names=True)
+from incrowd.crowd import merge
+merge.MOST_RUNS = int(sys.argv[4])
+path = Path(sys.argv[2])
+crowd = Crowd(path) if path.exists() else Crowd.create(path, plain_names=True)
 report = crowd.ingest(sys.argv[1], memory=int(sys.argv[3]))
 # Not ru_maxrss: that remembers the size of the process this one was forked from.
 peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())
 print(report.added, int(peak[1]) * 1024)
 """
+
+
+def imported(source: Path, crowd: Path, most_runs: int = 8) -> tuple[int, int]:
+    """Import in a process of its own; return how many rows came in, and the most memory it had."""
+    command = [sys.executable, "-c", IMPORT, str(source), str(crowd), str(BUDGET), str(most_runs)]
+    added, peak = map(int, subprocess.run(command, capture_output=True, check=True, text=True).stdout.split())
+    return added, peak
 
 
 def test_memory_stays_within_the_budget_whatever_the_file(tmp_path: Path) -> None:
@@ -35,11 +46,24 @@ def test_memory_stays_within_the_budget_whatever_the_file(tmp_path: Path) -> Non
             )
     # Read whole, the rows alone would take the file's size three times: raw, parsed, sorted.
     assert 3 * source.stat().st_size > BUDGET
-    command = [sys.executable, "-c", IMPORT, str(source), str(tmp_path / "crowd"), str(BUDGET)]
-    added, peak = map(int, subprocess.run(command, capture_output=True, check=True, text=True).stdout.split())
+    added, peak = imported(source, tmp_path / "crowd")
     assert added == ROWS
     assert peak < BUDGET
     Crowd(tmp_path / "crowd").verify()
+
+
+def test_the_same_rows_take_no_more_memory_in_a_larger_crowd(tmp_path: Path) -> None:
+    few = write_jsonl(tmp_path / "few.jsonl", (post("zoe", f"{n}") for n in range(500)))
+    peaks = []
+    for size in (40_000, 300_000):
+        rows = (post(f"u{n // 50}", f"{n} some more words", id=f"{n}") for n in range(size))
+        new_crowd(tmp_path / f"{size}").ingest(write_jsonl(tmp_path / "many.jsonl", rows))
+        # One run is the most allowed here, so this import also writes all rows anew.
+        added, peak = imported(few, tmp_path / f"{size}", most_runs=1)
+        assert added == 500
+        assert len(Crowd(tmp_path / f"{size}").state.tables["posts"].parts) == 1
+        peaks.append(peak)
+    assert peaks[1] - peaks[0] < 24 * 2**20
 
 
 def test_an_import_leaves_no_rows_in_memory(tmp_path: Path) -> None:

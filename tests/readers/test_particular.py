@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import random
+import tracemalloc
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -316,6 +318,22 @@ class TestParquet:
         for data in (whole[:-10], whole[: len(whole) // 2], b"PAR1" + whole[40:]):
             with pytest.raises(UnreadableSource, match="Parquet file is damaged"):
                 read(write(tmp_path, data))
+
+    def test_a_large_file_is_not_fetched_whole(self, tmp_path: Path) -> None:
+        texts = [random.Random(n).randbytes(2000).hex() for n in range(4000)]
+        frame = pl.DataFrame({"user": ["ann"] * len(texts), "text": texts})
+        out = io.BytesIO()
+        frame.write_parquet(out, row_group_size=100, compression="uncompressed")
+        path = write(tmp_path, out.getvalue())
+        reader = detect(path)
+        next(reader.read(path, ReadOptions()))  # loads the libraries
+        tracemalloc.start()  # what Arrow fetches from a file that Python opened is Python's
+        try:
+            for _ in reader.read(path, ReadOptions(batch_bytes=2**18)):
+                pass
+            assert tracemalloc.get_traced_memory()[1] < 4 * 2**20 < path.stat().st_size
+        finally:
+            tracemalloc.stop()
 
     @pytest.mark.parametrize("column", [[["x"]], [{"a": 1}], [b"x"]])
     def test_a_column_of_lists_is_refused(self, column: list[object], tmp_path: Path) -> None:

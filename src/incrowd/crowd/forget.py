@@ -258,7 +258,7 @@ def _close_journal(folder: Path) -> None:
 
 def _batches(path: Path, *, narrow: bool = False) -> Iterator[pl.DataFrame]:
     """Yield a part's rows in order; `narrow`: only the columns by which rows are chosen."""
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, pre_buffer=False) as file:
         names = [name for name in ("user", "time", "id_hi", "id_lo") if name in file.schema_arrow.names]
         for batch in file.iter_batches(BATCH_ROWS, columns=names if narrow else None):
             yield pl.DataFrame(batch)

@@ -8,8 +8,10 @@ pass through it. Three rules decide:
   source: importing an overlapping export adds nothing, yet who wrote "thanks" twice keeps both.
 - "Earlier" means: already in the crowd; then sources by name and hash; then rows in their order.
 
-The order of rows is decided on keys alone. Then rows move: each goes into the bucket its rank falls into (a bucket
-fits in memory), buckets lie on the disk until all files are read, and come out one by one.
+The order of newcomers is decided on keys alone. Then rows move: each goes into the bucket its rank falls into (a bucket
+fits in memory), buckets lie on the disk until all files are read, and come out one by one, as a sorted run. Where runs
+have become many, they are read side by side, a few rows of each at a time, and written as one. So what an import holds
+in memory depends on what it brings, and not on what the crowd has.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +34,7 @@ from incrowd.crowd.disk import Disk
 from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, StoredTable, TablePart
 from incrowd.crowd.schema import COLUMNS, Kind, Reason
 from incrowd.crowd.staging import HASHES, Staged, halves, hashed_schema, identity_sql
-from incrowd.crowd.tables import parquet_sink, parquet_sql, stream, write_parts
+from incrowd.crowd.tables import give_memory_back, parquet_sink, parquet_sql, stream, write_parts
 
 PLACE_BITS = 40
 """A row's place is (number of its file) << PLACE_BITS | (number of the row in it)."""
@@ -153,8 +157,49 @@ def _in_order(tables: list[pa.Table]) -> Iterator[pa.RecordBatch]:
     yield from rows.take(np.argsort(rows["rank"].to_numpy())).to_batches()
 
 
+RUN_ROWS = 2048
+"""So many rows of each run are in memory while runs are put together."""
+RUN_BUFFER = 2**16
+"""So many bytes of each column of a run are fetched at a time; by default Arrow would fetch the whole file."""
+
+
+def side_by_side(runs: Iterable[Sequence[Path]], keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of sorted runs, each of one or more files, in the order of their keys."""
+    ahead = [_frames(files) for files in runs]
+    held = [next(frames, None) for frames in ahead]
+    while lasts := [rows.select(keys).tail(1) for rows in held if rows is not None]:
+        # No run has more rows to come that belong before the least of these.
+        until = _at_most(pl.concat(lasts).sort(keys).head(1))
+        ready = []
+        for number, rows in enumerate(held):
+            if rows is not None:
+                count = rows.select(until.sum()).item()
+                ready.append(rows.head(count))
+                held[number] = rows.slice(count) if count < rows.height else next(ahead[number], None)
+        yield from pl.concat(ready).sort(keys, maintain_order=True).to_arrow().to_batches()
+        pa.default_memory_pool().release_unused()
+
+
+def _frames(files: Sequence[Path]) -> Iterator[pl.DataFrame]:
+    for path in files:
+        with pq.ParquetFile(path, buffer_size=RUN_BUFFER, pre_buffer=False) as file:
+            for batch in file.iter_batches(RUN_ROWS, use_threads=False):
+                yield pl.DataFrame(batch)
+
+
+def _at_most(bound: pl.DataFrame) -> pl.Expr:
+    """Return what says of a row that it does not come after the one given; null comes first."""
+
+    def within(later: pl.Expr, name: str) -> pl.Expr:
+        column, value = pl.col(name), pl.lit(bound[name].item(), dtype=bound.schema[name])
+        before = value.is_not_null() & (column.is_null() | (column < value))
+        return before | (column.eq_missing(value) & later)
+
+    return reduce(within, reversed(bound.columns), pl.lit(value=True))
+
+
 MOST_RUNS = 8
-"""A table of this many sorted runs is rewritten as one by the next import."""
+"""A table has at most this many sorted runs; one more, and they are put together."""
 ROW_BYTES = 128
 """About what a row takes in memory beside its text."""
 
@@ -202,32 +247,50 @@ class Merger:
         if kind == "posts":
             self._judge_copies(old.parts)
         self._note_conflicts()
-        kept, rewritten = _kept_and_rewritten(old.parts)
-        new = self._write(kind, files, self._paths(rewritten))
-        table = StoredTable(parts=(*kept, *new), row_hashes=self._row_hashes(old))
+        keys = (*ORDER[kind], "occurrence") if KEPT[kind] else ORDER[kind]
+        parts = self._with_run(kind, old.parts, self._in_order(kind, files), _schema(kind), keys)
+        table = StoredTable(parts=parts, row_hashes=self._row_hashes(old))
         return Merged(table, self._set_aside(len(staged)))
 
     def quarantine(self, staged: Sequence[Staged], old: StoredTable) -> StoredTable:
         """List the rows that were set aside; call it after the tables are merged."""
         names = [source.record.name for source in staged]
         self._view("rejects", [source.rejects for source in staged], names)
-        kept, rewritten = _kept_and_rewritten(old.parts)
-        rows = """
-            SELECT file, "row", reason FROM rejects UNION ALL SELECT file, "row", reason FROM conflicts
+        rows = stream(
+            self.connection,
             """
-        if rewritten:
-            rows += f' UNION ALL SELECT file, "row", reason FROM {parquet_sql(self._paths(rewritten))}'
-        listed = stream(self.connection, f"{rows} ORDER BY ALL")
-        new = write_parts("quarantine", listed, QUARANTINE, self.folder, self.disk, run=self.run)
-        return StoredTable(parts=(*kept, *new))
+            SELECT file, "row", reason FROM rejects UNION ALL SELECT file, "row", reason FROM conflicts ORDER BY ALL
+            """,
+        )
+        return StoredTable(parts=self._with_run("quarantine", old.parts, rows, QUARANTINE, QUARANTINE.names))
+
+    def _with_run(
+        self,
+        table: str,
+        old: Sequence[TablePart],
+        rows: Iterable[pa.RecordBatch],
+        schema: pa.Schema,
+        keys: Sequence[str],
+    ) -> tuple[TablePart, ...]:
+        """Write sorted rows as one more run of a table; where runs are many by now, put all of them together."""
+        new = write_parts(table, rows, schema, self.folder, self.disk, run=self.run)
+        parts = (*old, *new)
+        runs = [self._paths(list(group)) for _, group in groupby(parts, key=lambda part: part.run)]
+        if len(runs) <= MOST_RUNS:
+            return parts
+        give_memory_back()
+        whole = write_parts(table, side_by_side(runs, keys), schema, self.folder, self.disk, run=self.run)
+        for path in self._paths(new):
+            self.disk.remove(path)
+        return whole
 
     def _paths(self, parts: Sequence[TablePart]) -> list[Path]:
         return [self.folder / PARTS_FOLDER / part.file for part in parts]
 
-    def _view(self, name: str, paths: Sequence[Path], labels: Sequence[str], first: int = 0) -> None:
+    def _view(self, name: str, paths: Sequence[Path], labels: Sequence[str]) -> None:
         """Show files as one table, with each row's place: the number of its file, and its own in it."""
         files = pl.DataFrame({"filename": map(str, paths), "file": labels})
-        files = files.with_row_index("source", offset=first)
+        files = files.with_row_index("source")
         self.connection.register("files", files.to_arrow())
         self.connection.execute(f"CREATE OR REPLACE TABLE {name}_files AS SELECT * FROM files")
         self.connection.unregister("files")
@@ -315,8 +378,12 @@ class Merger:
         )
         fresh = turn.format("named, source, content_hi, content_lo", "place")
         stored = turn.format("named, content_hi, content_lo", "id_hi, id_lo")
+        # Of the crowd's rows only those that a newcomer could be a copy of: numbering all would take memory for all.
+        same = "(content_hi, content_lo) IN (SELECT (content_hi, content_lo) FROM newcomers)"
         existing = (
-            f"UNION ALL SELECT content_hi, content_lo, named, {stored}, -1 FROM ({known})" if old else ""
+            f"UNION ALL SELECT content_hi, content_lo, named, {stored}, -1 FROM ({known} WHERE {same})"
+            if old
+            else ""
         )
         self.connection.execute(
             f"""
@@ -337,16 +404,10 @@ class Merger:
             f"INSERT INTO exceptions SELECT source, place, occurrence, '{Reason.DUPLICATE}' FROM copies"
         )
 
-    def _write(self, kind: Kind, staged: list[Path], rewritten: list[Path]) -> tuple[TablePart, ...]:
-        """Write newcomers, and the rows of parts to be rewritten, as one sorted run."""
-        columns = _names(("place", "occurrence", "bytes", *ORDER[kind]))
-        keys = f"SELECT {columns} FROM newcomers"
-        if rewritten:
-            self._view("rewritten", rewritten, [path.name for path in rewritten], first=len(staged))
-            unkept = "" if KEPT[kind] else ", 0 AS bytes, 0 AS occurrence"
-            keys += f" UNION ALL SELECT {columns} FROM (SELECT *{unkept} FROM rewritten)"
+    def _in_order(self, kind: Kind, staged: list[Path]) -> Iterator[pa.RecordBatch]:
+        """Yield the newcomers, sorted."""
         order = self.folder / STAGING_FOLDER / "order.parquet"
-        ends = self._sort(keys, kind, order)
+        ends = self._sort(kind, order)
         places = stream(
             self.connection,
             f"""
@@ -354,18 +415,15 @@ class Merger:
             FROM {parquet_sql([order], numbered=True)} ORDER BY place
             """,
         )
-        schema = _schema(kind)
-        stored = [name for name in schema.names if name != "occurrence"]
-        spill = order.with_name("rows.spill")
-        rows = arrange([*staged, *rewritten], Places(places), ends, stored, spill, self.disk)
-        return write_parts(kind, rows, schema, self.folder, self.disk, run=self.run)
+        stored = [name for name in _schema(kind).names if name != "occurrence"]
+        yield from arrange(staged, Places(places), ends, stored, order.with_name("rows.spill"), self.disk)
 
-    def _sort(self, keys: str, kind: Kind, path: Path) -> Numbers:
+    def _sort(self, kind: Kind, path: Path) -> Numbers:
         """Write the places of rows in their final order; return the ranks at which buckets end."""
         order = ", ".join(f'"{name}" NULLS FIRST' for name in (*ORDER[kind], "occurrence", "place"))
         rows = stream(
             self.connection,
-            f"SELECT place, occurrence::UINTEGER AS occurrence, bytes FROM ({keys}) ORDER BY {order}",
+            f"SELECT place, occurrence::UINTEGER AS occurrence, bytes FROM newcomers ORDER BY {order}",
         )
         schema = pa.schema([("place", pa.uint64()), ("occurrence", pa.uint32())])
         ends: list[Numbers] = []
@@ -410,17 +468,8 @@ class Merger:
         )
 
 
-def _names(columns: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in columns)
-
-
 def _schema(kind: Kind) -> pa.Schema:
     """Return the columns of a table's parts."""
     fields = {field.name: field for field in hashed_schema(kind)}
     fields["occurrence"] = pa.field("occurrence", pa.uint32())
     return pa.schema([fields[name] for name in (*COLUMNS[kind], *KEPT[kind])])
-
-
-def _kept_and_rewritten(old: tuple[TablePart, ...]) -> tuple[tuple[TablePart, ...], tuple[TablePart, ...]]:
-    """Keep a table's parts as they are, unless they have become too many sorted runs."""
-    return ((), old) if len({part.run for part in old}) >= MOST_RUNS else (old, ())

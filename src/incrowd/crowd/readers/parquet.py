@@ -57,7 +57,7 @@ def _open(path: Path) -> Iterator[ParquetFile]:
 
     with open_regular(path) as file:
         try:
-            parquet = ParquetFile(file)
+            parquet = ParquetFile(file, pre_buffer=False)  # which would fetch the whole file
         except (pa.ArrowException, OSError) as error:
             raise _damaged(path) from error
         yield parquet
