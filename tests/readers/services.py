@@ -289,6 +289,14 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
         Example("imdb", "ratings.csv", csv(
             "Const,Your Rating,Date Rated,Title,URL,Title Type,IMDb Rating,Year",
             "tt1,8,2021-01-01,Tea,https://i.example,Movie,7.1,2020"), item("Tea (2020)", 8.0, midnight)),
+        Example("imdb", "WATCHLIST.csv", csv(
+            '"position","const","created","modified","description","Title","Title type","You rated","Year"',
+            '"1","tt1","Fri Jan 1 00:00:00 2021","","","Tea","Feature Film","8","2020"'),
+            item("Tea (2020)", 8.0, midnight)),
+        Example("goodreads", "books.zip", zipped({"my books.csv": (
+            "Book Id\tTitle\tAuthor\tMy Rating\tDate Read\tDate Added\tExclusive Shelf\n"
+            "1\tTea\tLee Cup\t4\t2021/01/01\t\tread\n").encode("utf-16")}),
+            item("Tea (Lee Cup)", 4.0, midnight)),
         Example("letterboxd", "letterboxd.zip", zipped(letterboxd), [
             *item("Tea (2020)", 4.5, midnight, user="ann"), *item("Cake (2019)", None, midnight + 86400, 2, "ann")]),
         Example("netflix-history", "NetflixViewingHistory.csv", csv("Title,Date", '"Tea: Season 1",1/13/21'),
@@ -300,6 +308,13 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
         Example("spotify", "spotify.zip", zipped({"MyData/Streaming_History_Audio_2021_0.json": js(spotify_new)}),
                 item("Cups: Kettle")),
         Example("trakt", "trakt.zip", zipped({"ratings-movies.json": js(trakt)}), item("Tea (2020)", 8.0)),
+        Example("trakt", "trakt-ann.zip", zipped({
+            "user-profile.json": js({"username": "ann", "private": False}), "ratings-movies.json": b"[]",
+            "ratings-seasons.json": js([{"rated_at": trakt[0]["rated_at"], "rating": 8, "type": "season",
+                "season": {"number": 2}, "show": trakt[0]["movie"]}]),
+            "watched-history-1.json": js([{"id": 1, "watched_at": trakt[0]["rated_at"], "action": "watch",
+                "type": "episode", "episode": {"season": 1, "number": 2}, "show": trakt[0]["movie"]}])}), [
+            *item("Tea (2020) season 2", 8.0, user="ann"), *item("Tea (2020) 1x2", row=2, user="ann")]),
         Example("lastfm", "scrobbles.csv", csv(
             "uts,utc_time,artist,artist_mbid,album,album_mbid,track,track_mbid",
             f'{NOON},"01 Jan 2021, 12:00",Cups,,A,,Kettle,'), item("Cups: Kettle")),
@@ -319,6 +334,12 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
         Example("amazon", "Reviews.csv", csv(
             "ASIN,Review ID,Review Title,Review Text,Review Date", 'B1,r1,Tea,"Green, please.",2021-01-01T12:00:00Z'),
             post("me", "amazon.com", "r1", text="Tea\n\nGreen, please.")),
+        Example("amazon", "Digital Items.csv", csv(
+            "ASIN,Title,OrderId,DigitalOrderItemId,Marketplace,OrderDate,OurPrice",
+            "B1,Kettle,D01-1,x,www.amazon.com,2021-01-01T12:00:00Z,1"), item("Kettle")),
+        Example("amazon", "Order History.csv", csv(
+            "ASIN,Order Date,Order ID,Order Status,Product Name", "B2,2021-01-01T12:00:00Z,1,Cancelled,Spoon",
+            "B1,2021-01-01T12:00:00Z,2,Closed,Kettle"), item("Kettle", row=2)),
         Example("amazon", "All Data Categories.zip", zipped({"Your Amazon Orders.zip": zipped({
             "Your Amazon Orders/Order History.csv": csv(
                 "ASIN,Order Date,Order ID,Original Quantity,Product Name,Total Amount",
@@ -326,6 +347,9 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
         Example("amazon", "Retail.CustomerReviews.ReviewsVersions1.csv", csv(
             "ASIN,ProductName,ReviewId,StarRating,SubmissionDate,Title,Body",
             'B1,Kettle,r1,5,2021-01-01T12:00:00Z,Tea,"Green, please."'),
+            post("me", "amazon.com", "r1", text="Tea\n\nGreen, please.")),
+        Example("amazon", "reviews.csv", csv(
+            "reviewId,asin,starRating,title,text,reviewDate", 'r1,B1,5,Tea,"Green, please.",2021-01-01T12:00:00Z'),
             post("me", "amazon.com", "r1", text="Tea\n\nGreen, please.")),
         Example("discord", "package.zip", zipped({
             "account/user.json": js({"id": "7", "username": "ann"}),
@@ -352,6 +376,9 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
         Example("whatsapp", "chat.zip", zipped({"WhatsApp Chat with Bob.txt": (
             b"1/1/21, 12:00 PM - Ann: Green, please.\n1/13/21, 12:00 PM - Bob: Never.\n")}),
             post("Ann", "whatsapp"), ReadOptions(user="Ann", dates="mdy")),
+        Example("whatsapp", "renamed.zip", zipped({"Mein Export.txt": (
+            "31.01.21, 13:05 - Nachrichten sind Ende-zu-Ende-verschlüsselt.\n31.01.21, 13:05 - Ann: Green, please.\n"
+            ).encode()}), post("Ann", "whatsapp", row=2, time=1612098300), ReadOptions(user="Ann", dates="dmy")),
         Example("slack", "slack.zip", zipped({
             "users.json": js(slack_users), "channels.json": js([]), "tea/2021-01-01.json": js(slack_day)}),
             post("Ann", "tea", text="See this & go"), ann),
@@ -366,6 +393,14 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
             "your_instagram_activity/comments/post_comments_1.json": js([remark]),
             "personal_information/personal_information/personal_information.json": js(instagram_me)}), [
             *post("ann", "instagram.com"), *post("ann", "instagram.com", row=2)]),
+        Example("instagram", "one.zip", zipped({
+            "instagram-ann-2021-01-01/your_instagram_activity/media/posts_1.json": js(caption),
+            "instagram-ann-2021-01-01/your_instagram_activity/media/reels.json": js({"ig_reels_media": [caption]}),
+            "instagram-ann-2021-01-01/your_instagram_activity/comments/post_comments_1.json": js(
+                {"media_list_data": [{"uri": ""}], **remark}),
+            "instagram-ann-2021-01-01/personal_information/personal_information/personal_information.json": js(
+                {"profile_user": [{"string_map_data": {"Nome de usu\u00c3\u00a1rio": {"value": "ann"}}}]})}), [
+            *post("ann", "instagram.com"), *post("ann", "instagram.com", row=2), *post("ann", "instagram.com", row=3)]),
         Example("instagram", "instagram_de.zip", zipped({
             "your_instagram_activity/comments/reels_comments.json": js({"comments_reels_comments": [
                 {"string_map_data": {"Kommentar": {"value": SAID}, "Medieninhaber": {"value": "bob"},
@@ -390,6 +425,15 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
             "Takeout/YouTube and YouTube Music/history/watch-history.json": js(watched),
             "Takeout/Maps (your places)/Reviews.json": js({"type": "FeatureCollection", "features": [review]})}), [
             *post("me", "youtube.com", "c1"), *post("me", "maps.google.com", row=2)]),
+        Example("google-takeout", "takeout_de.zip", zipped({
+            "Takeout/YouTube und YouTube Music/Kommentare/Kommentare.csv": csv(
+                "Kommentar-ID,Kanal-ID,Zeitstempel der Erstellung des Kommentars,Preis,Video-ID,Kommentartext",
+                'c1,C,2021-01-01T12:00:00+00:00,0,v,"{""text"":""Green, please.""}"', bom=True),
+            "Takeout/Maps (Meine Orte)/Rezensionen.json": js({"type": "FeatureCollection", "features": [review]})}), [
+            *post("me", "youtube.com", "c1"), *post("me", "maps.google.com", row=2)]),
+        Example("google-takeout", "live chats.csv", csv(
+            "Live Chat ID,Channel ID,Live Chat Create Timestamp,Price,Video ID,Live Chat Text",
+            'c1,C,2021-01-01T12:00:00+00:00,0,v,"{""text"":""Green, please.""}"'), post("me", "youtube.com", "c1")),
         Example("google-takeout", "watch-history.html", WATCHED_PAGE.encode(), item("Cups: Kettles & cups")),
         Example("google-takeout", "page.zip", zipped({
             "Takeout/YouTube und YouTube Music/Verlauf/Wiedergabeverlauf.html": WATCHED_PAGE.encode()}),
@@ -415,6 +459,8 @@ def examples(posts: Make, items: Make, attributes: Make, zipped: Make, Example: 
         Example("feed", "atom.xml", ATOM.encode(), post("ann", "blog", "e1", text="Tea\n\nGreen, please.")),
         Example("bluesky", "repo.car", car(), post("did:plc:abcdefghijklmnopqrstuvwx", "bsky.app",
                 (b"\x01\x71\x12\x20" + bytes(range(32))).hex())),
+        Example("bluesky", "bluesky.zip", zipped({"did-plc-abc/repo.car": car()}), post(
+                "did:plc:abcdefghijklmnopqrstuvwx", "bsky.app", (b"\x01\x71\x12\x20" + bytes(range(32))).hex())),
         Example("movielens-users", "users.dat", b"1::F::25::10::48067\n2::M::56::16::70072\n", attributes(
             (1, None, "1", "gender", "F"), (1, None, "1", "age", "25"), (1, None, "1", "occupation", "10"),
             (1, None, "1", "zip", "48067"), (2, None, "2", "gender", "M"), (2, None, "2", "age", "56"),

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import json
 import random
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from incrowd.crowd.readers import FORMATS, Batch, ReadOptions, detect
+from incrowd.crowd.readers import FORMATS, Batch, ReadOptions, archive, detect
 from incrowd.crowd.readers.base import empty_rows
 from incrowd.crowd.readers.export import Seen
 from incrowd.crowd.readers.source import first_bytes
 from incrowd.errors import InputError, UnreadableSource
 
-from .files import COMPRESS, EXAMPLES, Example
+from .files import COMPRESS, EXAMPLES, Example, zipped
 from .reading import outcome, read, rejects, rows
 
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=repr)
@@ -110,8 +113,9 @@ GENERAL = {"csv", "tsv", "jsonl", "json", "json-map", "ratings", "fimi"}
 def test_no_file_is_taken_by_two_readers(example: Example, tmp_path: Path) -> None:
     """Every pair of a reader and a file: a service's file is taken by its own reader and by no other service's."""
     path = example.write(tmp_path)
-    look = Seen(path, first_bytes(path))
-    takers = {name for name, reader in FORMATS.items() if reader.probe(look)} - (GENERAL - {example.format})
+    with Seen(path, first_bytes(path)) as look:
+        takers = {name for name, reader in FORMATS.items() if reader.probe(look)}
+    takers -= GENERAL - {example.format}
     assert takers == {example.format}
 
 
@@ -151,7 +155,7 @@ def test_an_unknown_format_name_lists_the_known(tmp_path: Path) -> None:
         (b"", "empty"),
         (b" \n ", "empty"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "neither text nor"),
-        (b"<html><body>hello</body></html>", "no Stack Exchange dump"),
+        (b"<html><body>hello</body></html>", "neither a feed, nor"),
         (b"[1, 2, 3]", "begins like JSON"),
         (b"{broken", "begins like JSON"),
         (b"Dear diary,\ntoday I met Zebediah\n", "names no column of users"),
@@ -174,3 +178,62 @@ def test_a_first_line_that_is_too_long_does_not_hide_the_format(tmp_path: Path) 
     assert detect(path).name == "jsonl"
     assert rejects(path) == {1: "text_too_long"}
     assert [row["user"] for row in rows(path)] == ["b"]
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.data.startswith(b"PK")], ids=lambda e: e.name)
+def test_what_a_desktop_packs_along_does_no_harm(example: Example, tmp_path: Path) -> None:
+    plain = outcome(example.write(tmp_path), example.options, example.format)
+    packed = tmp_path / "again.zip"
+    with zipfile.ZipFile(io.BytesIO(example.data)) as old, zipfile.ZipFile(packed, "w") as new:
+        for name in old.namelist():
+            folder, _, last = name.rpartition("/")
+            new.writestr(f"__MACOSX/{folder}/._{last}".replace("//", "/"), b"\x00\x05\x16\x07 Mac OS X")
+            new.writestr(name, old.read(name))
+        for name in (".DS_Store", "desktop.ini", "a/Thumbs.db"):
+            new.writestr(name, "[x]\r\n".encode("utf-16"))
+    assert detect(packed).name == example.format
+    assert outcome(packed, example.options, example.format) == plain
+
+
+def test_an_archive_of_many_files_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workspace's export has a file for every channel and day, tens of thousands of them."""
+    opened: list[object] = []
+    original = archive.Zip.__init__
+
+    def counted(self: archive.Zip, *args: object) -> None:
+        opened.append(self)
+        original(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(archive.Zip, "__init__", counted)
+    day = b'[{"type": "message", "user": "U1", "text": "hi", "ts": "1609502400.0001"}]'
+    people = json.dumps([{"id": "U1", "name": "ann", "padding": "x" * 2**20}, {"id": "U2"}]).encode()
+    files = {f"tea/2021-01-{n:02}.json": day for n in range(1, 32)}
+    path = tmp_path / "slack.zip"
+    path.write_bytes(zipped({"users.json": people, **files}))
+    assert detect(path).name == "slack"
+    assert len(rows(path, ReadOptions(user="ann"), "slack")) == 31
+    assert len(opened) <= 3
+
+
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [
+        ("Benutzer;Datum;Text", "ann;31.01.2021;Green"),
+        ("Utilisateur;Date;Texte", "ann;31/01/2021;Green"),
+        ("Usuario;Fecha;Texto", "ann;31/01/2021;Green"),
+    ],
+)
+def test_columns_in_other_languages_are_known(header: str, line: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n{line}\n", encoding="utf-8-sig")
+    (row,) = rows(path, ReadOptions(dates="dmy"))
+    assert (row["user"], row["time"], row["text"]) == ("ann", 1612051200, "Green")
+
+
+def test_a_decimal_comma_is_read_and_a_comma_between_thousands_is_not_guessed_at(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "Nutzer;Film;Bewertung\nann;Tee;4,5\nann;Kuchen;-3,75\nann;Brot;1,250\n", encoding="utf-8"
+    )
+    assert [row["value"] for row in rows(path)] == [4.5, -3.75]
+    assert rejects(path) == {4: "bad_value"}

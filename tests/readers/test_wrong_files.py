@@ -15,13 +15,24 @@ from incrowd.errors import InputError, Undecided
 from .files import zipped
 
 BOOKS = "Title,Author,Pages\nTea,Lee Cup,100\nCake,Kim Pan,90\n"
+PAGE = b"<!DOCTYPE html><html><body>x</body></html>"
 WRONG: dict[str, tuple[bytes, str]] = {
     "empty.csv": (b"", "empty"),
     "blanks.txt": (b" \n\n ", "empty"),
     "photo.jpg": (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", "neither text nor"),
     "photo.png": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "neither text nor"),
     "paper.pdf": (b"%PDF-1.7\n\x00\x01\x02 1 0 obj", "neither text nor"),
-    "letter.docx": (zipped({"word/document.xml": b"<w:document/>"}), "zip archive without"),
+    "letter.docx": (zipped({"word/document.xml": b"<w:document/>"}), "a document of Word"),
+    "facebook.zip": (zipped({"your_facebook_activity/posts/your_posts_1.html": PAGE}), "choose JSON"),
+    "instagram.zip": (zipped({"instagram-ann/content/posts_1.html": PAGE, "start_here.html": PAGE}), "choose JSON"),
+    "your_posts.html": (PAGE.replace(b"x", b'<div class="_3-95 _a6-g">x</div>'), "choose JSON"),
+    "messages.html": (PAGE.replace(b"x", b'<div class="page_wrap">x</div>'), "choose machine-readable JSON"),
+    "telegram.zip": (zipped({"ChatExport/messages2.html": PAGE}), "choose machine-readable JSON"),
+    "takeout-002.zip": (zipped({"Takeout/Drive/a.txt": b"x"}), "come in several parts"),
+    "instagram-2.zip": (zipped({"personal_information/a.jpg": b"x"}), "come in several parts"),
+    "trakt.zip": (zipped({"ratings-movies.json": b"[]", "watched-history-1.json": b" [ ]"}),
+                  "recognised as Trakt export, but nothing is in it"),
+    "tiktok.json": (b'{"Activity": {}, "Comment": {"Comments": {"CommentsList": []}}}', "begins like JSON"),
     "photos.zip": (zipped({"a.jpg": b"x", "b.jpg": b"y"}), "zip archive without"),
     "nested.zip": (zipped({"posts/your_posts_1.json": zipped({"a": b"b"})}), "archive inside an archive"),
     "cut.zip": (zipped({"data/tweets.js": b"x" * 500})[:60], "damaged or cut off"),

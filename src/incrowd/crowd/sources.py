@@ -163,7 +163,10 @@ def _state(path: Path) -> tuple[int, ...]:
     except OSError as error:
         raise UnreadableSource(f"{path}: {error.strerror}.") from None
     if stat.S_ISDIR(status.st_mode):
-        raise UnreadableSource(f"{path}: expected a file, got a folder. Name the files in it, e.g. {path}/*")
+        raise UnreadableSource(
+            f"{path}: expected a file, got a folder. Name the file in it that has your data, or, if it "
+            "is an export that was unpacked, pack it as a zip and name that."
+        )
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableSource(
             f"{path}: expected a plain file, got a pipe or device. Write it to a file first: "

@@ -308,6 +308,11 @@ class Stager:
             notes.append(
                 f"the file does not say whose it is, so it is kept under the name '{OWNER}': --user NAME"
             )
+        if tally.replaced:
+            notes.append(
+                f"in {tally.replaced:,} rows some letters could not be read, and became \ufffd; if the file is not in "
+                "UTF-8, save it as UTF-8 to keep them"
+            )
         if options.dates is not None:
             read = {"dmy": "day before month", "mdy": "month before day"}[options.dates]
             notes.append(f"dates were read with the {read}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from incrowd.crowd.readers.amazon import AMAZON
@@ -12,7 +13,7 @@ from incrowd.crowd.readers.discord import DISCORD
 from incrowd.crowd.readers.discourse import DISCOURSE
 from incrowd.crowd.readers.ego_network import EgoNetworks
 from incrowd.crowd.readers.excel import Excel
-from incrowd.crowd.readers.export import Seen
+from incrowd.crowd.readers.export import Export, Seen, is_nothing
 from incrowd.crowd.readers.facebook import FACEBOOK
 from incrowd.crowd.readers.feeds import FEEDS
 from incrowd.crowd.readers.fimi import Fimi
@@ -119,20 +120,14 @@ def detect(path: Path | str, format: str = "auto") -> Reader:
             raise InputError(f"--format {format}: no such format. Known: {', '.join(FORMATS)}.")
         return FORMATS[format]
     path = Path(path)
-    head = first_bytes(path)
-    # The second look skips lines that are too long: a file may begin with one.
-    reader = _taker(Seen(path, head)) or _taker(Seen(path, first_lines(path)))
-    if reader is not None:
-        return reader
-    if head.translate(None, WHITESPACE) in NOTHING:
-        raise UnreadableSource(
-            f"{path}: the file is empty: nothing is in it. Fetch it again, or give another file; "
-            f"{len(FORMATS)} kinds of files are known, see docs/how-to/formats.md."
-        )
-    raise UnreadableSource(
-        f"{path}: {_what_it_is(head)}. {len(FORMATS)} kinds of files are known, see docs/how-to/formats.md. Make a "
-        "table (CSV) whose first line names its columns. Or name its kind with --format."
-    )
+    with Seen(path, first_bytes(path)) as look:
+        # The second look skips lines that are too long: a file may begin with one.
+        reader = _taker(look)
+        if reader is None and not look.names:
+            reader = _taker(Seen(path, first_lines(path)))
+        if reader is not None:
+            return reader
+        raise UnreadableSource(f"{path}: {_known_mistake(look) or _what_it_is(look.head)}")
 
 
 def _taker(look: Seen) -> Reader | None:
@@ -150,13 +145,69 @@ def column_names(path: Path) -> list[str]:
         return []
 
 
-WHITESPACE = b" \t\n\r\f"
-NOTHING = (b"", b"[]", b"{}", b"\xef\xbb\xbf", b"\xef\xbb\xbf[]", b"\xef\xbb\xbf{}")
+_META_PAGES = (
+    "a download of Facebook, Instagram or Threads as web pages (HTML), in which posts cannot be told from the rest. "
+    "Ask for it once more, and choose JSON as its format."
+)
+_TELEGRAM_PAGES = (
+    "a Telegram chat as web pages (HTML). Export it once more from Telegram Desktop, and choose machine-readable JSON "
+    "as its format."
+)
+_NO_POSTS = "Large downloads come in several parts: give the one that has them, and leave this one out."
+_MISTAKES = (
+    (
+        r"(^|/)(your_(facebook|instagram)_activity|posts|content|media|threads)/.*posts[^/]*\.html$",
+        _META_PAGES,
+    ),
+    (r"(^|/)your_(facebook|instagram)_activity/.*\.html$", _META_PAGES),
+    (r"(^|/)messages\d*\.html$", _TELEGRAM_PAGES),
+    (
+        r"(^|/)(your_(facebook|instagram)_activity|personal_information)/",
+        f"a part of a download of Facebook or Instagram without posts or comments. {_NO_POSTS}",
+    ),
+    (
+        r"(^|/)(Takeout/|archive_browser\.html$)",
+        f"a part of a Google Takeout without YouTube comments, videos watched or reviews of places. {_NO_POSTS}",
+    ),
+    (
+        r"^word/document\.xml$",
+        "a document of Word. If there is a table in it, save that as CSV or Excel.",
+    ),
+)
+"""Files in an archive, or marks of a page, and what somebody can do about them."""
+_PAGES = {b'class="page_wrap"': _TELEGRAM_PAGES, b"_a6-g": _META_PAGES, b"_3-95": _META_PAGES}
+
+
+def _known_mistake(look: Seen) -> str | None:
+    """Say what somebody with a file that is nearly right can do."""
+    if is_nothing(look.head):
+        return (
+            "the file is empty: nothing is in it. Fetch it again, or give another file; "
+            f"{len(FORMATS)} kinds of files are known, see docs/how-to/formats.md."
+        )
+    for reader in FORMATS.values():
+        if isinstance(reader, Export) and reader.is_empty(look):
+            return f"recognised as {reader.about.title}, but nothing is in it: its files are empty."
+    for pattern, sentence in _MISTAKES:
+        if any(re.search(pattern, name, re.IGNORECASE) for name in look.names):
+            return sentence
+    if b"<html" in look.head[:1000].lower():
+        return next((sentence for mark, sentence in _PAGES.items() if mark in look.head), None)
+    return None
+
+
 _BINARY = bytes(c for c in range(32) if c not in b"\t\n\r\f")
 
 
 def _what_it_is(head: bytes) -> str:
-    """Name the first thing that does not fit."""
+    """Name the first thing that does not fit, and what is known."""
+    return (
+        f"{_unfitting(head)}. {len(FORMATS)} kinds of files are known, see docs/how-to/formats.md. Make a "
+        "table (CSV) whose first line names its columns. Or name its kind with --format."
+    )
+
+
+def _unfitting(head: bytes) -> str:
     start = head.lstrip()
     if head.startswith(ZIP_MAGIC):
         return "a zip archive without the files of a known export (comments.csv, data/tweets.js, outbox.json)"
@@ -165,7 +216,7 @@ def _what_it_is(head: bytes) -> str:
     if start[:4096].translate(None, _BINARY) != start[:4096]:
         return "neither text nor an archive that is known"
     if start.startswith(b"<"):
-        return "XML or HTML, but no Stack Exchange dump (its first element is neither posts nor comments)"
+        return "XML or HTML, but neither a feed, nor a Stack Exchange dump, nor a page of an export that is known"
     if start.startswith((b"{", b"[")):
         return "begins like JSON, but has neither one object per line nor one object that maps users to lists"
     return "text, but its first line names no column of users (author, user, username, user_id, ...)"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import Export, ExportPart, File, Row, header_of, pick
+from incrowd.crowd.readers.base import About, guess
+from incrowd.crowd.readers.export import SKIP, Export, ExportPart, File, Row, header_of, pick
 
 _COLUMNS = {"item": "Product Name", "time": "Order Date"}
 _REVIEWS = {"text": "title and review", "time": "date"}
 # Names move over the years: Retail.OrderHistory.1.csv became "Your Amazon Orders/Order History.csv"; reviews lie in
 # Retail.CustomerReviews.ReviewsVersions1.csv, whose columns are written as one word.
-_REVIEW = ("review text", "review body", "reviewtext", "reviewbody", "review", "body")
+_REVIEW = ("review text", "review body", "reviewtext", "reviewbody", "review", "body", "text")
 _DATE = (
     "review date",
+    "reviewdate",
     "submission date",
     "submissiondate",
     "reviewsubmissiondate",
@@ -23,7 +24,9 @@ _DATE = (
 
 def _is_orders(head: bytes) -> bool:
     names = header_of(head)
-    return {"order id", "order date"} <= names and bool({"product name", "title"} & names)
+    return bool(names & {"order date", "orderdate"}) and bool(
+        names & {"order id", "orderid"} and {"product name", "title"} & names
+    )
 
 
 def _is_reviews(head: bytes) -> bool:
@@ -32,12 +35,14 @@ def _is_reviews(head: bytes) -> bool:
         "asin" in names
         and bool(set(_REVIEW) & names)
         and bool(set(_DATE) & names)
-        and not {"user id", "reviewerid"} & names
+        and "user" not in guess(list(names))  # a table of many people's reviews
     )
 
 
-def _order(record: dict[str, str], owner: str) -> Row:
-    return Row(item=pick(record, "product name", "title"), time=record["order date"])
+def _order(record: dict[str, str], owner: str) -> Row | object:
+    if record.get("order status", "").lower() in ("cancelled", "canceled"):
+        return SKIP
+    return Row(item=pick(record, "product name", "title"), time=pick(record, "order date", "orderdate"))
 
 
 def _review(record: dict[str, str], owner: str) -> Row:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import lzma
+import re
 import tarfile
 import tempfile
 import zipfile
@@ -26,6 +27,8 @@ TAR_MAGIC = slice(257, 262)
 ENCRYPTED = 0x1
 NESTED_BYTES = 512 * 2**20
 """How much of zips inside a zip is laid out; what lies in larger ones has to be unpacked by hand."""
+JUNK = re.compile(r"(^|/)(__MACOSX/|\._|\.DS_Store$|Thumbs\.db$|desktop\.ini$)", re.IGNORECASE)
+"""What a desktop packs along with somebody's files."""
 SPOOL_BYTES = 8 * 2**20
 PIECE_BYTES = 2**20
 FAULTS = (
@@ -125,7 +128,7 @@ class Zip:
         room = NESTED_BYTES
         for info in self._zip.infolist():
             name = info.filename
-            if info.is_dir():
+            if info.is_dir() or JUNK.search(name):
                 continue
             nested = None
             if name.lower().endswith(".zip") and info.file_size <= room:
@@ -135,7 +138,7 @@ class Zip:
                 yield name, (self._zip, info)
                 continue
             for inner in nested.infolist():
-                if not inner.is_dir():
+                if not inner.is_dir() and not JUNK.search(inner.filename):
                     yield f"{name}/{inner.filename}", (nested, inner)
 
     def _nested(self, info: zipfile.ZipInfo) -> zipfile.ZipFile | None:

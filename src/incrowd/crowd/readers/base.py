@@ -144,15 +144,20 @@ def empty_rejects() -> pl.DataFrame:
 
 GUESSES: dict[str, str] = {
     "user": "author user username user_id uid screen_name handle author_id author_name owner_user_id sender"
-    " login member person customer customer_id reviewer_id visitor account",
-    "community": "subreddit community forum group channel board room newsgroup site list server section",
+    " login member person customer customer_id reviewer_id visitor account"
+    " benutzer benutzername nutzer utilisateur usuario usuário utente gebruiker",
+    "community": "subreddit community forum group channel board room newsgroup site list server section"
+    " gruppe kanal groupe canal grupo gruppo",
     "time": "created_utc created created_at timestamp time datetime date utc t ts published published_at"
-    " posted_at unix_time",
-    "text": "body text content message selftext comment post tweet full_text review review_text",
-    "title": "title subject headline",
+    " posted_at unix_time datum zeitpunkt zeitstempel fecha horodatage",
+    "text": "body text content message selftext comment post tweet full_text review review_text"
+    " nachricht kommentar beitrag texte commentaire texto mensaje comentario mensagem comentário testo messaggio tekst",
+    "title": "title subject headline titel betreff titre título titulo titolo",
     "item": "item item_id movie movie_id artist artist_id product product_id asin book book_id isbn song"
-    " song_id track track_id business_id game game_id page page_id genre",
-    "value": "rating value score stars weight plays count play_count listens quantity",
+    " song_id track track_id business_id game game_id page page_id genre"
+    " film buch artikel produkt livre produit libro película pelicula producto",
+    "value": "rating value score stars weight plays count play_count listens quantity"
+    " bewertung sterne évaluation puntuación puntuacion valutazione",
     "attribute": "attribute key field property trait",
     "id": "id post_id comment_id tweet_id message_id status_id",
     "link": "permalink post_url status_url tweet_url",

@@ -178,7 +178,7 @@ def _post(record: dict[str, Any], owner: str) -> Row | object:
 
 def _owner(files: Files) -> str | None:
     """The repository names its account only by its identifier."""
-    with files.open("") as file:
+    with files.open(files.find(r"\.car$") or "") as file:
         found = _ACCOUNT.search(file.bytes.read(2**20))
     return found[1].decode() if found else None
 
@@ -188,7 +188,7 @@ BLUESKY = Export(
     about=About(
         "Bluesky repository (CAR)", whose="own", columns=_COLUMNS, left="likes, reposts, follows, pictures"
     ),
-    parts=(ExportPart(knows=_is_car, records=_documents, row=_post),),
+    parts=(ExportPart(knows=_is_car, records=_documents, row=_post, files=r"\.car$"),),
     owner=_owner,
     community="bsky.app",
 )

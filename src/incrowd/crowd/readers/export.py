@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from incrowd.crowd.readers.archive import ZIP_MAGIC, Zip, zip_names
+from incrowd.crowd.readers.archive import ZIP_MAGIC, Zip
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions
 from incrowd.crowd.readers.jsonstream import JsonStream
 from incrowd.crowd.readers.rows import ITEMS, POSTS, RowBatch, Whole, batch_of
@@ -26,6 +26,8 @@ from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, Undecided, UnreadableSource
 
 HEAD_BYTES = 2**16
+SMALL_JSON = 2**25
+"""A list of a workspace's people may have some megabytes."""
 OWNER = "me"
 """Under this name an export is kept that does not say whose it is."""
 FAULTS = (
@@ -34,27 +36,45 @@ FAULTS = (
 
 
 class Seen:
-    """A look at a file: its first bytes and, in a zip, the names and first bytes of the files in it."""
+    """A look at a file: its first bytes and, in a zip, the names and first bytes of the files in it.
+
+    An archive stays open until the look is over: some hold tens of thousands of files.
+    """
 
     def __init__(self, path: Path, head: bytes) -> None:
         self.path, self.head = path, head
         self._heads: dict[str, bytes] = {}
 
+    def __enter__(self) -> Seen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._archive is not None:
+            self._archive.__exit__()
+
     @cached_property
+    def _archive(self) -> Zip | None:
+        return Zip(self.path, ReadOptions()) if self.head.startswith(ZIP_MAGIC) else None
+
+    @property
     def names(self) -> list[str]:
         """The files in it, if it is a zip archive."""
-        return zip_names(self.path, self.head)
+        return [] if self._archive is None else self._archive.names
 
     def head_of(self, name: str) -> bytes:
         """Return the first bytes of one of these, as UTF-8."""
-        if name not in self._heads:
-            with Zip(self.path, ReadOptions()) as archive, archive.open(name) as member:
-                text = Utf8(member)
-                head = b""
-                while len(head) < HEAD_BYTES and (piece := text.read(HEAD_BYTES)):
-                    head += piece
-            self._heads[name] = head
+        if name not in self._heads and self._archive is not None:
+            with self._archive.open(name) as member:
+                self._heads[name] = _head(member)
         return self._heads[name]
+
+
+def _head(file: Bytes) -> bytes:
+    text = Utf8(file)
+    head = b""
+    while len(head) < HEAD_BYTES and (piece := text.read(HEAD_BYTES)):
+        head += piece
+    return head
 
 
 @dataclass(frozen=True)
@@ -191,6 +211,11 @@ def top_keys(head: bytes) -> set[str]:
     return found
 
 
+def is_nothing(head: bytes) -> bool:
+    """Say whether a file is empty: no bytes, an empty list or object, or blanks."""
+    return head.removeprefix(b"\xef\xbb\xbf").translate(None, b" \t\n\r\f") in (b"", b"[]", b"{}")
+
+
 def pick(record: Mapping[str, Any], *names: str) -> Any:
     """Return the first of several columns that is there and not empty."""
     return next((record[name] for name in names if record.get(name) not in (None, "")), None)
@@ -253,6 +278,11 @@ class Export:
                 part.knows(look.head_of(name)) for part in self.parts for name in _matching(part, look.names)
             )
         return any(part.knows(look.head) for part in self.parts)
+
+    def is_empty(self, look: Look) -> bool:
+        """Say whether an archive has this service's files, and nothing is in them."""
+        found = [name for part in self.parts for name in _matching(part, look.names)]
+        return bool(found) and all(is_nothing(look.head_of(name)) for name in found)
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the rows of one kind, file after file."""
@@ -361,7 +391,7 @@ class Files:
 
     def __init__(self, path: Path, options: ReadOptions, archive: Zip | None) -> None:
         self._path, self._options, self._archive = path, options, archive
-        self._seen = Seen(path, b"")
+        self._small: dict[str, Any] = {}
 
     @classmethod
     @contextmanager
@@ -379,14 +409,8 @@ class Files:
 
     def head_of(self, name: str) -> bytes:
         """Return a file's first bytes."""
-        if self._archive is not None:
-            return self._seen.head_of(name)
         with self.open(name) as file:
-            text = Utf8(file.bytes)
-            head = b""
-            while len(head) < HEAD_BYTES and (piece := text.read(HEAD_BYTES)):
-                head += piece
-            return head
+            return _head(file.bytes)
 
     def find(self, pattern: str) -> str | None:
         """Return the first file whose path matches."""
@@ -407,8 +431,15 @@ class Files:
         name = self.find(pattern)
         if name is None:
             return None
+        if name not in self._small:
+            self._small = {
+                name: self._json(name)
+            }  # one at a time: the same file is asked for again and again
+        return self._small[name]
+
+    def _json(self, name: str) -> Any:
         try:
             with self.open(name) as file:
-                return json.loads(decoded(file.bytes.read(2**20))[0].lstrip("\ufeff"))
+                return json.loads(decoded(file.bytes.read(SMALL_JSON))[0].lstrip("\ufeff"))
         except (ValueError, RecursionError, UnreadableSource):
             return None

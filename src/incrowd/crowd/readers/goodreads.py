@@ -24,9 +24,5 @@ def _book(record: dict[str, str], owner: str) -> Row:
 GOODREADS = Export(
     name="goodreads",
     about=About("Goodreads library", whose="own", columns=_COLUMNS, left="reviews and private notes"),
-    parts=(
-        ExportPart(
-            knows=_is_library, records=File.table, row=_book, files=r"goodreads.*\.csv$", kind="items"
-        ),
-    ),
+    parts=(ExportPart(knows=_is_library, records=File.table, row=_book, files=r"\.csv$", kind="items"),),
 )

@@ -11,14 +11,14 @@ _COLUMNS = {"item": "Title (Year)", "value": "Your Rating", "time": "Date Rated 
 def _is_list(head: bytes) -> bool:
     names = header_of(head)
     return {"const", "title", "title type"} <= names and bool(
-        names & {"your rating", "date rated", "created"}
+        names & {"your rating", "you rated", "date rated", "created"}
     )
 
 
 def _title(record: dict[str, str], owner: str) -> Row:
     return Row(
         item=f"{record['title']} ({record.get('year', '')})",
-        value=record.get("your rating") or None,
+        value=pick(record, "your rating", "you rated"),
         time=pick(record, "date rated", "created"),
     )
 

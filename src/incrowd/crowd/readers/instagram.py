@@ -6,10 +6,34 @@ from collections.abc import Iterator
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import CUT, SKIP, Export, ExportPart, File, Files, Row, first_object
+from incrowd.crowd.readers.export import (
+    CUT,
+    SKIP,
+    Export,
+    ExportPart,
+    File,
+    Files,
+    Row,
+    first_object,
+    top_keys,
+)
 from incrowd.crowd.readers.facebook import repaired
 
 _COLUMNS = {"time": "creation_timestamp or Time", "text": "title (the caption) or Comment"}
+
+
+_USERNAME = (
+    "username",
+    "benutzername",
+    "nom d’utilisateur",
+    "nom d'utilisateur",
+    "nom de profil",
+    "nombre de usuario",
+    "nome utente",
+    "nome de usuário",
+    "nome de utilizador",
+    "gebruikersnaam",
+)
 
 
 def _is_posts(head: bytes) -> bool:
@@ -34,6 +58,10 @@ def _is_comments(head: bytes) -> bool:
     return "Comment" in said or ["value" in field for field in said.values()] == [True, True, False]
 
 
+def _is_reels(head: bytes) -> bool:
+    return bool(top_keys(head) & {"ig_reels_media", "ig_igtv_media"}) and b'"creation_timestamp"' in head
+
+
 def _post(record: dict[str, Any], owner: str) -> Row | object:
     media = record["media"][0]
     caption = record.get("title") or media.get("title")
@@ -43,13 +71,19 @@ def _post(record: dict[str, Any], owner: str) -> Row | object:
 
 
 def _comments(file: File) -> Iterator[object]:
-    """Comments on posts are a list; those on reels lie under a key."""
+    """Comments on posts are a list, or a single comment is the document itself; those on reels lie under a key."""
     stream = file.stream()
     if stream.peek() == "[":
         yield from stream.items()
     elif stream.peek() == "{":
-        for _ in stream.members():
-            yield from stream.items()
+        single = {}
+        for key in stream.members():
+            if stream.peek() == "[" and key != "media_list_data":
+                yield from stream.items()
+            else:
+                single[key] = stream.value()
+        if "string_map_data" in single:
+            yield single
     else:
         stream.value()
     if stream.incomplete:
@@ -69,7 +103,8 @@ def instagram_owner(files: Files) -> str | None:
     about = files.json(r"personal_information/personal_information\.json$") or {}
     users = about.get("profile_user") if isinstance(about, dict) else None
     values = users[0].get("string_map_data", {}) if isinstance(users, list) and users else {}
-    name = (values.get("Username") or {}).get("value")
+    named = (value for label, value in values.items() if repaired(label).lower() in _USERNAME)
+    name = next((value.get("value") for value in named if isinstance(value, dict)), None)
     return name if isinstance(name, str) else None
 
 
@@ -80,6 +115,12 @@ INSTAGRAM = Export(
     ),
     parts=(
         ExportPart(knows=_is_posts, records=File.json, row=_post, files=r"(content|media)/posts_\d+\.json$"),
+        ExportPart(
+            knows=_is_reels,
+            records=lambda file: file.json("*"),
+            row=_post,
+            files=r"(content|media)/(reels|igtv_videos)\.json$",
+        ),
         ExportPart(
             knows=_is_comments, records=_comments, row=_comment, files=r"comments/[^/]*comments[^/]*\.json$"
         ),

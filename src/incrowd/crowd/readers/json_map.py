@@ -14,7 +14,16 @@ from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError
 
 LISTS = Layout(kind="items", columns={"user": ("user",), "item": ("item",)})
-_START = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*([\[{])')
+_NAME = rb'"(?:[^"\\]|\\.)*"\s*:\s*'
+_START = re.compile(
+    rb"\s*\{\s*(?:"
+    + _NAME
+    + rb"(?:\[\s*\]|\{\s*\})\s*,\s*)*"
+    + _NAME
+    + rb"(?:\[\s*[^\s\[{]|\{\s*"
+    + _NAME
+    + rb"[^\s\[{])"
+)
 
 
 class JsonMap:
@@ -25,7 +34,7 @@ class JsonMap:
     kind: Kind = "items"
 
     def probe(self, look: Look) -> bool:
-        """Say whether the file is one object whose first value is a list or an object."""
+        """Say whether the file is one object whose first value that is not empty is a flat list or object."""
         return _START.match(look.head) is not None
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:

@@ -295,13 +295,16 @@ def _rarer_times(text: pl.Series, dates: str | None) -> pl.Series:
 
 
 def parse_numbers(text: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Read finite numbers; also say which are none. Blank means unknown."""
+    """Read finite numbers; also say which are none. Blank means unknown.
+
+    A comma before one or two last digits is a decimal comma; before three it could part the thousands.
+    """
     number = text.cast(pl.Float64, strict=False)
     number = pl.select(pl.when(number.is_finite()).then(number)).to_series()
     unread = text.is_not_null() & number.is_null()
     if not unread.any():
         return number, unread
-    stripped = text.filter(unread).str.strip_chars()
+    stripped = text.filter(unread).str.strip_chars().str.replace(r"^([+-]?\d+),(\d{1,2})$", "$1.$2")
     again = stripped.cast(pl.Float64, strict=False)
     number = number.scatter(unread.arg_true(), pl.select(pl.when(again.is_finite()).then(again)).to_series())
     blank = text.is_not_null() & (text.str.strip_chars() == "")

@@ -45,8 +45,12 @@ STEAM = Export(
     about=About("Steam library", whose="own", columns=_COLUMNS),
     parts=(
         ExportPart(
-            knows=_is_json, records=lambda file: file.json("response", "games"), row=_from_json, kind="items"
+            knows=_is_json,
+            records=lambda file: file.json("response", "games"),
+            row=_from_json,
+            kind="items",
+            files=r"\.json$",
         ),
-        ExportPart(knows=_is_xml, records=_xml, row=_from_xml, kind="items"),
+        ExportPart(knows=_is_xml, records=_xml, row=_from_xml, kind="items", files=r"\.xml$"),
     ),
 )

@@ -22,7 +22,17 @@ from incrowd.crowd.readers.takeout_page import cells, is_page, video
 
 _COLUMNS = {"text": "Comment Text or review", "time": "Comment Create Timestamp or date"}
 _VIDEOS = {"item": "channel: title", "time": "time"}
-_TEXT = ("comment text", "kommentartext", "texte du commentaire", "texto del comentario", "текст комментария")
+_TEXT = (
+    "comment text",
+    "live chat text",
+    "kommentartext",
+    "texte du commentaire",
+    "texto del comentario",
+    "testo del commento",
+    "texto do comentário",
+    "tekst van reactie",
+    "текст комментария",
+)
 _TIME = re.compile(r"timestamp|zeitstempel|horodatage|marca de tiempo|время|created|create")
 _WATCHED = re.compile(
     r"(?:Watched|Hai guardato|Has visto|Assistiu a|Vous avez regardé|Посмотрено видео|Oglądano:?) "
@@ -45,7 +55,10 @@ def _is_history(head: bytes) -> bool:
 
 def _comment(record: dict[str, str], owner: str) -> Row:
     time = next(value for name, value in record.items() if _TIME.search(name))
-    name, video = pick(record, "comment id", "kommentar-id"), pick(record, "video id", "video-id")
+    name, video = (
+        pick(record, "comment id", "kommentar-id", "live chat id"),
+        pick(record, "video id", "video-id"),
+    )
     return Row(
         text=_plain(pick(record, *_TEXT)),
         time=time,
@@ -99,7 +112,7 @@ TAKEOUT = Export(
             knows=_is_reviews,
             records=lambda file: file.json("features"),
             row=_review,
-            files=r"Reviews?\.json$",
+            files=r"Maps[^/]*/[^/]*\.json$|Reviews?\.json$",
         ),
         ExportPart(
             knows=_is_history,

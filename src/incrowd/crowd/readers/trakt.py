@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from incrowd.crowd.readers.base import About
-from incrowd.crowd.readers.export import Export, ExportPart, File, Row, first_object
+from incrowd.crowd.readers.export import Export, ExportPart, File, Files, Row, first_object
 
 _COLUMNS = {"item": "title (year), or show and episode", "value": "rating", "time": "rated_at or watched_at"}
 
@@ -20,10 +20,20 @@ def _is_list(head: bytes) -> bool:
 def _title(record: dict[str, Any], owner: str) -> Row:
     title = record.get("movie") or record["show"]
     name = f"{title['title']} ({title.get('year', '')})"
-    if "episode" in record:
+    if "season" in record:
+        name += f" season {record['season'].get('number')}"
+    elif "episode" in record:
         name += f" {record['episode'].get('season')}x{record['episode'].get('number')}"
     time = record.get("rated_at") or record.get("watched_at") or record.get("last_watched_at")
     return Row(item=name, value=record.get("rating"), time=time)
+
+
+def _owner(files: Files) -> str | None:
+    about = files.json(r"user-profile\.json$") or files.json(r"user-settings\.json$")
+    about = about if isinstance(about, dict) else {}
+    inner = about.get("user")
+    name = (inner if isinstance(inner, dict) else about).get("username")
+    return name if isinstance(name, str) else None
 
 
 TRAKT = Export(
@@ -38,7 +48,5 @@ TRAKT = Export(
             kind="items",
         ),
     ),
-    owner=lambda files: ((files.json(r"user-(profile|settings)\.json$") or {}).get("user") or {}).get(
-        "username"
-    ),
+    owner=_owner,
 )

@@ -97,6 +97,6 @@ def _spelt(day: str, clock: str) -> str:
 WHATSAPP = Export(
     name="whatsapp",
     about=About("WhatsApp chat", whose="chat", columns=_COLUMNS, left="other people's messages, pictures"),
-    parts=(ExportPart(knows=_is_chat, records=_messages, row=_message, files=r"(chat|whatsapp)[^/]*\.txt$"),),
+    parts=(ExportPart(knows=_is_chat, records=_messages, row=_message, files=r"\.txt$"),),
     community="whatsapp",
 )
