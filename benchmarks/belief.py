@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.adversary import BeliefAdversary
 from incrowd.measures.belief.critical import critical_sets
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.everyone import check_everyone
@@ -65,7 +65,7 @@ def critical(people: int) -> dict:
     policy = Policy(requirements=(Requirement(values={"religion": "*"}, sigma=0.0),))
     found = []
     begin = time.process_time()
-    took = best(lambda: found.append(critical_sets(Adversary(belief), evidence, policy)), 3)
+    took = best(lambda: found.append(critical_sets(BeliefAdversary(belief), evidence, policy)), 3)
     spent = (time.process_time() - begin) / 3
     return {
         "rows": people,

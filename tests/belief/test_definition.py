@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.adversary import BeliefAdversary
 from incrowd.measures.belief.critical import (
     corollary_1,
     corollary_2,
@@ -105,7 +105,7 @@ def test_a_shown_attribute_is_critical_iff_its_withheld_posterior_is_at_most_sig
     evidence = _seen(belief, a="1", b="0")
     _, withheld = corollary_1(belief, evidence, "a")
     policy = Policy(requirements=(Requirement(values={"a": "1"}, sigma=sigma),))
-    found = critical_sets(Adversary(belief), evidence, policy)
+    found = critical_sets(BeliefAdversary(belief), evidence, policy)
     assert (("a",) in [one.attributes for one in found.sets]) == (withheld <= sigma)
 
 
@@ -134,7 +134,7 @@ def test_corollary_2_fails_for_single_attributes() -> None:
     )
     policy = Policy(requirements=(Requirement(values={"a": "1"}, sigma=0.6),))
     evidence = _seen(belief, b="1", c="1", d="0")
-    found = critical_sets(Adversary(belief), evidence, policy)
+    found = critical_sets(BeliefAdversary(belief), evidence, policy)
     assert [one.attributes for one in found.sets] == [("b", "c")]
     assert corollary_2(belief, evidence, policy)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.belief.making import random_table, table_of
 
 from incrowd.errors import InputError, NotInCrowd
-from incrowd.measures.belief.adversary import Adversary, unlinkable
+from incrowd.measures.belief.adversary import BeliefAdversary, unlinkable
 from incrowd.measures.belief.assess import steps
 from incrowd.measures.belief.critical import critical_sets, what_if_published
 from incrowd.measures.belief.crowd_belief import CrowdBelief
@@ -49,7 +49,7 @@ def hide(values: dict[str, str], sigma: float, **more: bool) -> Policy:
 
 
 def test_a_requirement_is_judged_value_by_value_or_jointly() -> None:
-    adversary = Adversary(CrowdBelief.learn(PEOPLE, 0.0))
+    adversary = BeliefAdversary(CrowdBelief.learn(PEOPLE, 0.0))
     both = {"city": "A", "faith": "sun"}
     each = Requirement(values=both, sigma=0.5).belief(adversary, seen())
     np.testing.assert_allclose(each[0], [4 / 8, 3 / 8])
@@ -58,14 +58,14 @@ def test_a_requirement_is_judged_value_by_value_or_jointly() -> None:
 
 
 def test_any_value_means_the_most_believed_one() -> None:
-    adversary = Adversary(CrowdBelief.learn(PEOPLE, 0.0))
+    adversary = BeliefAdversary(CrowdBelief.learn(PEOPLE, 0.0))
     assert Requirement(values={"faith": "*"}, sigma=0.5).belief(adversary, seen(city="A"))[0, 0] == 3 / 4
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 @settings(max_examples=30, deadline=None)
 def test_a_laxer_sigma_never_breaks_a_policy(low: float, high: float) -> None:
-    adversary = Adversary(CrowdBelief.learn(PEOPLE, 0.1))
+    adversary = BeliefAdversary(CrowdBelief.learn(PEOPLE, 0.1))
     low, high = sorted((low, high))
     strict = hide({"faith": "sun"}, low).excess(adversary, seen(city="A"))[0]
     assert not (strict <= 0 < hide({"faith": "sun"}, high).excess(adversary, seen(city="A"))[0])
@@ -74,7 +74,7 @@ def test_a_laxer_sigma_never_breaks_a_policy(low: float, high: float) -> None:
 def test_a_lone_rule_gives_exactly_its_confidence() -> None:
     for belief in (CrowdBelief.learn(PEOPLE, 0.1), NetworkBelief.learn(PEOPLE)):
         rule = InferenceRule(conditions=(("city", "A"),), attribute="faith", value="tree", confidence=0.7)
-        adversary = Adversary(belief, WorldKnowledge.over(belief, [rule]))
+        adversary = BeliefAdversary(belief, WorldKnowledge.over(belief, [rule]))
         assert adversary.posteriors([2], seen(city="A"))[0][0, 2] == pytest.approx(0.7)
         before = belief.posteriors([2], seen(city="B"))[0]
         np.testing.assert_allclose(adversary.posteriors([2], seen(city="B"))[0], before)
@@ -96,8 +96,8 @@ def test_a_trait_outside_the_crowd_fires_only_for_those_who_have_it() -> None:
     rule = InferenceRule(
         conditions=(("community:forge", "yes"),), attribute="job", value="smith", confidence=0.8
     )
-    with_it = Adversary(belief, WorldKnowledge.over(belief, [rule], [("community:forge", "yes")]))
-    without = Adversary(belief, WorldKnowledge.over(belief, [rule]))
+    with_it = BeliefAdversary(belief, WorldKnowledge.over(belief, [rule], [("community:forge", "yes")]))
+    without = BeliefAdversary(belief, WorldKnowledge.over(belief, [rule]))
     assert with_it.posteriors([1], seen())[0][0, 1] == pytest.approx(0.8)
     np.testing.assert_allclose(without.posteriors([1], seen())[0], belief.posteriors([1], seen())[0])
 
@@ -238,7 +238,7 @@ def test_critical_sets_are_all_the_minimal_ones(seed: int, sigma: float) -> None
         CrowdBelief.learn(table, 0.02),
         SeenAttributes(table.space, np.array([[HIDDEN, 1, 2, 0, 1]])),
     )
-    adversary, policy = Adversary(belief), hide({"a0": "*"}, sigma)
+    adversary, policy = BeliefAdversary(belief), hide({"a0": "*"}, sigma)
     found = critical_sets(adversary, evidence, policy, largest=3)
     repairing = []
     for size in range(1, 4):
@@ -263,7 +263,7 @@ def test_a_greedy_set_states_its_gap() -> None:
     weights[0, 0, 0, 0], weights[1, 1, 1, 1] = 0.25, 0.25
     belief = ExplicitBelief.over({name: ["0", "1"] for name in "sabcd"}, weights)
     evidence = SeenAttributes(belief.space, belief.space.encode({"a": "1", "b": "1", "c": "1", "d": "0"}))
-    found = critical_sets(Adversary(belief), evidence, hide({"s": "1"}, 0.6), largest=2)
+    found = critical_sets(BeliefAdversary(belief), evidence, hide({"s": "1"}, 0.6), largest=2)
     assert found.sets == ()
     assert found.greedy is not None
     assert set(found.greedy.attributes) == {"a", "b", "c"}
@@ -271,7 +271,7 @@ def test_a_greedy_set_states_its_gap() -> None:
 
 
 def test_what_if_by_hand() -> None:
-    belief = Adversary(CrowdBelief.learn(PEOPLE, 0.0))
+    belief = BeliefAdversary(CrowdBelief.learn(PEOPLE, 0.0))
     truth = {"city": "A", "job": "smith", "faith": "sun"}
     (found,) = what_if_published(belief, seen(city="A"), hide({"faith": "sun"}, 0.5), truth)
     assert (found.attribute, found.before, found.after) == ("job", 0.75, 1.0)
@@ -283,10 +283,10 @@ def test_the_steps_add_up_to_the_change_of_belief() -> None:
     requirement = Requirement(values={"faith": "sun"}, sigma=0.5)
     evidence = seen(city="A", job="smith")
     rule = InferenceRule(conditions=(("language", "old"),), attribute="faith", value="sun", confidence=0.8)
-    adversary = Adversary(belief, WorldKnowledge.over(belief, [rule], [("language", "old")]))
+    adversary = BeliefAdversary(belief, WorldKnowledge.over(belief, [rule], [("language", "old")]))
     parts = steps(adversary, evidence, requirement)
     after = requirement.belief(adversary, evidence)[0, 0]
-    before = requirement.belief(Adversary(belief), seen())[0, 0]
+    before = requirement.belief(BeliefAdversary(belief), seen())[0, 0]
     assert sum(part.contribution for part in parts) == pytest.approx(after - before)
     assert [part.what for part in parts] == ["your city", "your job", "what else is known of you"]
 

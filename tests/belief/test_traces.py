@@ -16,7 +16,7 @@ from incrowd.crowd import Crowd
 from incrowd.errors import InputError
 from incrowd.measures.belief.adversary import (
     MOST_COMMUNITIES,
-    Adversary,
+    BeliefAdversary,
     Linkage,
     Posts,
     Traces,
@@ -91,7 +91,7 @@ def test_a_rule_about_a_community_fires_while_its_posts_are_seen() -> None:
         conditions=(("community:forge", "yes"),), attribute="job", value="smith", confidence=0.9
     )
     knowledge = WorldKnowledge.over(belief, [rule], [("community:forge", "yes")])
-    adversary = Adversary(belief, knowledge, Traces(POSTS[:1]))
+    adversary = BeliefAdversary(belief, knowledge, Traces(POSTS[:1]))
     nothing = SeenAttributes.nothing(TABLE.space)
     assert adversary.posteriors([1], nothing)[0][0, 1] == pytest.approx(0.9)
     withheld = nothing.hiding(np.array([[0, 0, 0, 1]], dtype=bool))
@@ -106,7 +106,7 @@ def test_repairing_sets_of_attributes_posts_and_links_are_all_the_minimal_ones(
     rng = np.random.default_rng(seed)
     scores = {2: np.log(rng.uniform(0.3, 3, (3, 2)))}
     traces = Traces(POSTS, (LINK,), Written(WORDS.used, None, scores, WORDS.usual))
-    adversary = Adversary(CrowdBelief.learn(TABLE, 0.1), traces=traces)
+    adversary = BeliefAdversary(CrowdBelief.learn(TABLE, 0.1), traces=traces)
     evidence = SeenAttributes(TABLE.space, np.array([[0, 1, HIDDEN]]))
     policy = Policy(
         requirements=(Requirement(values={"faith": "sun"}, sigma=sigma),),
@@ -139,7 +139,7 @@ def test_repairing_sets_of_attributes_posts_and_links_are_all_the_minimal_ones(
 
 
 def test_withholding_posts_costs_a_bit_each_and_a_link_what_it_tells() -> None:
-    adversary = Adversary(CrowdBelief.learn(TABLE, 0.1), traces=Traces(POSTS, (LINK,), WORDS))
+    adversary = BeliefAdversary(CrowdBelief.learn(TABLE, 0.1), traces=Traces(POSTS, (LINK,), WORDS))
     evidence = SeenAttributes(TABLE.space, np.array([[0, 1, HIDDEN]]))
     unlinked = (Unlinkable(communities=("forge", "garden"), sigma=0.5),)
     found = critical_sets(adversary, evidence, Policy(links=unlinked)).sets
@@ -155,7 +155,7 @@ def test_withholding_posts_costs_a_bit_each_and_a_link_what_it_tells() -> None:
 
 
 def test_the_steps_name_posts() -> None:
-    adversary = Adversary(CrowdBelief.learn(TABLE, 0.1), traces=Traces(POSTS, (), WORDS))
+    adversary = BeliefAdversary(CrowdBelief.learn(TABLE, 0.1), traces=Traces(POSTS, (), WORDS))
     requirement = Requirement(values={"faith": "sun"}, sigma=0.5)
     evidence = SeenAttributes(TABLE.space, np.array([[0, 1, HIDDEN]]))
     parts = steps(adversary, evidence, requirement)
@@ -166,7 +166,7 @@ def test_the_steps_name_posts() -> None:
         "your posts in garden",
     }
     after = requirement.belief(adversary, evidence)[0, 0]
-    before = requirement.belief(Adversary(adversary.belief), SeenAttributes.nothing(TABLE.space))[0, 0]
+    before = requirement.belief(BeliefAdversary(adversary.belief), SeenAttributes.nothing(TABLE.space))[0, 0]
     assert sum(part.contribution for part in parts) == pytest.approx(after - before)
 
 

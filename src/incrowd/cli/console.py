@@ -11,13 +11,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from incrowd.crowd.ingest import Progress
     from incrowd.result import Assessment
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for other programs instead of text.")]
@@ -36,14 +37,6 @@ def writable(path: Path | None) -> Path | None:
     from incrowd.crowd.disk import check_target
 
     return None if path is None else check_target(path)
-
-
-class Progress(Protocol):
-    """Called with work done so far and, where known, the total, and a word on what is going on."""
-
-    def __call__(self, done: float, total: float | None, what: str) -> None:
-        """Show how far the work is."""
-        ...
 
 
 # Everything that goes to the terminal goes through `show`, `show_json`, `say` or `complain`: names, communities, posts

@@ -17,7 +17,6 @@ from incrowd.cli.assess import show_report, write_report
 from incrowd.cli.console import (
     AsJson,
     Memory,
-    Progress,
     Seed,
     parse_memory,
     progress_bar,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from incrowd.crowd import Crowd, CrowdInfo, ImportReport
+    from incrowd.crowd.ingest import Progress
     from incrowd.crowd.schema import Kind
     from incrowd.crowd.staging import Understood
     from incrowd.engine.count_files import CountReport

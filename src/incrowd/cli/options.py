@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.console import Progress, cleaned
+from incrowd.cli.console import cleaned
 
 if TYPE_CHECKING:
+    from incrowd.crowd.ingest import Progress
     from incrowd.distances import Compute
     from incrowd.engine import Engine
     from incrowd.profiles.attributes import TableChoices

@@ -8,7 +8,6 @@ Nothing is written to disk.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -25,7 +24,6 @@ from incrowd.cards.card import Card
 from incrowd.cards.default import default_card
 from incrowd.cards.laws import Community
 from incrowd.cards.made_up import MadeUp, made_up_people
-from incrowd.cards.make import interval
 from incrowd.crowd.array_cache import Arrays, DiskArray, identities
 from incrowd.distances.profile_index import CommunityIndex, word_keys
 from incrowd.errors import InputError, OnlyACard
@@ -43,8 +41,9 @@ Floats = NDArray[np.float64]
 ROWS = 4_000
 """About so many people are made up for a community, in whole draws: more makes chance smaller, and takes longer."""
 MOST_DRAWS = 10
-UNKNOWN_REACH = 3.0
-"""For a card that does not say how good it is."""
+OFF = 200.0
+"""Among real people a number may be so many times smaller or larger: nine in ten lie between, in the worst community
+that it was chosen by (docs/explanation/cards.md)."""
 LOOKED_AT = 200
 """Posts that tell whether a card is of people who write in the owner's language."""
 FOREIGN = 1 / 3
@@ -238,15 +237,9 @@ class CardCrowd(PreparedCrowd):
 
     def told(self, assessment: Assessment, community: str) -> Assessment:
         """Say that a number of people was counted among made-up ones, and how far off it may be."""
-        others = assessment.value - 1
-        low, high = (float(end) for end in interval(others, self._reach(community)))
-        ends = 1.0 + math.floor(low), 1.0 + min(math.ceil(high), self.members(community))
+        most = float(self.members(community) + 1)
+        ends = max(1.0, assessment.value / OFF), min(assessment.value * OFF, most)
         return replace(assessment, standing=Standing.ESTIMATED, interval=ends)
-
-    def _reach(self, community: str) -> float:
-        """Return how wide intervals have to be: as the card's maker measured, or as cards are at worst."""
-        accuracy = self.card.facts(community).get("accuracy") or {}
-        return float(accuracy.get("reach", UNKNOWN_REACH))
 
 
 def made_up_of(card: Card, community: str, seed: int) -> MadeUp:

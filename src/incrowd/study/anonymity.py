@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from incrowd.distances import Compute, mean_distance, pair_distances
 from incrowd.drawing import Chart, Series
 from incrowd.measures.linkability.definition import Interval, clustered_mean, hits_at
+from incrowd.measures.protocol import Progress
 from incrowd.study.figures import Headline, Section, Study, Table
-from incrowd.study.matched import Matched, PairStudyOptions, Progress, matched_pairs, rows_by_community
+from incrowd.study.matched import Matched, PairStudyOptions, matched_pairs, rows_by_community
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd

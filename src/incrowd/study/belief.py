@@ -13,6 +13,7 @@ from incrowd import __version__
 from incrowd.drawing import Chart, Series
 from incrowd.measures.belief.calibration import Guesses
 from incrowd.measures.belief.text_evidence import Topics, read_words
+from incrowd.measures.protocol import Progress
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
 from incrowd.study.belief_experiments import (
     FEWEST,
@@ -22,7 +23,6 @@ from incrowd.study.belief_experiments import (
     WORST,
     BeliefStudyOptions,
     Fold,
-    Progress,
     counts_section,
     folds,
     pooled,

@@ -7,24 +7,24 @@ attributes they never published.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from incrowd.drawing import Chart, Series
-from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.adversary import BeliefAdversary
 from incrowd.measures.belief.calibration import Guesses, hide_and_guess, reliability
 from incrowd.measures.belief.critical import CriticalSet, critical_sets, loss_of_withholding
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
-from incrowd.measures.belief.engine import Belief
+from incrowd.measures.belief.engine import BeliefModel
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import Policy, Requirement
 from incrowd.measures.belief.text_evidence import Words, learn_signs
+from incrowd.measures.protocol import Progress
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
 from incrowd.study.figures import Section, Table
 
-Progress = Callable[[float, float | None, str], None]
 PEOPLE, NETWORK, GUESSING = "people like you", "network", "guessing"
 FEWEST = 10
 """No row of a table stands for fewer cases: a rate over a handful would be about somebody."""
@@ -56,12 +56,12 @@ class Fold:
     held_rows: Ints
     train: AttributeTable
     held: AttributeTable
-    beliefs: dict[str, Belief]
+    beliefs: dict[str, BeliefModel]
     name: str = PEOPLE
     """The belief that experiments use unless they compare several."""
 
     @property
-    def belief(self) -> Belief:
+    def belief(self) -> BeliefModel:
         """The belief of that name."""
         return self.beliefs[self.name]
 
@@ -90,7 +90,7 @@ def folds(table: AttributeTable, options: BeliefStudyOptions, progress: Progress
         held = np.sort(order[first : min(first + size, most)])
         known = np.sort(np.concatenate([order[:first], order[first + size :]]))
         train = table.only(known)
-        beliefs: dict[str, Belief] = {
+        beliefs: dict[str, BeliefModel] = {
             PEOPLE: fitted_belief(train, seed=options.seed),
             NETWORK: NetworkBelief.learn(train),
             GUESSING: CrowdBelief.learn(train, 1.0),
@@ -126,7 +126,7 @@ def repair_section(folds: Sequence[Fold], options: BeliefStudyOptions, progress:
     rows = []
     for place, name in enumerate(names):
         progress(place, len(names), "repairing policies")
-        rows.append(_row(name, [_Tried(fold, place, options) for fold in folds]))
+        rows.append(_row(name, [_Repaired(fold, place, options) for fold in folds]))
     table = Table(
         title=f"Nobody should be surer than {options.sigma:g} of a person's own hidden value",
         columns=(
@@ -154,7 +154,7 @@ def repair_section(folds: Sequence[Fold], options: BeliefStudyOptions, progress:
     return Section(heading="Can withholding repair it?", text=text, parts=(table,))
 
 
-class _Tried:
+class _Repaired:
     """One attribute hidden for the people of one fold, and the cheapest repair of some violated profiles."""
 
     def __init__(self, fold: Fold, place: int, options: BeliefStudyOptions) -> None:
@@ -182,7 +182,7 @@ def _cheapest(fold: Fold, place: int, seen: Ints, own: int, sigma: float) -> tup
     """Return the cheapest repair of one profile and the bits it shows in all."""
     space = fold.held.space
     requirement = Requirement(values={space.attributes[place]: str(space.values[place][own])}, sigma=sigma)
-    adversary, evidence = Adversary(fold.belief), SeenAttributes(space, seen)
+    adversary, evidence = BeliefAdversary(fold.belief), SeenAttributes(space, seen)
     found = critical_sets(adversary, evidence, Policy(requirements=(requirement,)), largest=3)
     shown = sum(loss_of_withholding(adversary, evidence).values())
     return (found.sets[0] if found.sets else None), shown
@@ -191,7 +191,7 @@ def _cheapest(fold: Fold, place: int, seen: Ints, own: int, sigma: float) -> tup
 Row = tuple[str, int, float, float, int, float, float, float, float]
 
 
-def _row(name: str, tried: Sequence[_Tried]) -> Row | None:
+def _row(name: str, tried: Sequence[_Repaired]) -> Row | None:
     people = sum(one.people for one in tried)
     if people < FEWEST:
         return None

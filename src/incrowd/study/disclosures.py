@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -19,9 +19,9 @@ from incrowd.measures.disclosures.facts import Told
 from incrowd.measures.disclosures.language import load_language
 from incrowd.measures.disclosures.normal import agrees, attribute_name
 from incrowd.measures.disclosures.spec import DisclosureOptions
+from incrowd.measures.protocol import Progress
 from incrowd.study.figures import Section, Study, Table
 
-Progress = Callable[[float, float | None, str], None]
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 FEWEST = 10
 """No row of a table stands for fewer people: a rate over a handful would be about somebody."""

@@ -17,7 +17,7 @@ import polars as pl
 from incrowd.distances import ball_sizes, pair_distances, pairwise
 from incrowd.drawing import Chart, Series
 from incrowd.measures.linkability.by_distance import (
-    Attack,
+    DistanceAttack,
     measure,
     prepare,
     ranking_by_convergence,
@@ -25,9 +25,10 @@ from incrowd.measures.linkability.by_distance import (
 )
 from incrowd.measures.linkability.definition import Ranking, precision_recall, spearman
 from incrowd.measures.linkability.spec import Distance, LinkabilityOptions, Model
+from incrowd.measures.protocol import Progress
 from incrowd.study.anonymity import study_facts, their_crowd
 from incrowd.study.figures import Cell, Headline, Section, Study, Table
-from incrowd.study.matched import Matched, PairStudyOptions, Progress, matched_pairs
+from incrowd.study.matched import Matched, PairStudyOptions, matched_pairs
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -119,7 +120,7 @@ class OnePair:
             text=options.text,
             memory=options.memory,
         )
-        self.attack: Attack = prepare(crowd, self.options, compute)
+        self.attack: DistanceAttack = prepare(crowd, self.options, compute)
         self._known: dict[str, Any] = {"metric": self.attack.metric, "compute": self.attack.compute}
 
     @cached_property

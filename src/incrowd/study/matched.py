@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,13 @@ import polars as pl
 
 from incrowd.distances import Compute, ball_sizes, mean_distance, ranks, within_both
 from incrowd.errors import InputError
+from incrowd.measures.protocol import Progress
 from incrowd.profiles import Profiles, unigram
 from incrowd.text.counting import Counts, counts
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
-
-Progress = Callable[[float, float | None, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)

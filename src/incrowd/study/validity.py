@@ -9,7 +9,7 @@ prediction is worth something if people who were told a higher probability are f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from incrowd.drawing import Chart, Series
 from incrowd.measures.attackers import ATTACKERS
+from incrowd.measures.protocol import Progress
 from incrowd.measures.recognition.assess import community_histories
 from incrowd.measures.recognition.definition import pick
 from incrowd.measures.recognition.history import Histories, Judged, learn
@@ -31,7 +32,6 @@ from incrowd.study.validity_questions import items, links
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
 
-Progress = Callable[[float, float | None, str], None]
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from incrowd.crowd import Crowd
 from incrowd.distances import pairwise
 from incrowd.distances.choice import RULES, TEMPERATURE, Rule, choice_probabilities
 from incrowd.errors import InputError, NotInCrowd
-from incrowd.measures.belief.engine import Belief, joint_probability
+from incrowd.measures.belief.engine import BeliefModel, joint_probability
 from incrowd.measures.belief.rules import WorldKnowledge
 from incrowd.measures.belief.text_evidence import Words, learn_signs, relative
 from incrowd.profiles import Profiles, unigram
@@ -319,10 +319,10 @@ def _written(posts: Sequence[Posts], words: Words, row: int, table: AttributeTab
 
 
 @dataclass(frozen=True, eq=False)
-class Adversary:
+class BeliefAdversary:
     """Somebody who believes something, knows rules, and has read what a person wrote."""
 
-    belief: Belief
+    belief: BeliefModel
     knowledge: WorldKnowledge = field(default_factory=WorldKnowledge)
     traces: Traces = NO_TRACES
     """The person's posts and linked profiles, as far as they are seen."""
@@ -343,8 +343,10 @@ class Adversary:
         """Return the a-posteriori belief that all values of the event hold."""
         return joint_probability(self.belief, event, self.concluding(evidence))
 
-    def focused(self, evidence: SeenAttributes, targets: Sequence[int]) -> tuple[Adversary, SeenAttributes]:
+    def focused(
+        self, evidence: SeenAttributes, targets: Sequence[int]
+    ) -> tuple[BeliefAdversary, SeenAttributes]:
         """Return an adversary who answers the same about this person's targets, and faster."""
         suggested = () if self.traces.written is None else self.traces.written.scores
         belief, small = self.belief.focused(evidence, {*targets, *self.knowledge.places, *suggested})
-        return Adversary(belief, self.knowledge, self.traces), replace(small, traces=evidence.traces)
+        return BeliefAdversary(belief, self.knowledge, self.traces), replace(small, traces=evidence.traces)

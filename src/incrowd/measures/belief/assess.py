@@ -11,7 +11,7 @@ import numpy as np
 
 from incrowd.crowd import Crowd
 from incrowd.errors import NotInCrowd
-from incrowd.measures.belief.adversary import Adversary, Linkage, Unlinkable, link_in_crowd, traces_of
+from incrowd.measures.belief.adversary import BeliefAdversary, Linkage, Unlinkable, link_in_crowd, traces_of
 from incrowd.measures.belief.critical import (
     CriticalSet,
     CriticalSets,
@@ -25,7 +25,7 @@ from incrowd.measures.belief.critical import (
 )
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.definition import is_sensitive
-from incrowd.measures.belief.engine import Belief, ExplicitBelief
+from incrowd.measures.belief.engine import BeliefModel, ExplicitBelief
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import ANY, Policy, Requirement
 from incrowd.measures.belief.rules import InferenceRule, WorldKnowledge
@@ -53,7 +53,7 @@ from incrowd.result import (
 )
 
 
-def steps(adversary: Adversary, evidence: SeenAttributes, one: Requirement) -> tuple[Evidence, ...]:
+def steps(adversary: BeliefAdversary, evidence: SeenAttributes, one: Requirement) -> tuple[Evidence, ...]:
     """Return how the belief moves as attributes come in, those that say most alone first; it ends at the posterior.
 
     The parts add up to posterior minus prior exactly. The order matters for how the sum is shared out, as in any
@@ -64,7 +64,7 @@ def steps(adversary: Adversary, evidence: SeenAttributes, one: Requirement) -> t
     if not places:
         return ()
     alone = _believed(adversary, evidence, one, [[place] for place in places])
-    nothing = _believed(Adversary(adversary.belief), evidence, one, [[]])[0]
+    nothing = _believed(BeliefAdversary(adversary.belief), evidence, one, [[]])[0]
     order = [places[i] for i in np.argsort(-np.abs(alone - nothing), kind="stable")]
     reached = _believed(adversary, evidence, one, [order[:k] for k in range(len(order) + 1)])
     moves = np.diff(reached, prepend=nothing)
@@ -83,7 +83,7 @@ def worded(name: str) -> str:
 
 
 def _believed(
-    adversary: Adversary, evidence: SeenAttributes, one: Requirement, shown: list[list[int]]
+    adversary: BeliefAdversary, evidence: SeenAttributes, one: Requirement, shown: list[list[int]]
 ) -> np.ndarray:
     many = len(evidence.space.attributes) + len(adversary.traces.names)
     hidden = np.ones((len(shown), many), dtype=bool)
@@ -398,7 +398,7 @@ def _checked(
 
 
 def _judged(
-    adversary: Adversary,
+    adversary: BeliefAdversary,
     evidence: SeenAttributes,
     policy: Policy,
     critical: CriticalSets,
@@ -432,7 +432,7 @@ def _judged(
 
 def belief_for(
     table: AttributeTable, options: BeliefOptions, targets: Sequence[int], row: int | None = None
-) -> Belief:
+) -> BeliefModel:
     """Return the belief an adversary forms from a table; a network is learnt without the person's row."""
     if not table.space.attributes:
         return ExplicitBelief(table.space, np.empty((1, 0), dtype=np.int64), np.ones(1))
@@ -453,7 +453,7 @@ def adversary_for(
     options: BeliefOptions,
     topics: Topics | None = None,
     profile: str | None = None,
-) -> Adversary:
+) -> BeliefAdversary:
     """Put belief, rules, the person's words and the links between their profiles together.
 
     Of one `profile`, by its community, only the posts there are seen.
@@ -471,22 +471,22 @@ def adversary_for(
         raise NotInCrowd("this person has no words in the crowd; leave --text out")
     words = read_words(crowd, table, topics) if options.text else None
     links = [link_in_crowd(crowd, user, one) for one in policy.links]
-    return Adversary(belief, knowledge, traces_of(written, links, named, words, row, table))
+    return BeliefAdversary(belief, knowledge, traces_of(written, links, named, words, row, table))
 
 
-def judge(adversary: Adversary, evidence: SeenAttributes, one: Requirement) -> list[JudgedRequirement]:
+def judge(adversary: BeliefAdversary, evidence: SeenAttributes, one: Requirement) -> list[JudgedRequirement]:
     """Return how sure the adversary is of each value a requirement names."""
     nothing = SeenAttributes.nothing(evidence.space, own_rows=evidence.own_rows)
     if one.joint:
         after = float(one.belief(adversary, evidence)[0, 0])
-        before = float(one.belief(Adversary(adversary.belief), nothing)[0, 0])
+        before = float(one.belief(BeliefAdversary(adversary.belief), nothing)[0, 0])
         names, values = " and ".join(one.values), " and ".join(one.values.values())
         return [JudgedRequirement(names, values, one.sigma, after, before, steps(adversary, evidence, one))]
     return [_judge_one(adversary, evidence, name, value, one.sigma) for name, value in one.values.items()]
 
 
 def _judge_one(
-    adversary: Adversary, evidence: SeenAttributes, name: str, value: str, sigma: float
+    adversary: BeliefAdversary, evidence: SeenAttributes, name: str, value: str, sigma: float
 ) -> JudgedRequirement:
     space = evidence.space
     if value == ANY:
@@ -497,7 +497,7 @@ def _judge_one(
     exact = Requirement(values={name: value}, sigma=sigma)
     nothing = SeenAttributes.nothing(space, own_rows=evidence.own_rows)
     after = float(exact.belief(adversary, evidence)[0, 0])
-    before = float(exact.belief(Adversary(adversary.belief), nothing)[0, 0])
+    before = float(exact.belief(BeliefAdversary(adversary.belief), nothing)[0, 0])
     parts = () if math.isnan(after) else steps(adversary, evidence, exact)
     return JudgedRequirement(name, value, sigma, after, before, parts)
 

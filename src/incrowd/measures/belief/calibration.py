@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incrowd.measures.belief.engine import Belief
+from incrowd.measures.belief.engine import BeliefModel
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, SeenAttributes
 
 BINS = 10
@@ -65,7 +65,7 @@ class Guesses:
         return reliability(self.top, self.right)
 
 
-def hide_and_guess(belief: Belief, people: AttributeTable, targets: list[int] | None = None) -> Guesses:
+def hide_and_guess(belief: BeliefModel, people: AttributeTable, targets: list[int] | None = None) -> Guesses:
     """Hide each attribute of each person in turn and let the belief guess it from the rest."""
     parts: list[tuple[Any, ...]] = []
     codes = people.codes.astype(np.int64)

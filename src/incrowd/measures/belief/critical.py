@@ -19,9 +19,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.adversary import BeliefAdversary
 from incrowd.measures.belief.definition import posterior, total_variation
-from incrowd.measures.belief.engine import Belief, ExplicitBelief
+from incrowd.measures.belief.engine import BeliefModel, ExplicitBelief
 from incrowd.measures.belief.policy import Policy
 from incrowd.profiles.attributes import HIDDEN, Floats, SeenAttributes
 
@@ -61,7 +61,7 @@ def published(evidence: SeenAttributes) -> list[int]:
 
 
 def critical_sets(
-    adversary: Adversary, evidence: SeenAttributes, policy: Policy, *, largest: int = 4
+    adversary: BeliefAdversary, evidence: SeenAttributes, policy: Policy, *, largest: int = 4
 ) -> CriticalSets:
     """Find the critical sets (definition 15): for each violated requirement, every minimal set that satisfies it.
 
@@ -90,7 +90,7 @@ def critical_sets(
 
 
 def repairing_sets(
-    adversary: Adversary, evidence: SeenAttributes, policy: Policy, *, largest: int = 4
+    adversary: BeliefAdversary, evidence: SeenAttributes, policy: Policy, *, largest: int = 4
 ) -> CriticalSets:
     """Find every minimal set of at most `largest` things to withhold with which the whole policy holds."""
     if float(policy.excess(adversary, evidence)[0]) <= 0:
@@ -117,7 +117,7 @@ def repairing_sets(
     return CriticalSets((), searched, made(places, excess), len(places) - (searched + 1), search.tried)
 
 
-def candidates(adversary: Adversary, evidence: SeenAttributes) -> dict[int, str]:
+def candidates(adversary: BeliefAdversary, evidence: SeenAttributes) -> dict[int, str]:
     """Return what one person could withhold: the column in `Evidence.hiding`, and its name."""
     attributes, traces = evidence.space.attributes, adversary.traces
     seen = traces.visible(evidence)[0]
@@ -126,7 +126,7 @@ def candidates(adversary: Adversary, evidence: SeenAttributes) -> dict[int, str]
     }
 
 
-def without(adversary: Adversary, evidence: SeenAttributes, names: Collection[str]) -> SeenAttributes:
+def without(adversary: BeliefAdversary, evidence: SeenAttributes, names: Collection[str]) -> SeenAttributes:
     """Return one person's evidence with some of its candidates withheld, by name."""
     places = {name: place for place, name in candidates(adversary, evidence).items()}
     hidden = np.zeros((1, len(evidence.space.attributes) + len(adversary.traces.names)), dtype=bool)
@@ -138,7 +138,7 @@ class _Search:
     """Tries sets on a small belief and keeps those that repair."""
 
     def __init__(
-        self, adversary: Adversary, evidence: SeenAttributes, policy: Policy, shown: Sequence[int]
+        self, adversary: BeliefAdversary, evidence: SeenAttributes, policy: Policy, shown: Sequence[int]
     ) -> None:
         self.adversary, self.evidence, self.policy, self.shown = adversary, evidence, policy, shown
         self.found: dict[tuple[int, ...], float] = {}
@@ -183,7 +183,7 @@ class _Search:
         return chosen, excess
 
 
-def loss_of_withholding(adversary: Adversary, evidence: SeenAttributes) -> dict[str, float]:
+def loss_of_withholding(adversary: BeliefAdversary, evidence: SeenAttributes) -> dict[str, float]:
     """Return what each published attribute tells, in bits: the rarer the value, the more; and what each trace does."""
     places, name = published(evidence), evidence.space.attributes
     prior = adversary.belief.posteriors(places, SeenAttributes.nothing(evidence.space))
@@ -224,7 +224,7 @@ class WhatIf:
 
 
 def what_if_published(
-    adversary: Adversary, evidence: SeenAttributes, policy: Policy, truth: dict[str, str]
+    adversary: BeliefAdversary, evidence: SeenAttributes, policy: Policy, truth: dict[str, str]
 ) -> list[WhatIf]:
     """Return what publishing one more attribute would do to each requirement, largest rise first."""
     space, named = evidence.space, {n for one in policy.requirements for n in one.values}
@@ -269,7 +269,7 @@ def _fits(belief: ExplicitBelief, seen: Mapping[str, str | None]) -> Floats:
     return np.asarray(((codes == HIDDEN) | (belief.models == codes)).all(axis=1), dtype=np.float64)
 
 
-def corollary_1(belief: Belief, evidence: SeenAttributes, attribute: str) -> tuple[float, float]:
+def corollary_1(belief: BeliefModel, evidence: SeenAttributes, attribute: str) -> tuple[float, float]:
     """Return the posterior of a shown value, and the posterior after withholding it.
 
     The paper claims that a sensitive attribute is 0-critical. It is sigma-critical if and only if the second
@@ -286,13 +286,13 @@ def corollary_1(belief: Belief, evidence: SeenAttributes, attribute: str) -> tup
     return float(shown), float(withheld)
 
 
-def corollary_2(belief: Belief, evidence: SeenAttributes, policy: Policy) -> bool:
+def corollary_2(belief: BeliefModel, evidence: SeenAttributes, policy: Policy) -> bool:
     """Say whether a profile without critical sets satisfies the policy, given that the prior does.
 
     The paper omits the precondition and looks at single attributes; here sets of any size are tried, and the
     statement is vacuously true if the prior alone violates the policy.
     """
-    adversary = Adversary(belief)
+    adversary = BeliefAdversary(belief)
     nothing = SeenAttributes.nothing(belief.space, own_rows=evidence.own_rows)
     if float(policy.excess(adversary, nothing)[0]) > 0:
         return True
@@ -304,7 +304,7 @@ def corollary_2(belief: Belief, evidence: SeenAttributes, policy: Policy) -> boo
 
 
 def measured_epsilon(
-    belief: Belief, evidence: SeenAttributes, *, default: Mapping[str, str] | None = None
+    belief: BeliefModel, evidence: SeenAttributes, *, default: Mapping[str, str] | None = None
 ) -> dict[str, float]:
     """Return, for each attribute a person shows, how far one adversary's belief moves if it is reset.
 

@@ -15,7 +15,7 @@ from incrowd.measures.belief.definition import EntityModel
 from incrowd.profiles.attributes import AttributeSpace, Floats, Ints, SeenAttributes
 
 
-class Belief(Protocol):
+class BeliefModel(Protocol):
     """What an adversary thinks of a person before and after seeing something of them."""
 
     @property
@@ -36,7 +36,7 @@ class Belief(Protocol):
         """Return for each target attribute (by place) an (n, values) table; NaN where nothing fits."""
         ...
 
-    def focused(self, evidence: SeenAttributes, keep: Collection[int]) -> tuple[Belief, SeenAttributes]:
+    def focused(self, evidence: SeenAttributes, keep: Collection[int]) -> tuple[BeliefModel, SeenAttributes]:
         """Return a smaller belief that answers the same about one person as long as they only hide things.
 
         Attributes in `keep` stay as they are; of the others only the person's own value may be asked.
@@ -51,7 +51,7 @@ def normalised(weights: Floats) -> Floats:
         return np.asarray(np.where(total > 0, weights / total, np.nan))
 
 
-def joint_probability(belief: Belief, event: Mapping[int, int], evidence: SeenAttributes) -> Floats:
+def joint_probability(belief: BeliefModel, event: Mapping[int, int], evidence: SeenAttributes) -> Floats:
     """Return how sure the adversary is that all the values of an event (place: code) hold at once."""
     narrowed = evidence
     for place, code in event.items():

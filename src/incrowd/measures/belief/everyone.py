@@ -10,7 +10,7 @@ import numpy as np
 
 from incrowd.errors import InputError
 from incrowd.measures.belief.assess import belief_for
-from incrowd.measures.belief.engine import Belief, joint_probability
+from incrowd.measures.belief.engine import BeliefModel, joint_probability
 from incrowd.measures.belief.policy import ANY, Perturb, Policy, Publish, Requirement, Way, Withhold
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
@@ -130,7 +130,11 @@ Column = tuple[str, Floats, Floats]
 
 
 def _columns(
-    table: AttributeTable, belief: Belief, one: Requirement, seen: SeenAttributes, nothing: SeenAttributes
+    table: AttributeTable,
+    belief: BeliefModel,
+    one: Requirement,
+    seen: SeenAttributes,
+    nothing: SeenAttributes,
 ) -> list[Column]:
     """Return (name, posterior, prior) of each value a requirement names, or of all at once if it is joint."""
     space, people = table.space, len(seen)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.errors import InputError
-from incrowd.measures.belief.adversary import Adversary, Unlinkable, check_sigma
+from incrowd.measures.belief.adversary import BeliefAdversary, Unlinkable, check_sigma
 from incrowd.policy_file import load_toml
 from incrowd.profiles.attributes import (
     AttributeSpace,
@@ -185,7 +185,7 @@ class Requirement:
         if self.joint and ANY in self.values.values():
             raise InputError("require: a joint requirement needs a value for each attribute, got '*'")
 
-    def belief(self, adversary: Adversary, evidence: SeenAttributes) -> Floats:
+    def belief(self, adversary: BeliefAdversary, evidence: SeenAttributes) -> Floats:
         """Return how sure the adversary is, one row per person, one column per value (one for a joint requirement)."""
         space = evidence.space
         places = [space.place(name) for name in self.values]
@@ -234,7 +234,7 @@ class Policy:
         """Return the places of all attributes the requirements name."""
         return sorted({space.place(name) for one in self.requirements for name in one.values})
 
-    def excess(self, adversary: Adversary, evidence: SeenAttributes) -> Floats:
+    def excess(self, adversary: BeliefAdversary, evidence: SeenAttributes) -> Floats:
         """Return by how much the worst requirement is missed; at most 0 = satisfied."""
         worst = [(one.belief(adversary, evidence) - one.sigma).max(axis=1) for one in self.requirements]
         worst += [

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.measures.belief.adversary import Adversary
+from incrowd.measures.belief.adversary import BeliefAdversary
 from incrowd.measures.belief.assess import JudgedRequirement, PolicyCheck, judge
 from incrowd.measures.belief.critical import CriticalSets, critical_sets
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
@@ -145,7 +145,7 @@ class Stranger:
     """Somebody who has learnt from all but one person what attributes go together."""
 
     others: AttributeTable
-    adversary: Adversary
+    adversary: BeliefAdversary
     gain: float
     """The target: how much of the doubt may go."""
 
@@ -160,7 +160,7 @@ class Stranger:
             lambda: {"smoothing": fitted_belief(others, seed=options.seed).smoothing},
         )["smoothing"]
         belief = replace(CrowdBelief.learn(others), smoothing=smoothing)
-        return cls(others, Adversary(belief), options.targets.gain)
+        return cls(others, BeliefAdversary(belief), options.targets.gain)
 
     def judged(self, person: Person, explain: bool) -> JudgedSecrets:
         """Hide one attribute at a time and guess it."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InputError
-from incrowd.measures.belief.engine import Belief
+from incrowd.measures.belief.engine import BeliefModel
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
 
 
@@ -68,7 +68,7 @@ class WorldKnowledge:
 
     @classmethod
     def over(
-        cls, belief: Belief, rules: Iterable[InferenceRule], traits: Collection[tuple[str, str]] = ()
+        cls, belief: BeliefModel, rules: Iterable[InferenceRule], traits: Collection[tuple[str, str]] = ()
     ) -> WorldKnowledge:
         """Make rules ready. `traits` are facts about the person that are no attributes of the crowd."""
         ready = (_made_ready(belief, rule, frozenset(traits)) for rule in rules)
@@ -116,7 +116,9 @@ def _holds(
     return holds
 
 
-def _made_ready(belief: Belief, rule: InferenceRule, traits: frozenset[tuple[str, str]]) -> _Ready | None:
+def _made_ready(
+    belief: BeliefModel, rule: InferenceRule, traits: frozenset[tuple[str, str]]
+) -> _Ready | None:
     space = belief.space
     inside = [(name, value) for name, value in rule.conditions if space.has(name)]
     outside = tuple(pair for pair in rule.conditions if pair not in inside)

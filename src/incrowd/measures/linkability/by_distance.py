@@ -33,7 +33,7 @@ CURVE = np.arange(0, 101) / 100
 
 
 @dataclass(frozen=True)
-class Attack:
+class DistanceAttack:
     """Both communities as rows of one model, ready for questions."""
 
     meeting: TwoCommunities
@@ -53,14 +53,14 @@ class Attack:
         return self.meeting.pairs
 
 
-def prepare(crowd: Crowd, options: LinkabilityOptions, compute: Compute | None = None) -> Attack:
+def prepare(crowd: Crowd, options: LinkabilityOptions, compute: Compute | None = None) -> DistanceAttack:
     """Build the chosen model's rows for both communities."""
     meeting = read_both(crowd, options)
     x, y = model_rows(crowd, meeting, options)
-    return Attack(meeting, x, y, options.distance, compute or Compute(memory=options.memory))
+    return DistanceAttack(meeting, x, y, options.distance, compute or Compute(memory=options.memory))
 
 
-def measure(attack: Attack, options: LinkabilityOptions, data_hash: str) -> LinkRates:
+def measure(attack: DistanceAttack, options: LinkabilityOptions, data_hash: str) -> LinkRates:
     """Run the attack on everybody who is in both communities."""
     meeting = attack.meeting
     pairs = attack.pairs
@@ -82,7 +82,7 @@ def measure(attack: Attack, options: LinkabilityOptions, data_hash: str) -> Link
     )
 
 
-def _distances(attack: Attack) -> dict[str, Any]:
+def _distances(attack: DistanceAttack) -> dict[str, Any]:
     known: dict[str, Any] = {"metric": attack.metric, "compute": attack.compute}
     within = mean_distance(attack.y, include_self=False, **known)
     across = mean_distance(attack.x, attack.y, **known)
@@ -102,7 +102,7 @@ def _distances(attack: Attack) -> dict[str, Any]:
     }
 
 
-def _sets(attack: Attack) -> dict[str, Any]:
+def _sets(attack: DistanceAttack) -> dict[str, Any]:
     """Compare matching, anonymity and local matching sets at each pair's own distance."""
     if not len(attack.pairs):
         undefined = float("nan")
@@ -126,7 +126,7 @@ def _sets(attack: Attack) -> dict[str, Any]:
     }
 
 
-def _thresholds(attack: Attack, seed: int) -> dict[str, Any]:
+def _thresholds(attack: DistanceAttack, seed: int) -> dict[str, Any]:
     """Return precision and recall over thresholds, and what a rational adversary reaches."""
     known: dict[str, Any] = {"metric": attack.metric, "compute": attack.compute}
     curve = CURVE * attack.largest
@@ -164,7 +164,7 @@ def _rational(match: Any, inside: Any, curve: Any, seed: int) -> dict[str, Any] 
     }
 
 
-def _relative(attack: Attack) -> dict[str, Any]:
+def _relative(attack: DistanceAttack) -> dict[str, Any]:
     """Rank targets by how small their anonymity sets are, and ask how well that predicts matching sets.
 
     Matching sets are taken at one threshold for everybody, the median distance of a true pair.
@@ -188,13 +188,13 @@ def _relative(attack: Attack) -> dict[str, Any]:
     }
 
 
-def relative_ranking(attack: Attack) -> Ranking:
+def relative_ranking(attack: DistanceAttack) -> Ranking:
     """Return the consistent ranking of the targets over the 1,001 radii of paper 003."""
     sizes = ball_sizes(attack.y, radii=RADII * attack.largest, metric=attack.metric, compute=attack.compute)
     return consistent_ranking(sizes, _target_users(attack))
 
 
-def ranking_by_convergence(attack: Attack) -> Ranking:
+def ranking_by_convergence(attack: DistanceAttack) -> Ranking:
     """Return paper 003's variant: for every wanted size k, rank by the radius it takes, largest first."""
     most = min(attack.y.shape[0] - 1, MOST_WANTED)
     if most < 1:
@@ -203,5 +203,5 @@ def ranking_by_convergence(attack: Attack) -> Ranking:
     return consistent_ranking(-found.distances, _target_users(attack))
 
 
-def _target_users(attack: Attack) -> Any:
+def _target_users(attack: DistanceAttack) -> Any:
     return attack.meeting.counts.identities["user"].to_numpy()[attack.meeting.targets]

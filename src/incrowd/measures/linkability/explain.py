@@ -39,7 +39,7 @@ def shared_words(
 
 
 @dataclass(frozen=True)
-class Trial:
+class ChangedPair:
     """One way to change both profiles, and the matching set it leads to."""
 
     removed: int
@@ -122,7 +122,7 @@ def posts_to_delete(
 
 def _fewest(
     pair: OwnPair, without: Callable[[int], tuple[Array, Array]], most: int, wanted: int
-) -> tuple[int, Trial] | None:
+) -> tuple[int, ChangedPair] | None:
     """Return the crowd now, and the smallest tried removal that reaches the wanted one, or the best found."""
     now = pair.crowd(pair.source, pair.target)
     tried: dict[int, int] = {}
@@ -132,7 +132,7 @@ def _fewest(
         return wanted - tried[count]
 
     count = fewest(most, lack, wanted - now)
-    return None if count is None else (now, Trial(count, tried[count]))
+    return None if count is None else (now, ChangedPair(count, tried[count]))
 
 
 def _share_lost(pair: OwnPair, source: Array, target: Array) -> str:

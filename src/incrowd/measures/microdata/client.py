@@ -246,7 +246,7 @@ def score(items: Iterable[str], statistics: Statistics, *, hurting: int = MOST_H
 
     `hurting`: how many harmful items to name, each with the score without it.
     """
-    profile = Profile.of(items, statistics)
+    profile = LookedUpItems.of(items, statistics)
     profile.require_known()
     raw, value, clamped = profile.paper()
     worst = np.argsort(profile.people, kind="stable")[: max(0, min(hurting, len(profile.items) - 1))]
@@ -273,7 +273,7 @@ def group_of(value: float, statistics: Statistics) -> int | None:
 
 
 @dataclass(frozen=True)
-class Profile:
+class LookedUpItems:
     """A person's items, looked up in the statistics."""
 
     items: np.ndarray[Any, np.dtype[np.object_]]
@@ -286,7 +286,7 @@ class Profile:
     statistics: Statistics
 
     @classmethod
-    def of(cls, items: Iterable[str], statistics: Statistics) -> Profile:
+    def of(cls, items: Iterable[str], statistics: Statistics) -> LookedUpItems:
         """Look items up; repeats count once, blanks not at all."""
         names = sorted({item.strip() for item in items} - {""})
         if not names:
@@ -324,12 +324,12 @@ class Profile:
         """Return the expected number of other people who fit."""
         return expected_others(self.probabilities, self.crowd, self.statistics.knowledge)
 
-    def without(self, dropped: Any) -> Profile:
+    def without(self, dropped: Any) -> LookedUpItems:
         """Return the profile with some items (by number) left out."""
         keep = np.ones(len(self.items), dtype=bool)
         keep[dropped] = False
         rest = (self.items[keep], self.people[keep], self.unknown[keep], self.probabilities[:, keep])
-        return Profile(*rest, self.crowd, self.statistics)
+        return LookedUpItems(*rest, self.crowd, self.statistics)
 
     def hurting(self, index: int) -> Hurting:
         """Say what one item costs."""
