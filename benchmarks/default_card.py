@@ -25,10 +25,12 @@ from incrowd import __version__, default_card
 from incrowd.cards.background import Background, describe_over
 from incrowd.cards.card import Card, text_facts
 from incrowd.cards.make import CardOptions
-from incrowd.cards.members import read_members
+from incrowd.cards.members import read_members, word_shares
 from incrowd.crowd import Crowd
 from incrowd.crowd.own_export import OwnExport
+from incrowd.distances import pairwise
 from incrowd.errors import InputError
+from incrowd.measures.anonymity.measure import Anonymity
 from incrowd.measures.card_crowd import CardCrowd
 from incrowd.measures.exposure import default_space
 from incrowd.measures.exposure.card import topic_table
@@ -140,7 +142,36 @@ def judge(count: int = 250, seed: int = 1) -> dict[str, Any]:
             report[question][str(n)] = compared(
                 found[asked], [one for one, yes in zip(each, asked, strict=True) if yes], n
             )
-    return report
+    return report | {"alike": alike()}
+
+
+def alike(count: int = 80, seed: int = 1) -> dict[str, Any]:
+    """Count who writes like people that are not in the card, exactly and by the card, at the usual distance."""
+    rng = np.random.default_rng(seed)
+    others = people("mental_health")
+    judged = sorted(rng.choice(others["user"].unique().sort().to_numpy(), count, replace=False).tolist())
+    pool = pl.concat([people("general"), others.filter(pl.col("user").is_in(judged))])
+    members = read_members(Crowd.from_frame(pool, plain_names=True), None, OPTIONS.text)
+    shares, place = word_shares(members.counts), {user: at for at, user in enumerate(members.users)}
+    real = [at for user, at in place.items() if user not in set(judged)]
+    exact, told, ends = [], [], []
+    for user in judged:
+        crowd = of_own(pool, np.flatnonzero((pool["user"] == user).to_numpy()))
+        options = AdvisorOptions()
+        for found in Anonymity().prepare(crowd, options).assess(Person(YOU, crowd)).assessments:
+            apart = np.asarray(pairwise(shares[[place[user]]], shares[real]))
+            exact.append(1 + int((apart <= options.radius).sum()))
+            told.append(found.value)
+            ends.append(found.interval)
+    low, high = np.array(ends).T
+    return {
+        "people": len(exact),
+        "median_exact": float(np.median(exact)),
+        "median_card": float(np.median(told)),
+        "same_side": float(np.mean((np.array(exact) >= 10) == (np.array(told) >= 10))),
+        "above_ten_by_card_only": float(np.mean((np.array(exact) < 10) & (np.array(told) >= 10))),
+        "covered": float(np.mean((low <= exact) & (exact <= high))),
+    }
 
 
 def compared(found: Any, told: Any, n: int) -> dict[str, float]:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from tests.cli.running import incrowd
 
-from incrowd import Card, assess
+from incrowd import Card, CardOptions, Crowd, assess
+from incrowd.cards.card import text_facts
+from incrowd.cards.make import safe_statistics
+from incrowd.cards.members import read_members
+from incrowd.cards.noise import Blur
+from incrowd.crowd.own_export import OwnExport
 from incrowd.errors import InputError
-from incrowd.measures.card_crowd import crowd_of_export
+from incrowd.measures.card_crowd import CardCrowd, crowd_of_export
+from incrowd.measures.person import Person
+from incrowd.measures.prepared import YOU
 from incrowd.measures.protocol import AdvisorOptions
+from incrowd.measures.recognition import definition
+from incrowd.measures.recognition.assess import MemberRecognition, words_of
 from incrowd.measures.recognition.from_card import (
     MadeUpRivals,
     counted_posts,
@@ -23,7 +36,13 @@ from incrowd.measures.recognition.from_card import (
     probabilities,
     probabilities_tried,
 )
+from incrowd.measures.recognition.history import Histories, contest
 from incrowd.measures.recognition.link import AccountLink, link_accounts
+from incrowd.measures.recognition.measure import ReadyRecognition, Recognition
+from incrowd.measures.recognition.spec import KNOWN, How
+from incrowd.profiles.habits import post_habits
+
+ONE = "cycling"
 
 
 def linked(one: Path, two: Path, card: Card) -> AccountLink:
@@ -82,6 +101,71 @@ def test_too_few_posts_are_refused(export_of: Callable[..., Path], outsiders: li
     whole, little = export_of(outsiders[0]), export_of(outsiders[0], slice(2), "little.jsonl")
     with pytest.raises(InputError, match="second account has 2 posts"):
         linked(whole, little, card)
+
+
+@pytest.mark.parametrize("question", ["recognised", "linked"])
+def test_what_a_card_tells_lies_between_its_ends_where_people_are_really_attacked(
+    question: str, people: Crowd, a_card_without_some: tuple[Card, list[str]]
+) -> None:
+    """People who are not in the card, attacked by words, phrases and style with the posts of their later half.
+
+    One person's rate cannot be seen from six tries, so people are put together by what they were told.
+    """
+    card, judged = a_card_without_some
+    pool = people.posts(community=ONE).collect().sort("user", "time", "text")
+    names = pool["user"].unique().sort().to_list()
+    starts = np.searchsorted(pool["user"].to_numpy(), [*names, "~"])
+    habits = post_habits(pool["text"])
+    histories = Histories(
+        posts=habits,
+        words=words_of(habits),
+        days=pool["time"].to_numpy() / 86_400,
+        of=tuple(np.arange(a, b) for a, b in itertools.pairwise(starts)),
+    )
+    trial = contest(histories, "earlier", "later", How(6, 0, 2**28))
+    places = np.searchsorted(names, judged)
+    drawn: dict[str, Any] = {}
+
+    def own(rows: NDArray[np.int64]) -> CardCrowd:
+        mine = pool[rows.tolist()].select("community", "time", "text", link=pl.lit(None, pl.String))
+        crowd = CardCrowd(card, OwnExport(mine.with_row_index("number"), frozenset(), {}, "x", "x"))
+        crowd._drawn = drawn  # the same made-up people for everybody: drawing them takes longest
+        return crowd
+
+    def told(rows: NDArray[np.int64]) -> MemberRecognition:
+        cut = definition.halves(len(rows))[0]
+        if question == "linked":
+            return link_accounts(own(rows[:cut]), own(rows[cut:])).found
+        crowd = own(rows[:cut])
+        ready = Recognition().prepare(crowd, AdvisorOptions())
+        assert isinstance(ready, ReadyRecognition)
+        return ready._ask(Person(YOU, crowd), ONE)
+
+    answers = {at: told(histories.of[at]) for at in places}
+    covered = []
+    for n in KNOWN:
+        able = np.intersect1d(places, trial.can_be_tried(n))
+        found = trial.tried(n, able).first
+        chances = np.array([answers[at].probability[n] for at in able])
+        ends = np.array([answers[at].interval[n] for at in able])
+        for part in np.array_split(np.argsort(chances, kind="stable"), 4):
+            (low, high), rate = ends[part].mean(axis=0), found[part].mean()
+            covered.append(low <= rate <= high)
+    assert np.mean(covered) >= 0.85, covered  # chance in the groups' own rates counts against the ends
+
+
+@pytest.fixture(scope="module")
+def a_card_without_some(people: Crowd) -> tuple[Card, list[str]]:
+    """A card without forty of its community's people, and their names."""
+    counted = (
+        people.posts(community=ONE).group_by("user").len().sort("len", "user", descending=True).collect()
+    )
+    judged = sorted(counted["user"].head(40).to_list())
+    options = CardOptions()
+    members = read_members(people, [ONE], options.text).without(judged)
+    community = safe_statistics(members, options.k, Blur(len(members), np.random.default_rng(0)), ONE)
+    head = {"text": text_facts(options.text), "communities": [{"name": ONE, **community.facts()}]}
+    return Card.made(head, [community.tables()]), judged
 
 
 # The numbers behind it

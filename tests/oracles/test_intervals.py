@@ -1,15 +1,26 @@
-"""Intervals hold: exact coverage by enumeration, clustered ones by simulation."""
+"""Intervals hold: exact coverage by enumeration, clustered ones by simulation.
+
+At the end: every module that has to do with an interval, and the tests of where it comes from.
+"""
 
 from __future__ import annotations
 
+import ast
+import itertools
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import beta, binom
 
+import incrowd
+from incrowd import CardOptions, Crowd, synthetic
 from incrowd.cards.audit import _advantage
+from incrowd.cards.make import COMPARED_POSTS, Neighbours, describe, interval, made_up_within, on_card
+from incrowd.cards.members import read_members
 from incrowd.measures.disclosures.facts import Told
 from incrowd.measures.disclosures.population import DEPENDENT, together
 from incrowd.measures.exposure.card import EDGES, SURE, rank_between
@@ -257,3 +268,173 @@ def test_the_auc_of_a_prediction_within_groups_is_covered(groups: int) -> None:
     truth = told(100_000).auc("a")[0]
     ends = [told(150).auc("a")[1:] for _ in range(300)]
     assert np.mean([low <= truth <= high for low, high in ends]) >= 0.93 - 2 * np.sqrt(0.93 * 0.07 / 300)
+
+
+def test_members_left_out_of_a_card_are_covered_as_those_it_was_tried_on(tmp_path: Path) -> None:
+    """How many are as near to one half of somebody's posts as the other half is: in the crowd, and by its card."""
+    files, *_ = synthetic.demo_person(users=400, seed=4).write(tmp_path / "files")
+    crowd = Crowd.open_or_create(tmp_path / "crowd", plain_names=True)
+    crowd.ingest([files], kind="posts")
+    options = CardOptions(communities=("cycling",))
+    members = read_members(crowd, ["cycling"], options.text)
+    rng, covered = np.random.default_rng(14), []
+    for _ in range(4):
+        out = np.sort(rng.choice(np.flatnonzero(members.posts >= 10), 40, replace=False))
+        others = members.only(np.setdiff1d(np.arange(len(members)), out))
+        community, accuracy, _ = describe(others, options, "cycling")
+        assert accuracy is not None
+        near = Neighbours.of(members, out, others, community, 0)
+        profiles = on_card(near.profiles, near.keys, community)
+        told = made_up_within(community, profiles, near.own, min_posts=COMPARED_POSTS, seed=1)
+        low, high = interval(told, accuracy.reach)
+        covered.append((low <= near.exact) & (near.exact <= high))
+    assert np.mean(covered) >= 0.8  # about nine in ten; the noise of a card has no seed
+
+
+# Every interval there is
+
+HERE = "oracles/test_intervals.py"
+WHERE_FROM = {
+    "cards/audit.py": (f"{HERE}::test_the_advantage_of_an_audit_is_covered",),
+    "cards/make.py": (f"{HERE}::test_members_left_out_of_a_card_are_covered_as_those_it_was_tried_on",),
+    "measures/card_crowd.py": (
+        "export/test_card_crowd.py::test_people_who_are_not_in_the_card_have_about_as_many_alike",
+    ),
+    "measures/disclosures/population.py": (
+        f"{HERE}::test_how_many_people_fit_is_covered_if_each_share_is_off_as_told",
+    ),
+    "measures/exposure/card.py": (f"{HERE}::test_a_rank_read_off_a_cards_steps_is_covered",),
+    "measures/exposure/evaluation.py": (
+        "oracles/test_exposure_figures.py::test_the_interval_of_an_auc_covers_it",
+        "oracles/test_exposure_figures.py::test_the_interval_of_map_covers_it_where_topics_share_people",
+        f"{HERE}::test_how_much_better_one_method_is_than_another_is_covered",
+    ),
+    "measures/exposure/publish.py": (
+        "exposure/test_assess.py::test_published_quantiles_enclose_everybodys_true_rank",
+    ),
+    "measures/level_rates.py": (
+        "advisor/test_crowd_report.py::test_the_interval_covers_the_share_of_everybody",
+    ),
+    "measures/linkability/definition.py": (
+        f"{HERE}::test_precision_at_k_covers_every_rate",
+        f"{HERE}::test_several_pairs_a_person",
+    ),
+    "measures/linkability/determined.py": (
+        f"{HERE}::test_certainty_from_a_sample_of_targets_covers_that_from_all",
+    ),
+    "measures/linkability/open_set.py": (
+        "linkability/test_open_set.py::test_the_range_of_the_share_found_covers_what_it_says",
+    ),
+    "measures/microdata/adversaries.py": (
+        f"{HERE}::test_the_scoring_attacks_interval_covers_what_many_more_rounds_find",
+    ),
+    "measures/microdata/item_law.py": (
+        "microdata/test_card.py::test_strangers_are_told_about_what_an_exact_count_says",
+    ),
+    "measures/microdata/known_items.py": (
+        f"{HERE}::test_how_few_items_it_takes_is_covered_where_choices_are_sampled",
+    ),
+    "measures/microdata/set_sizes.py": (f"{HERE}::test_a_share_of_rounds_covers_every_rate",),
+    "measures/recognition/assess.py": (
+        f"{HERE}::test_where_every_interval_covers_so_does_how_many_posts_it_takes",
+    ),
+    "measures/recognition/from_card.py": (
+        "export/test_link.py::test_what_a_card_tells_lies_between_its_ends_where_people_are_really_attacked",
+    ),
+    "measures/release/solve.py": (f"{HERE}::test_q_lies_in_its_interval_where_there_was_no_time_to_count",),
+    "measures/sampling.py": (
+        f"{HERE}::test_a_share_of_a_sample_covers_every_rate",
+        "advisor/test_linear.py::test_the_interval_of_a_sampled_rank_covers",
+    ),
+    "statistics.py": ("test_statistics.py::test_the_interval_covers_what_it_says",),
+    "study/attacked.py": (f"{HERE}::test_the_auc_of_a_prediction_within_groups_is_covered",),
+}
+"""Where an interval is made -> the tests that it covers."""
+PASSES_ON = {
+    "cli/card.py": "cards/audit.py",
+    "cli/exposure.py": "measures/exposure/evaluation.py",
+    "cli/linkability.py": "measures/linkability/definition.py",
+    "cli/recognition.py": "statistics.py",
+    "cli/release.py": "measures/release/solve.py",
+    "measures/anonymity/in_words.py": "measures/sampling.py",
+    "measures/disclosures/assess.py": "measures/disclosures/population.py",
+    "measures/disclosures/ready.py": "measures/disclosures/population.py",
+    "measures/exposure/assess.py": "measures/exposure/publish.py",
+    "measures/exposure/comparison.py": "measures/exposure/evaluation.py",
+    "measures/exposure/measure.py": "measures/exposure/card.py",
+    "measures/linkability/determined_person.py": "measures/linkability/determined.py",
+    "measures/linkability/in_words.py": "measures/linkability/determined.py",
+    "measures/linkability/rates.py": "measures/linkability/definition.py",
+    "measures/microdata/assess.py": "measures/microdata/set_sizes.py",
+    "measures/microdata/card_section.py": "measures/microdata/item_law.py",
+    "measures/microdata/ready.py": "measures/microdata/item_law.py",
+    "measures/recognition/link.py": "measures/recognition/from_card.py",
+    "measures/recognition/measure.py": "measures/recognition/from_card.py",
+    "measures/release/assess.py": "measures/release/solve.py",
+    "measures/release/measurement.py": "measures/release/solve.py",
+    "result.py": "measures/sampling.py",
+    "result_terminal.py": "measures/sampling.py",
+    "study/anonymity.py": "measures/linkability/definition.py",
+    "study/card.py": "cards/make.py",
+    "study/exposure.py": "measures/exposure/evaluation.py",
+    "study/release_rivals.py": "measures/release/solve.py",
+    "study/validity.py": "study/attacked.py",
+}
+"""Shows or keeps an interval that is made elsewhere; of several places, one."""
+OTHER_ENDS = {
+    "cli/plan.py": "seconds a job may take, half to three times as many",
+    "crowd/plan.py": "the same",
+    "crowd/merge.py": "of ranges of rows",
+    "crowd/synthetic/attributes.py": "values of made-up people",
+    "distances/reductions.py": "the smallest and the largest distance there is",
+    "drawing.py": "of an axis",
+    "gateway/predicate.py": "of a question",
+    "gateway/text_query.py": "of a question",
+    "measures/disclosures/find.py": "of a sentence",
+    "measures/microdata/anonymity_set.py": "a simulation for tests and benchmarks, never shown",
+    "text/tokeniser.py": "of a word",
+}
+"""Says low, high, ends or reach of something else."""
+
+
+def speaks_of_an_interval(source: str) -> bool:
+    """Whether code (not its docstrings) names an interval, or keeps or prints two ends."""
+    tree = ast.parse(source)
+    prose = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+    fields = {
+        one.target.id
+        for one in ast.walk(tree)
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+    }
+    strings = {
+        one.value
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in prose
+    }
+    names = {
+        getattr(one, name)
+        for one in ast.walk(tree)
+        for name in ("id", "attr", "arg", "name")
+        if isinstance(getattr(one, name, None), str)
+    }
+    word = re.compile("interval|give_or_take|standard_error")
+    return bool((fields | strings) & {"low", "high", "ends", "reach"}) or any(
+        map(word.search, names | strings)
+    )
+
+
+def test_every_interval_is_on_the_list_with_a_test_that_it_covers() -> None:
+    root = Path(incrowd.__file__).parent
+    found = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if speaks_of_an_interval(path.read_text(encoding="utf-8"))
+    }
+    listed = set(WHERE_FROM) | set(PASSES_ON) | set(OTHER_ENDS)
+    assert found - listed == set(), "name where these intervals are made, and the test that they cover"
+    assert listed - found <= {"measures/exposure/publish.py", "measures/recognition/from_card.py"}
+    assert set(PASSES_ON.values()) <= set(WHERE_FROM)
+    tests = Path(__file__).parents[1]
+    for test in itertools.chain.from_iterable(WHERE_FROM.values()):
+        file, name = test.split("::")
+        assert f"def {name}(" in (tests / file).read_text(encoding="utf-8"), test

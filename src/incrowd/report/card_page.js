@@ -333,6 +333,11 @@
   const expit = (odds) => 1 / (1 + Math.exp(-odds));
   const logOdds = (p) => Math.log(Math.min(Math.max(p, 1e-6), 1 - 1e-6) / (1 - Math.min(Math.max(p, 1e-6), 1 - 1e-6)));
 
+  function isMost(n, probability) {
+    const most = expit(given.learnt[n][0]);
+    return probability > most || percent(probability) === percent(most);
+  }
+
   function probabilities(ranks) {
     const told = [];
     let highest = -Infinity;
@@ -340,7 +345,9 @@
       const odds = given.learnt[n][0] + given.learnt[n][1] * ranks[k];
       if (Number.isNaN(odds)) return;
       highest = Math.max(highest, odds);
-      told.push({ n, probability: expit(highest), low: expit(highest - given.doubt), high: expit(highest + given.doubt) });
+      const probability = expit(highest);
+      const high = isMost(n, probability) ? 1 : expit(highest + given.doubt); // nothing higher can be told
+      told.push({ n, probability, low: expit(highest - given.doubt), high });
     });
     return told;
   }
@@ -540,7 +547,7 @@
       element("p", level, "level"),
       element("p", `Somebody who has read ${decides.n} of your posts elsewhere would find you among ${people.people.toLocaleString("en")} people (${people.name}) about ${percent(decides.probability)} of the time. To be right half of the time takes ${takes}.`, "answer"),
     ];
-    if (percent(decides.probability) === percent(expit(given.learnt[decides.n][0])))
+    if (isMost(decides.n, decides.probability))
       parts.push(element("p", `That is the most that can be told from a card, and may be ${percent(decides.low)} to ${percent(decides.high)}: among made-up people you came first whenever it was tried, or nearly so.`, "note"));
     const list = element("ul", "", "odds");
     for (const one of found.told) {

@@ -178,14 +178,19 @@ def gone_on(log_ranks: Sequence[float]) -> Floats:
 def probabilities(log_ranks: Floats) -> tuple[dict[int, float], dict[int, tuple[float, float]]]:
     """Return how likely somebody is found by each number of posts, and between which ends that lies.
 
-    Who reads more finds no less; empty if nothing could be rehearsed.
+    Who reads more finds no less; empty if nothing could be rehearsed. Where nothing higher can be told, it may be
+    anything higher.
     """
     known = [(n, LEARNT[n][0] + LEARNT[n][1] * rank) for n, rank in zip(KNOWN, log_ranks, strict=True)]
     told = [(n, odds) for n, odds in known if not math.isnan(odds)]
     rising = np.maximum.accumulate([odds for _, odds in told]) if told else np.zeros(0)
     numbers = [n for n, _ in told]
-    ends = [(float(expit(odds - DOUBT)), float(expit(odds + DOUBT))) for odds in rising]
-    return dict(zip(numbers, expit(rising).tolist(), strict=True)), dict(zip(numbers, ends, strict=True))
+    chances = expit(rising).tolist()
+    ends = [
+        (float(expit(odds - DOUBT)), 1.0 if is_most(n, chance) else float(expit(odds + DOUBT)))
+        for n, odds, chance in zip(numbers, rising, chances, strict=True)
+    ]
+    return dict(zip(numbers, chances, strict=True)), dict(zip(numbers, ends, strict=True))
 
 
 def is_most(n: int, probability: float) -> bool:
@@ -193,7 +198,11 @@ def is_most(n: int, probability: float) -> bool:
 
     Who comes first among made-up people whenever it is rehearsed cannot do so more clearly; real people differ there.
     """
-    return say_percent(probability) == say_percent(float(expit(LEARNT[n][0])))
+    return _is_at(probability, float(expit(LEARNT[n][0])))
+
+
+def _is_at(probability: float, most: float) -> bool:
+    return probability > most or say_percent(probability) == say_percent(most)
 
 
 def probabilities_tried(log_ranks: Floats) -> tuple[dict[int, float], dict[int, tuple[float, float]]]:
@@ -202,11 +211,15 @@ def probabilities_tried(log_ranks: Floats) -> tuple[dict[int, float], dict[int, 
     told = [(n, grows) for n, grows in known if not math.isnan(grows)]
     falling = np.minimum.accumulate([grows for _, grows in told]) if told else np.zeros(0)
     numbers = [n for n, _ in told]
-    ends = [(_unless(grows + TRIED_DOUBT), _unless(grows - TRIED_DOUBT)) for grows in falling.tolist()]
-    return (
-        dict(zip(numbers, map(_unless, falling.tolist()), strict=True)),
-        dict(zip(numbers, ends, strict=True)),
-    )
+    chances = [_unless(grows) for grows in falling.tolist()]
+    ends = [
+        (
+            _unless(grows + TRIED_DOUBT),
+            1.0 if _is_at(chance, _unless(TRIED[n][0])) else _unless(grows - TRIED_DOUBT),
+        )
+        for n, grows, chance in zip(numbers, falling.tolist(), chances, strict=True)
+    ]
+    return dict(zip(numbers, chances, strict=True)), dict(zip(numbers, ends, strict=True))
 
 
 def _unless(grows: float) -> float:
