@@ -23,6 +23,7 @@ Keys = npt.NDArray[np.uint64]
 
 _EMPTY, _FNV_FACTOR = np.uint64(1), np.uint64(0x100000001B3)
 _GOLDEN, _LONG = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFF << 56)
+AHEAD = 32
 _ONE, _TWO, _BYTE, _HALF = np.uint64(1), np.uint64(2), np.uint64(8), np.uint64(32)
 
 
@@ -83,6 +84,15 @@ def split_posts(
             width = 1
             while i < stop:
                 character, width = np.int64(data[i]), 1
+                if 97 <= character <= 122 and not apostrophes and not is_hard:  # "a" to "z": most of all text
+                    run = run + 1 if character == previous else 1
+                    previous, symbol = character, np.int64(0)
+                    if run <= max_run:
+                        clean[w] = character
+                        key = longer_key(key, w - word, character)
+                        w += 1
+                    i += 1
+                    continue
                 if character >= 0x80:
                     if character >= 0xF0:
                         character = (character & 0x07) << 18 | (data[i + 1] & 0x3F) << 12
@@ -249,7 +259,12 @@ def number_strings(
     open-addressing hash table whose size is a power of two: in turn a key, and the number + 1 or 0 if free.
     """
     mask = np.uint64(len(slots) // 2 - 1)
+    fetched, touched = len(ends) if wanted else first, np.zeros(1, np.uint64)
     for n in range(first, len(ends)):
+        if n == fetched:  # ask for the slots of the next strings at once, so that memory answers in parallel
+            fetched = min(n + AHEAD, len(ends))
+            for k in range(n, fetched):
+                touched[0] ^= slots[_TWO * ((keys[k] * _GOLDEN >> _HALF) & mask)]
         if hard[n] != wanted:
             continue
         key = keys[n]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, Undecided, UnreadableSource
 
 HEAD_BYTES = 2**16
+CACHED_HEADS = 4
+"""Many readers ask the same of a file's beginning; they are answered once."""
 SMALL_JSON = 2**25
 """A list of a workspace's people may have some megabytes."""
 OWNER = "me"
@@ -174,15 +176,18 @@ def plain(name: str) -> str:
     return " ".join(re.sub(r"[_\ufeff\s]+", " ", name).lower().split())
 
 
-def header_of(head: bytes, skip: int = 0) -> set[str]:
+@lru_cache(CACHED_HEADS)
+def header_of(head: bytes, skip: int = 0) -> frozenset[str]:
     """Return the normalised names of a CSV's first line."""
     for _ in range(skip):
         head = head.partition(b"\n")[2]
     line = decoded(head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].removesuffix(b"\r"))[0]
-    return {plain(name) for name in split_records([line], max(",;\t", key=line.count))[0]} if line else set()
+    names = split_records([line], max(",;\t", key=line.count))[0] if line else []
+    return frozenset(plain(name) for name in names)
 
 
-def first_object(head: bytes) -> dict[str, Any]:
+@lru_cache(CACHED_HEADS)
+def first_object(head: bytes) -> Mapping[str, Any]:
     """Return the first JSON object of a list at a file's beginning (or the object it is), as far as its head shows."""
     text = decoded(head.lstrip())[0].lstrip("[ \t\r\n\ufeff")
     if not text.startswith("{"):
@@ -194,11 +199,12 @@ def first_object(head: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def top_keys(head: bytes) -> set[str]:
+@lru_cache(CACHED_HEADS)
+def top_keys(head: bytes) -> frozenset[str]:
     """Return the keys of the outermost object that a head shows, also where it is cut."""
     text = decoded(head)[0]
     if not text.lstrip("\ufeff \t\r\n").startswith("{"):
-        return set()
+        return frozenset()
     found, depth, at = set(), 0, 0
     for match in re.finditer(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]', text):
         at = match.start()
@@ -208,7 +214,7 @@ def top_keys(head: bytes) -> set[str]:
             depth -= 1
         elif match[2] and depth == 1:
             found.add(match[1])
-    return found
+    return frozenset(found)
 
 
 def is_nothing(head: bytes) -> bool:

@@ -231,17 +231,19 @@ def _lines(data: bytes, chosen: Sequence[int]) -> list[bytes]:
 
 def _doubtful_values(frame: pl.DataFrame) -> set[int]:
     """Find rows with text that Polars may have made from a list, an object, a boolean or half a pair."""
-    columns = [pl.col(name) for name in frame.columns]
-    first = pl.any_horizontal(_begins_doubtfully(text) for text in columns)
-    some = frame.with_row_index(ROW).filter(first)
-    doubts = pl.any_horizontal(_may_be_coerced(text) for text in columns)
-    return set(some.filter(doubts)[ROW].to_list())
+    marks = [mark for name in frame.columns for mark in _worth_a_look(frame[name]) if mark.any()]
+    if not marks:
+        return set()
+    rows = reduce(or_, (mark.fill_null(value=False) for mark in marks)).arg_true()
+    doubts = frame[rows].select(pl.any_horizontal(_may_be_coerced(pl.col(name)) for name in frame.columns))
+    return set(rows.filter(doubts.to_series().fill_null(value=False)).to_list())
 
 
-def _begins_doubtfully(text: pl.Expr) -> pl.Expr:
+def _worth_a_look(text: pl.Series) -> Iterator[pl.Series]:
     """Mark the few values worth a closer look, at little cost for the many."""
-    beginnings = reduce(or_, (text.str.starts_with(start) for start in ("[", "{", "true", "false")))
-    return beginnings | text.str.contains("\x00", literal=True)
+    for start in ("[", "{", "true", "false"):
+        yield text.str.starts_with(start)
+    yield text.str.contains("\x00", literal=True)
 
 
 def _may_be_coerced(text: pl.Expr) -> pl.Expr:
