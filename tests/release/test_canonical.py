@@ -123,6 +123,17 @@ def test_only_accepted_rows_of_a_review_are_applied(tmp_path):
     assert read_review(review) == {"Lord of the Ringz": "The Lord of the Rings"}
 
 
+@pytest.mark.parametrize("answer", ["yes please", "ja", '"yes, please"', "yes,please"])
+def test_an_answer_in_a_review_that_is_neither_yes_nor_no_is_refused(tmp_path, answer):
+    review = tmp_path / "review.csv"
+    write_review(review, propose(FILMS))
+    review.write_text(review.read_text("utf-8").replace(",1,", f",1,{answer}"), "utf-8")
+    with pytest.raises(InputError, match=r"review.csv, row 2: expected yes, no or nothing"):
+        read_review(review)
+    review.write_text(review.read_text("utf-8").replace(answer, "No"), "utf-8")
+    assert read_review(review) == {}
+
+
 def test_a_review_file_runs_no_formula_in_a_spreadsheet(tmp_path):
     answer = {"=SUM(A1) the film": ["a", "b"], "=SUM(A1) the filmm": ["c"]}
     review = tmp_path / "review.csv"

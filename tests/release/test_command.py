@@ -114,17 +114,26 @@ def test_tidy_merges_spellings_and_writes_a_review(capsys, tmp_path):
         (b"{", "could not read it as JSON"),
         (b'{"secret taste": []}', "at least one user"),
         (b'{"secret taste": "somebody"}', "list of users"),
+        (b'{"secret taste": NaN}', "expected a list of users"),
+        (
+            b'{"secret taste": ["a"], "b": ["c"], "secret taste": ["d"]}',
+            "value number 3: expected each value once",
+        ),
         (b"\xff\x00", "could not read it as JSON"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_two(capsys, answer, content, says):
+@pytest.mark.parametrize("command", ["q", "tidy"])
+def test_bad_input_is_one_line_and_exit_code_two(capsys, answer, tmp_path, content, says, command):
     answer.write_bytes(content)
-    outcome = incrowd(capsys, "release", "q", answer, "--json")
+    out = tmp_path / "tidied.json"
+    options = ("--out", out) if command == "tidy" else ()
+    outcome = incrowd(capsys, "release", command, answer, *options, "--json")
     assert outcome.code == 2
     assert says in outcome.err
     assert "secret" not in outcome.err
     assert "somebody" not in outcome.err
     assert outcome.out == ""
+    assert not out.exists()
 
 
 def test_a_missing_file_is_named(capsys, tmp_path):
@@ -139,3 +148,24 @@ def test_words_for_people_hold_no_codes_and_count_right(capsys, answer):
     one = " ".join(incrowd(capsys, "release", "q", answer).out.split())
     assert "1 connected part" in one
     assert "1 connected parts" not in one
+
+
+def test_tidy_says_the_spelling_that_it_writes(capsys, answer, tmp_path):
+    answer.write_text(json.dumps({"Avatar": ["A"], "avatar": ["B", "C"]}), "utf-8")
+    out = tmp_path / "tidied.json"
+    assert "Avatar, avatar: now avatar" in incrowd(capsys, "release", "tidy", answer, "--out", out).out
+    assert list(json.loads(out.read_text("utf-8"))) == ["avatar"]
+
+
+def test_an_empty_answer_in_words_has_no_least_common_value(capsys, answer):
+    answer.write_text("{}", "utf-8")
+    outcome = incrowd(capsys, "release", "q", answer)
+    assert "nothing is released" in outcome.out
+    assert "None" not in outcome.out
+
+
+@pytest.mark.parametrize("memory", ["-5", "0", "inf", "nan", "a lot"])
+def test_memory_that_is_no_size_is_refused(capsys, answer, memory):
+    outcome = incrowd(capsys, "release", "q", answer, "--memory", memory)
+    assert outcome.code == 2
+    assert f"--memory takes a size such as 512MiB or 4GiB, got '{memory}'" in outcome.err

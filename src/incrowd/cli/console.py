@@ -194,6 +194,9 @@ def parse_memory(text: str) -> int:
     number = stripped.rstrip("bitgmk ")
     unit = stripped[len(number) :].strip().removesuffix("b").removesuffix("i")
     try:
-        return int(float(number) * units[unit])
-    except (ValueError, KeyError):
-        raise InputError(f"--memory takes a size such as 512MiB or 4GiB, got '{text}'") from None
+        size = int(float(number) * units[unit])
+    except (ValueError, OverflowError, KeyError):
+        size = 0
+    if size < 1:
+        raise InputError(f"--memory takes a size such as 512MiB or 4GiB, got '{text}'")
+    return size

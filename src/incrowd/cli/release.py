@@ -36,7 +36,7 @@ def measure(
     from incrowd.measures.release import Budget, measure_q
 
     budget = Budget(seconds=seconds, memory=parse_memory(memory))
-    measured = measure_q(_read_holders(holders), budget=budget)
+    measured = measure_q(_read_object(holders), budget=budget)
     if as_json:
         show_json(measured.to_dict())
     else:
@@ -70,7 +70,7 @@ def thin(
         if key_file
         else SuppressOptions(budget=budget)
     )
-    result = suppress(_read_holders(holders), threshold, options=options)
+    result = suppress(_read_object(holders), threshold, options=options)
     if certificate is not None:
         text = json.dumps(result.certificate.to_dict(), ensure_ascii=False, indent=2)
         certificate.write_text(text + "\n", "utf-8")
@@ -94,7 +94,7 @@ def verify(
 
     proof = Certificate.from_dict(_read_object(certificate))
     budget = Budget(seconds=seconds, memory=parse_memory(memory))
-    checked = check(_read_holders(holders), proof, budget=budget)
+    checked = check(_read_object(holders), proof, budget=budget)
     if as_json:
         show_json({"holds": checked.holds, "problems": list(checked.problems)})
     else:
@@ -137,7 +137,7 @@ def tidy(
         write_review,
     )
 
-    answer = _read_holders(holders)
+    answer = _read_object(holders)
     known = (read_aliases(aliases) if aliases else {}) | (read_review(review) if review else {})
     merged = canonicalise(answer, known)
     out.write_text(json.dumps(merged, ensure_ascii=False) + "\n", "utf-8")
@@ -166,17 +166,25 @@ SHOWN = 20
 """Merged spellings that are listed in the terminal; JSON has all."""
 
 
-def _read_holders(path: Path) -> dict[str, list[Any]]:
-    return _read_object(path)
-
-
 def _read_object(path: Path) -> dict[str, Any]:
     import json
 
-    from incrowd.errors import UnreadableSource
+    from incrowd.errors import InputError, UnreadableSource
+
+    def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        places: dict[str, int] = {}
+        for place, (name, _) in enumerate(pairs, start=1):
+            if places.setdefault(name, place) != place:  # keeping one of them would lose people
+                raise InputError(
+                    f"{path}, value number {place}: expected each value once, got the same one as number "
+                    f"{places[name]}; put all its users into one list"
+                )
+        return dict(pairs)
 
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(path.read_bytes(), object_pairs_hook=each_once)
+    except InputError:
+        raise
     except OSError as error:
         raise UnreadableSource(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError):
@@ -207,6 +215,7 @@ def _measured_in_words(measured: QMeasurement) -> Any:
         )
     else:
         table.add_row("q", "undefined", "nothing is released")
+        return table
     table.add_row("method", str(measured.method), f"{measured.seconds:.3g} s, {parts}")
     table.add_row("least common value", str(measured.lcv), "holders; q is at most this")
     table.add_row("p_min", str(measured.p_min), "fewest users of one value alone; q is at least this")

@@ -12,6 +12,7 @@ import csv
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.errors import InputError, MissingExtra, UnreadableSource
-from incrowd.measures.release.patterns import Holders
+from incrowd.measures.release.patterns import Holders, listed
 
 ARTICLE = re.compile(r"the (?=.)|an? (?=[^\W\d_]{2})")
 """A leading article; in "A 1" and "A B" the first word is a letter."""
@@ -36,6 +37,7 @@ DENIALS = frozenset(
 """Words that turn a meaning round; spellings that differ in one of them are never proposed as the same."""
 REVIEW_COLUMNS = ("value", "canonical", "likeness", "holders", "accept")
 YES = frozenset({"yes", "y", "true", "1", "x"})
+NO = frozenset({"no", "n", "false", "0", ""})
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Cells that begin like this would run as formulas in a spreadsheet."""
 Aliases = Mapping[str, str]
@@ -116,28 +118,32 @@ def _joins(text: str, place: int) -> bool:
 
 def canonicalise(holders: Holders, aliases: Aliases | None = None) -> dict[str, list[object]]:
     """Bring spellings together; each name keeps the spelling that most users chose, or the alias table's."""
-    listed = {value: dict.fromkeys(users) for value, users in holders.items()}
-    sizes: dict[str, int] = {}
-    for value, users in listed.items():
-        sizes[str(value)] = sizes.get(str(value), 0) + len(users)
-    names = canonical_names(sizes, aliases)
     merged: dict[str, dict[object, None]] = {}
-    for value, users in listed.items():
-        merged.setdefault(names[str(value)], {}).update(users)
+    for _, name, users in _named(holders, aliases):
+        merged.setdefault(name, {}).update(dict.fromkeys(users))
     return {name: list(users) for name, users in merged.items()}
 
 
-def merged_spellings(spellings: Iterable[str], aliases: Aliases | None = None) -> dict[str, list[str]]:
+def merged_spellings(holders: Holders, aliases: Aliases | None = None) -> dict[str, list[str]]:
     """Return each name that several spellings go under, with those spellings: what a person should look over.
 
-    >>> merged_spellings(["Heat", "heat!", "C", "C++"])
-    {'Heat': ['Heat', 'heat!']}
+    >>> merged_spellings({"Heat": ["a"], "heat!": ["b", "c"], "C": ["a"], "C++": ["b"]})
+    {'heat!': ['Heat', 'heat!']}
     """
-    names = canonical_names(dict.fromkeys(spellings, 1), aliases)
     together: dict[str, list[str]] = {}
-    for spelling, name in names.items():
+    for spelling, name, _ in _named(holders, aliases):
         together.setdefault(name, []).append(spelling)
     return {name: same for name, same in together.items() if len(same) > 1 or same != [name]}
+
+
+def _named(holders: Holders, aliases: Aliases | None) -> list[tuple[str, str, list[object]]]:
+    """Return each spelling with the name that it goes under and the users who list it."""
+    by_value = [(str(value), listed(users, place)) for place, (value, users) in enumerate(holders.items(), 1)]
+    sizes: Counter[str] = Counter()
+    for spelling, users in by_value:
+        sizes[spelling] += len(users)
+    names = canonical_names(sizes, aliases)
+    return [(spelling, names[spelling], users) for spelling, users in by_value]
 
 
 def canonical_names(sizes: Mapping[str, int], aliases: Aliases | None = None) -> dict[str, str]:
@@ -241,7 +247,13 @@ def read_review(path: Path) -> dict[str, str]:
             rows = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error):
         raise UnreadableSource(f"{path}: expected a review file (CSV in UTF-8), could not read it") from None
-    accepted = [row for row in rows if (row["accept"] or "").strip().casefold() in YES]
+    answers = [(row["accept"] or "").strip().casefold() for row in rows]
+    for number, (row, answer) in enumerate(zip(rows, answers, strict=True), start=2):
+        if answer not in YES | NO or None in row:  # None: cells behind the last column
+            raise InputError(
+                f"{path}, row {number}: expected yes, no or nothing in the last column, got another answer"
+            )
+    accepted = [row for row, answer in zip(rows, answers, strict=True) if answer in YES]
     return {_unsafe(row["value"]): _unsafe(row["canonical"]) for row in accepted}
 
 

@@ -135,7 +135,7 @@ class HolderIndex:
     @classmethod
     def from_holders(cls, holders: Holders) -> HolderIndex:
         """Number the users of a mapping value -> users."""
-        lists = [_listed(users, place) for place, users in enumerate(holders.values(), start=1)]
+        lists = [listed(users, place) for place, users in enumerate(holders.values(), start=1)]
         numbers = dict(zip(dict.fromkeys(chain.from_iterable(lists)), count(), strict=False))
         sizes = np.array([len(users) for users in lists], dtype=np.int64)
         flat = map(numbers.__getitem__, chain.from_iterable(lists))
@@ -230,22 +230,23 @@ def unpack(masks: Masks, values: int) -> NDArray[np.bool_]:
     return np.unpackbits(rows, axis=1, bitorder="little", count=values).view(np.bool_)
 
 
-def _listed(users: Iterable[Any], place: int) -> list[Any]:
+def listed(users: Iterable[Any], place: int) -> list[Any]:
+    """Return the users of one value, each once; refuse what is no list of them, naming the value by its place."""
     if isinstance(users, str | bytes) or not isinstance(users, Iterable):
         kind = type(users).__name__
         raise InputError(f"holders, value number {place}: expected a list of users, got {kind}")
     try:
-        listed = list(dict.fromkeys(users.tolist() if isinstance(users, np.ndarray) else users))
+        distinct = list(dict.fromkeys(users.tolist() if isinstance(users, np.ndarray) else users))
     except TypeError:
         raise InputError(
             f"holders, value number {place}: expected users given as text or numbers, got lists or objects"
         ) from None
-    if not listed:
+    if not distinct:
         raise InputError(
             f"holders, value number {place}: expected at least one user, got none; "
             "a value that nobody lists cannot be in a response, leave it out"
         )
-    return listed
+    return distinct
 
 
 def _numbered(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
