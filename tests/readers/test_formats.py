@@ -154,7 +154,7 @@ def test_an_unknown_format_name_lists_the_known(tmp_path: Path) -> None:
     [
         (b"", "empty"),
         (b" \n ", "empty"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0", "neither text nor"),
+        (b"\x7fELF\2\1\1\0\0", "neither text nor"),
         (b"<html><body>hello</body></html>", "neither a feed, nor"),
         (b"[1, 2, 3]", "begins like JSON"),
         (b"{broken", "begins like JSON"),

@@ -19,9 +19,11 @@ PAGE = b"<!DOCTYPE html><html><body>x</body></html>"
 WRONG: dict[str, tuple[bytes, str]] = {
     "empty.csv": (b"", "empty"),
     "blanks.txt": (b" \n\n ", "empty"),
-    "photo.jpg": (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", "neither text nor"),
-    "photo.png": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "neither text nor"),
-    "paper.pdf": (b"%PDF-1.7\n\x00\x01\x02 1 0 obj", "neither text nor"),
+    "photo.jpg": (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", "a picture"),
+    "photo.png": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a picture"),
+    "paper.pdf": (b"%PDF-1.7\n\x00\x01\x02 1 0 obj", "choose that"),
+    "export.7z": (b"7z\xbc\xaf\x27\x1c\0\4", "pack it as a zip"),
+    "program": (b"\x7fELF\2\1\1\0\0", "neither text nor"),
     "letter.docx": (zipped({"word/document.xml": b"<w:document/>"}), "a document of Word"),
     "facebook.zip": (zipped({"your_facebook_activity/posts/your_posts_1.html": PAGE}), "choose JSON"),
     "instagram.zip": (zipped({"instagram-ann/content/posts_1.html": PAGE, "start_here.html": PAGE}), "choose JSON"),
@@ -47,10 +49,10 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "one_column.csv": (b"name\nann\nbob\n", "names no column"),
     "no_user.csv": (b"text,time\nhello,7\nbye,8\n", "no column for 'user'"),
     "no_item.csv": (b"user,rating\nann,4\n", ""),
-    "twice.csv": (b"user,text,text\nann,a,b\n", "names no column|occurs twice"),
+    "twice.csv": (b"user,text,text\nann,a,b\n", "names a column twice"),
     "open_quote.csv": (b'user,text\nann,"hello\nbob,hi\n', "never closed"),
     "ragged.csv": (b"user,text\n" + b"a,b,c\n" * 30, "have not the 2 columns"),
-    "headless.csv": (b"ann,hello there\nbob,good day\n", "names no column|no known name|is its first line a header"),
+    "headless.csv": (b"ann,hello there\nbob,good day\n", "if its first line is no header, add one"),
     "wrong_times.csv": (b"user,time,text\n" + b"ann,yesterday,hi\n" * 30, "bad_time"),
     "some_wrong_times.csv": (b"user,time,text\n" + b"ann,yesterday,hi\nann,7,ho\n" * 30, "would be set aside"),
     "both_dates.csv": (b"user,time,text\nann,3/4/2020,hi\n", "dates dmy or mdy"),
@@ -92,6 +94,10 @@ def test_a_wrong_file_gets_a_sentence_that_helps(name: str, tmp_path: Path) -> N
     with pytest.raises(InputError, match=expected) as caught:
         crowd.ingest(source, confirm=stop_at_questions)
     assert name in str(caught.value) or "Netflix" in str(caught.value)
+    checked = "Check kind" in str(caught.value).replace("--", "")
+    assert checked == (
+        name in ("wrong_times.csv", "wrong_ratings.csv")
+    )  # nothing is wrong with the others' columns
     assert crowd.info().posts == crowd.info().item_rows == crowd.info().attributes == 0
 
 

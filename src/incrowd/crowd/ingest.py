@@ -27,7 +27,7 @@ from incrowd.crowd.merge import Merger
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.schema import KINDS, MEANING
 from incrowd.crowd.sources import Source
-from incrowd.crowd.staging import DONE_NAME, Staged, Stager, Understood
+from incrowd.crowd.staging import DONE_NAME, MISREAD, Staged, Stager, Understood
 from incrowd.crowd.tables import connect, explained, give_memory_back, parquet_sql
 from incrowd.errors import BudgetExceeded, CrowdError, InputError
 
@@ -316,9 +316,9 @@ def _refuse_if_useless(staged: Sequence[Staged]) -> None:
         reasons.update(source.record.reasons)
     counts = ", ".join(f"{count:,} {reason} ({MEANING[reason]})" for reason, count in reasons.most_common())
     names = ", ".join(source.record.name for source in staged)
+    advice = " Check --kind, --format and --columns." if set(reasons) & set(MISREAD) else ""
     raise InputError(
-        f"{names}: expected at least one usable row, got: {counts or 'no rows at all'}. Nothing was imported. "
-        "Check --kind, --format and --columns."
+        f"{names}: expected at least one usable row, got: {counts or 'no rows at all'}. Nothing was imported.{advice}"
     )
 
 

@@ -75,7 +75,7 @@ MEANING: dict[str, str] = {
     Reason.EMPTY_TEXT: "there is no text",
     Reason.TEXT_TOO_LONG: "the text or a name is longer than any person's",
     Reason.BAD_TIME: "the time is before 1970, in the future, or neither seconds nor a date such as 2020-12-31",
-    Reason.BAD_VALUE: "the value is negative or no number",
+    Reason.BAD_VALUE: "the value is no number",
     Reason.CONFLICTING_ID: "an earlier row has the same id and says something else",
     Reason.DUPLICATE: "the crowd has this row already",
 }

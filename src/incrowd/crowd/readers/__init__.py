@@ -176,6 +176,20 @@ _MISTAKES = (
 )
 """Files in an archive, or marks of a page, and what somebody can do about them."""
 _PAGES = {b'class="page_wrap"': _TELEGRAM_PAGES, b"_a6-g": _META_PAGES, b"_3-95": _META_PAGES}
+_PICTURE = "a picture, a film or a sound, in which nothing can be read. Give the export that it came with."
+_ARCHIVE = "an archive of another kind than zip. Unpack it, and pack it as a zip."
+_MAGIC = {
+    b"\xff\xd8\xff": _PICTURE,
+    b"\x89PNG": _PICTURE,
+    b"GIF8": _PICTURE,
+    b"RIFF": _PICTURE,
+    b"ID3": _PICTURE,
+    b"\0\0\0\x18ftyp": _PICTURE,
+    b"\0\0\0\x20ftyp": _PICTURE,
+    b"7z\xbc\xaf\x27\x1c": _ARCHIVE,
+    b"Rar!": _ARCHIVE,
+    b"%PDF": "a PDF. Services offer the same as JSON or CSV: choose that; a table can be saved as CSV.",
+}
 
 
 def _known_mistake(look: Seen) -> str | None:
@@ -185,6 +199,9 @@ def _known_mistake(look: Seen) -> str | None:
             "the file is empty: nothing is in it. Fetch it again, or give another file; "
             f"{len(FORMATS)} kinds of files are known, see docs/how-to/formats.md."
         )
+    for magic, sentence in _MAGIC.items():
+        if look.head.startswith(magic):
+            return sentence
     for reader in FORMATS.values():
         if isinstance(reader, Export) and reader.is_empty(look):
             return f"recognised as {reader.about.title}, but nothing is in it: its files are empty."
@@ -219,4 +236,7 @@ def _unfitting(head: bytes) -> str:
         return "XML or HTML, but neither a feed, nor a Stack Exchange dump, nor a page of an export that is known"
     if start.startswith((b"{", b"[")):
         return "begins like JSON, but has neither one object per line nor one object that maps users to lists"
+    names = start.partition(b"\n")[0].strip().lower().split(b",")
+    if len(set(names)) < len(names):
+        return "text whose first line names a column twice. Rename one"
     return "text, but its first line names no column of users (author, user, username, user_id, ...)"

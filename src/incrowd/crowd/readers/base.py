@@ -361,7 +361,10 @@ def _check_complete(layout: Layout, names: Sequence[str], options: ReadOptions, 
 def listed(names: Sequence[str]) -> str:
     """Name the columns there are, for a message; without a header they would be data, and stay hidden."""
     if not guess(names):
-        return f"The file has {len(names)} columns with no known name; is its first line a header?"
+        return (
+            f"None of the file's {len(names)} columns has a known name; if its first line is no header, add one, such "
+            "as user,time,text."
+        )
     shown = ", ".join(name[:40] for name in names[:NAMED_COLUMNS_SHOWN])
     more = ", ..." if len(names) > NAMED_COLUMNS_SHOWN else ""
     return f"Columns in the file: {shown}{more}."
