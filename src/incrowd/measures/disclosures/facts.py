@@ -199,7 +199,10 @@ def worth(find: Find) -> float:
     """Return what one find is worth: the log-odds that it is right."""
     before = BEFORE_SIGN if find.sign else BEFORE
     right, wrong = counts_of(find)
-    return max(0.05, math.log((right + before[0]) / (wrong + before[1])))
+    odds = math.log((right + before[0]) / (wrong + before[1]))
+    if find.sign and find.attribute == "gender" and find.kind != "model":  # "my purse" once: who carries what says little of one person
+        odds = min(odds, math.log(BEFORE_SIGN[0] / BEFORE_SIGN[1]))
+    return max(0.05, odds)
 
 
 def counts_of(find: Find) -> tuple[int, int]:

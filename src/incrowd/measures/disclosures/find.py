@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from incrowd.measures.disclosures.identifiers import Identifier
 from incrowd.measures.disclosures.language import (
@@ -31,9 +31,13 @@ MOST_MODIFIERS = 3
 """Words between the article and the noun: "a tired old divorced nurse"."""
 MOST_ITEMS, MOST_WORDS = 14, 7
 """Of a profile ("29, she/her, Leeds, dog mum"), and of one item in it; what is longer is a sentence."""
+AS_IF = "I'm a "
+"""What a sentence that begins with what somebody is leaves out."""
+LONGEST_FRAGMENT = 80
+"""Letters in which its noun must come."""
 _ONES_OWN = ("age", "age band", "gender")
 """What "we are" does not tell of the writer."""
-_OURS = ("children", "pet", "car", "location", "relationship", "absence", "religion")
+_OURS = ("children", "income", "pet", "car", "location", "relationship", "absence", "religion")
 """What "our ..." tells of the writer."""
 _NAMES = frozenset(("name", "firstname", "fullname"))
 """Slots that are not read in a profile: "Austin" is a place there."""
@@ -44,6 +48,9 @@ _QUOTED = re.compile(
     re.M | re.S,
 )
 _SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)|\n|$")
+_APART = str.maketrans(dict.fromkeys(".,!?;:()\"\n\t", " "))
+_SPEAKER = re.compile(r"\b([a-z]\w*):(?= )")
+_SENTENCE_START = re.compile(r"(?:^|[.!?\n]\s+|\n)([a-z0-9][\w'-]*)")
 _WORD = re.compile(r"[\w'/&+-]+")
 _NEXT = re.compile(r" ([\w'-]+)")
 _NOT_LETTERS = re.compile(r"[^\n]")
@@ -82,7 +89,34 @@ def read_text(text: str, language: Language | None = None) -> Reading:
     >>> [(find.attribute, find.value) for find in read_text("I'm 31, divorced, and I live in Duluth.").finds]
     [('age', '31'), ('relationship', 'divorced'), ('location', 'Duluth, Minnesota')]
     """
-    return _Text(text[:LONGEST], language or load_language()).read()
+    language, text = language or load_language(), clean(text[:LONGEST])
+    typos = [] if language.typos.keys().isdisjoint(text.lower().translate(_APART).split()) else list(_typos(text, language))
+    if not typos:
+        return _Text(text, language).read()
+    mended, places, last = [], [], 0
+    for found, word in typos:
+        mended += [text[last : found.start()], word]
+        last = found.end()
+        places.append((sum(map(len, mended)), last))
+    reading = _Text("".join((*mended, text[last:])), language).read()
+
+    def place(at: int) -> int:
+        """Where something in the mended text stands in the text."""
+        shift = next((old - new for new, old in reversed(places) if new <= at), 0)
+        return min(max(at + shift, 0), len(text))
+
+    return Reading(
+        tuple(replace(find, start=place(find.start), end=place(find.end)) for find in reading.finds),
+        tuple(replace(one, start=place(one.start), end=place(one.end)) for one in reading.identifiers),
+        reading.others,
+    )
+
+
+def _typos(text: str, language: Language) -> Iterator[tuple[re.Match[str], str]]:
+    for found in _WORD.finditer(text):
+        word = language.typos.get(found.group().lower())
+        if word is not None:
+            yield found, word
 
 
 def clean(text: str) -> str:
@@ -125,16 +159,17 @@ class _Words:
 class _Text:
     """One text while it is read."""
 
-    __slots__ = ("finds", "guards", "language", "low", "others", "text")
+    __slots__ = ("finds", "guards", "language", "low", "others", "text", "whole")
 
-    def __init__(self, text: str, language: Language) -> None:
-        self.text = clean(text)
+    def __init__(self, text: str, language: Language, *, whole: bool = True) -> None:
+        """`whole`: it is a text of its own, no part that is read in another way."""
+        self.text = text
         low = self.text.lower()
         if len(low) != len(self.text):  # a few letters grow when they are made small
             low = "".join(small if len(small := letter.lower()) == 1 else letter for letter in self.text)
         self.low, self.language, self.guards = low, language, language.guards
         self.finds: list[Find] = []
-        self.others = 0
+        self.others, self.whole = 0, whole
 
     def read(self) -> Reading:
         low = self.low
@@ -146,7 +181,9 @@ class _Text:
             found = self.language.trigger.match(low, place)
             if found is not None:
                 self._at(found)
-        self._opening_list()
+        if self.whole:
+            self._opening_list()
+            self._fragments()
         self._anywhere(places)
         if not (self.finds or named or self.others):
             return NOTHING
@@ -170,16 +207,26 @@ class _Text:
         if start == "dropped":
             self._left_out(found)
             return
+        if start == "someone":
+            self._someone_who(found)
+            return
         if start == "my" and self.guards["other"].match(self.low, found.start()):
             self.others += 1
         matches = list(self.language.rules_from(start, self.low, end))
-        if not matches or self._taken_back(found.start()) or (start == "i" and self._asked(found.start())):
+        if not matches or (start == "i" and self._asked(found.start())):
+            return
+        if self._taken_back(found.start(), "before_my" if start == "my" else "before"):
             return
         if start == "as" and not self._about_me(found):
             return
         before = len(self.finds)
         for rule, match in matches:
             self._apply(rule, match)
+        if found.group().startswith("being"):  # "Being a skinny 12-year-old boy", long ago
+            self.finds[before:] = [one for one in self.finds[before:] if one.attribute != "age"]
+            if not self._first_person_near(found.start()):  # "Being a mother is a humble calling"
+                general = ("gender", "children")
+                self.finds[before:] = [one for one in self.finds[before:] if one.attribute not in general]
         if start == "my" and found.group() == "our":
             self.finds[before:] = [one for one in self.finds[before:] if one.attribute in _OURS]
 
@@ -190,6 +237,25 @@ class _Text:
         if matches and self._speaks_of_me(place):
             for rule, match in matches:
                 self._apply(rule, match)
+
+    def _someone_who(self, found: re.Match[str]) -> None:
+        """Read "as someone who lives in Leeds" as "I live in Leeds"."""
+        verb = _WORD.match(self.low, found.end() + 1)
+        if verb is None or self._taken_back(found.start()):
+            return
+        stop = _SENTENCE_END.search(self.low, verb.end())
+        said = f"I {self.language.grammar.first_person_of(verb.group())}"
+        rest = self.text[verb.end() : stop.start() if stop else len(self.text)]
+        self._read_as_if(said, rest, verb.end(), found.start())
+
+    def _read_as_if(self, said: str, rest: str, place: int, first: int, kind: str = "") -> None:
+        """Add what `rest`, which stands at `place`, tells after other words; with a `kind`, as signs of that kind."""
+        shift = place - len(said)
+        for find in _Text(said + rest, self.language, whole=False).read().finds:
+            if find.attribute != "name":
+                begin, end = max(first, find.start + shift), max(first, find.end + shift)
+                sign = find.sign or bool(kind)
+                self.finds.append(Find(find.attribute, find.value, kind or find.kind, sign, begin, end))
 
     def _speaks_of_me(self, place: int) -> bool:
         """Say whether a verb without a subject is the writer's: it opens a sentence, or "I" came before it."""
@@ -242,8 +308,66 @@ class _Text:
 
     def _opens_with_a_person(self) -> bool:
         """Say whether one of the first two words can begin a word for a person ("divorced dad"), or is a number."""
-        words = self.low[:40].replace(",", " ").split()[:2]
-        return any(word in self.language.first_words or word.isdigit() for word in words)
+        words = self.low[:40].replace(",", " ").replace(".", " ").split()[:2]
+        known, demonyms = self.language.first_words, self.language.grammar.demonyms
+        kids = words[:2] in (["no", "kids"], ["no", "children"])
+        return kids or any(word in known or word in demonyms or word.isdigit() for word in words)
+
+    def _fragments(self) -> None:
+        """Read sentences that begin with what somebody is as if "I'm a" stood before: "Proud dad of twins here.".
+
+        They suggest, and do not state: headlines begin so, too.
+        """
+        openers, traits, grammar = self.language.openers, self.language.trait_openers, self.language.grammar
+        for found in _SENTENCE_START.finditer(self.low):
+            noun = found.group(1) in openers
+            if not noun and found.group(1) not in traits:
+                continue
+            first = found.start(1)
+            stop = _SENTENCE_END.search(self.low, first)
+            last = stop.start() if stop else len(self.low)
+            end = self._fragment_head(first, min(last, first + LONGEST_FRAGMENT)) if noun else 0
+            if grammar.not_fragment.search(self.low, end or first, last):
+                continue
+            if not end:
+                if found.group(1) in traits and self._fragment_trait(first, last):
+                    self._read_as_if("I'm ", self.text[first:last], first, first, "fragment")
+                continue
+            after = grammar.after_fragment.match(self.low, end)
+            if after is None or (after.group().endswith(" ") and not self._names_something(after.end())):
+                continue
+            self._read_as_if(AS_IF, self.text[first:last], first, first, "fragment")
+
+    def _names_something(self, place: int) -> bool:
+        """Say whether a name or a field of study begins here: "in Ohio", "in chemistry"."""
+        word = _WORD.match(self.low, place)
+        return word is not None and (self.text[place].isupper() or word.group() in self.language.modifiers)
+
+    def _fragment_trait(self, first: int, last: int) -> bool:
+        """Say whether a sentence begins with a trait that stands for itself: "HIV positive since 2003"."""
+        words = _Words.of(self.low, first, min(last, first + LONGEST_FRAGMENT))
+        for begin in range(min(len(words), 2)):
+            for phrase, after in words.phrases(begin):
+                if phrase in self.language.traits:
+                    end = words.ends[after - 1]
+                    return self.language.grammar.after_trait_fragment.match(self.low, end) is not None
+            if words.said[begin] not in self.language.grammar.intensifiers:
+                return False
+        return False
+
+    def _fragment_head(self, first: int, last: int) -> int:
+        """Return where a sentence's first words end if they name a person ("first year nursing student"), else 0."""
+        words = _Words.of(self.low, first, last)
+        for begin in range(min(len(words), MOST_MODIFIERS + 1)):
+            for phrase, after in words.phrases(begin):
+                if self.language.nouns.get(phrase):
+                    end = words.ends[after - 1]
+                    alone = after == 1 and _NEXT.match(self.low, end) is None
+                    return 0 if alone else end  # "Man, ..." is said to somebody
+            word = words.said[begin]
+            if word not in self.language.modifiers and not word[0].isdigit():
+                return 0
+        return 0
 
     def _profile(self, start: int, *, mostly: bool = False) -> None:
         """Read a list of facts, item by item; one that tells a single fact is none ("me: 30 of them!").
@@ -257,6 +381,8 @@ class _Text:
             if mostly and self.language.grammar.first_or_third.search(low, begin, end):
                 break
             items, made = items + 1, len(self.finds)
+            if mostly and low[begin:end] in self.language.grammar.vocatives:  # "Man, ..." is said to somebody
+                continue
             letters = low[begin : begin + SEEN]
             for rule in (rule for name in ("list", "am") for rule in self.language.rules_at(name, letters)):
                 match = rule.match.match(low, begin)
@@ -320,13 +446,30 @@ class _Text:
 
     # What takes a find back
 
-    def _taken_back(self, place: int) -> bool:
+    def _taken_back(self, place: int, guard: str = "before") -> bool:
         before = self.low[max(0, place - 48) : place]
-        if self.guards["speaker"].search(before):
+        if self.guards["speaker"].search(before) or self._in_title(place) or self._in_dialogue(place):
             return True
         cut = max(map(before.rfind, ".!?\n;:"))
         said = before[cut + 1 :].replace(",", " ").replace("  ", " ")
-        return self.guards["before"].search(said) is not None
+        return self.guards[guard].search(said) is not None
+
+    def _in_title(self, place: int) -> bool:
+        """Say whether a title begins here: "Things My Girlfriend and I Have Argued About"."""
+        text = self.text
+        if text[place : place + 3] != "My " or not text[place + 3 : place + 4].isupper():
+            return False
+        before = text[max(0, place - 3) : place].rstrip(" \"'*(")
+        return before[-1:].isalpha()
+
+    def _in_dialogue(self, place: int) -> bool:
+        """Say whether somebody is named as the speaker here and again: "JOE: my girlfriend ... JOE: ..."."""
+        speaker = None
+        for speaker in _SPEAKER.finditer(self.low, max(0, place - 200), place):
+            pass
+        if speaker is None or "\n" in self.low[speaker.end() : place] or speaker.group(1) in ("me", "i"):
+            return False
+        return len(re.findall(rf"\b{re.escape(speaker.group(1))}:", self.low)) > 1
 
     def _asked(self, place: int) -> bool:
         """Say whether "I" comes after the verb of a question: "do I have ...?"."""
@@ -334,16 +477,22 @@ class _Text:
 
     def _about_me(self, found: re.Match[str]) -> bool:
         """Say whether "as a ..." is about the writer: it opens a clause, or the sentence speaks of "me"."""
-        low, start, me = self.low, found.start(), self.language.grammar.first_person
-        begin = max(map(low[:start].rfind, ".!?\n")) + 1
-        stop = _SENTENCE_END.search(low, found.end())
-        opening = low[begin:start].strip()
-        about_me = me.search(low, begin, stop.start() if stop else len(low)) is not None
+        low, start = self.low, found.start()
+        opening = low[max(map(low[:start].rfind, ".!?\n")) + 1 : start].strip()
+        about_me = self._first_person_near(start)
+        being = found.group().startswith("being")
         if not opening:
             return True
-        if opening[-1] in ",;:-(" or opening.split()[-1] in self.language.grammar.before_as:
+        if opening[-1] in ",;:-(k0123456789" or opening.split()[-1] in self.language.grammar.before_as:
             return about_me
-        return about_me and found.group().startswith("being")
+        return about_me and being and opening.split()[-1] in self.language.grammar.before_being
+
+    def _first_person_near(self, place: int) -> bool:
+        """Say whether the sentence speaks of "me"."""
+        begin = max(map(self.low[:place].rfind, ".!?\n")) + 1
+        stop = _SENTENCE_END.search(self.low, place)
+        last = stop.start() if stop else len(self.low)
+        return self.language.grammar.first_person.search(self.low, begin, last) is not None
 
     def _mine(self, match: re.Match[str]) -> bool:
         """Say whether a loose remark may be the writer's own: nobody else is the sentence's subject."""
@@ -379,6 +528,8 @@ class _Text:
                     return begin
         if not self._ends_well(rule, end, listed=listed):
             return begin
+        if rule.kind == "does":
+            self._place_after(rule, end)
         for number, (attribute, template) in enumerate(((rule.attribute, rule.value), *rule.also)):
             sign = rule.also_signs if number else rule.sign
             for name, value in values_of(self.language, attribute, template, values):
@@ -437,14 +588,16 @@ class _Text:
             if pairs is None or not self._may_follow(rule, words, after, allowed):
                 continue
             end = words.ends[after - 1]
-            most = MOST_MODIFIERS + 2 if "old" in words.said[:begin] else MOST_MODIFIERS
+            aged = not {"old", "yo", "y/o"}.isdisjoint(words.said[:begin])
+            most = MOST_MODIFIERS + 2 if aged else MOST_MODIFIERS
             if begin > most or self._denied_after(end):
                 return 0
             if self._is_hobby(words.said[:begin], pairs):
                 return 0
             only_gender = all(attribute == "gender" for attribute, _ in pairs)
-            if only_gender and (rule.kind == "work as" or self._following(words, after) == "of"):
-                return 0  # "I've been a bad boy", "I'm a man of many wishes"
+            figure = rule.kind == "work as" or self._following(words, after) == "of" or "little" in words.said[:begin]
+            if only_gender and figure:
+                return 0  # "I've been a bad boy", "I'm a man of many wishes", "I'm a sad little man"
             self._add(rule, pairs, words.starts[begin], end)
             self._add_modifiers(rule, words, begin, phrase)
             if rule.start != "am":  # the list that "am" begins goes on by itself
@@ -467,7 +620,8 @@ class _Text:
         grammar = self.language.grammar
         unpaid = any(word in grammar.not_paid for word in before)
         return unpaid and any(
-            attribute == "occupation" and job in grammar.hobbies for attribute, job in pairs
+            attribute == "occupation" and self.language.counted_with.get(job, job) in grammar.hobbies
+            for attribute, job in pairs
         )
 
     def _trait_at(self, rule: Rule, words: _Words, begin: int) -> int:
@@ -516,7 +670,7 @@ class _Text:
     def _add(self, rule: Rule, pairs: Sequence[Pair], begin: int, end: int) -> None:
         for attribute, value in pairs:
             self.finds.append(Find(attribute, value, f"{rule.kind} {attribute}", rule.sign, begin, end))
-            if value == "pregnancy":
+            if value in ("pregnancy", "lesbian"):
                 self.finds.append(Find("gender", "female", "female body", False, begin, end))
 
 
@@ -531,4 +685,19 @@ def _once(finds: list[Find]) -> Iterator[Find]:
         known = best.get((find.attribute, find.value))
         if known is None or (known.sign and not find.sign):
             best[find.attribute, find.value] = find
+    counted = any(name == "children" and value.isdigit() for name, value in best)
+    if counted:  # "two boys" says that there are some
+        best.pop(("children", "yes"), None)
+    if ("relationship", "widowed") in best:  # "I lost my husband"
+        best.pop(("relationship", "married"), None)
+    if getattr(best.get(("relationship", "single")), "kind", "") == "broke up":  # "my girlfriend left me"
+        best.pop(("relationship", "in a relationship"), None)
+    stated = {value for (name, value), find in best.items() if name == "gender" and not find.sign}
+    for gender in [value for name, value in best if name == "gender"]:
+        if stated and gender not in stated:  # "my girlfriend and I are both women"
+            del best["gender", gender]
+    for sexuality, other in (("lesbian", "male"), ("gay", "female")):  # "my wife and I are lesbians"
+        suggested = best.get(("gender", other))
+        if ("sexuality", sexuality) in best and suggested is not None and suggested.sign:
+            del best["gender", other]
     yield from sorted(best.values(), key=lambda find: (find.start, find.end, find.attribute))

@@ -42,6 +42,8 @@ class IdentifierPatterns:
     my_domain: re.Pattern[str]
     handle: re.Pattern[str]
     i_am_on: re.Pattern[str]
+    i_post_at: re.Pattern[str]
+    not_mine: re.Pattern[str]
     social_security: re.Pattern[str]
     card: re.Pattern[str]
     iban: re.Pattern[str]
@@ -62,11 +64,16 @@ class IdentifierPatterns:
             if self.seven_digits.search(text):
                 found += self._numbers(text)
                 found += self._phones(text, found)
-            if self.street_words.search(low):
+            if self.street_words.search(low) or "address" in low or "live at" in low:
                 found += self._streets(text)
         if (accounts or ".com" in low or ".blogspot" in low) and any(one in low for one in _OWN):
             found += self._accounts(text)
-        return tuple(sorted(_apart(found), key=lambda one: one.start)) if found else ()
+        mine = [one for one in _apart(found) if not self._not_mine(text, one.start)] if found else []
+        return tuple(sorted(mine, key=lambda one: one.start))
+
+    def _not_mine(self, text: str, start: int) -> bool:
+        """Say whether what stands there is said to be somebody else's: "her email is ..."."""
+        return self.not_mine.search(text[max(0, start - 60) : start]) is not None
 
     def _emails(self, text: str) -> Iterator[Identifier]:
         plain = [match.span() for match in self.email.finditer(text)]
@@ -76,6 +83,8 @@ class IdentifierPatterns:
         for match in _overlapping(self.email_spelt, text):
             said = match.group().lower()
             if any(start < match.end() and match.start() < end for start, end in plain):
+                continue
+            if _A_HANDLE.search(said):  # "find me as @jo.doe"
                 continue
             marked = any(
                 mark in said for mark in ("(at)", "[at]", "{at}", "<at>", "(@)", "[@]", "_at_", "-at-")
@@ -97,7 +106,8 @@ class IdentifierPatterns:
             if is_iban(match.group().replace(" ", "")):
                 yield Identifier("account number", *match.span())
         for match in self.document.finditer(text):
-            kind = "account number" if "account" in match.group().lower() else "document number"
+            said = match.group().lower()
+            kind = "account number" if any(word in said for word in _ACCOUNT) else "document number"
             yield Identifier(kind, *match.span("number"))
 
     def _phones(self, text: str, taken: Sequence[Identifier]) -> Iterator[Identifier]:
@@ -132,14 +142,17 @@ class IdentifierPatterns:
                 yield Identifier("user name elsewhere", *match.span("handle"))
         for match in self.i_am_on.finditer(text):
             yield Identifier("user name elsewhere", *match.span("handle"))
-        for match in self.my_domain.finditer(text):
-            yield Identifier("own page", *match.span("domain"))
+        for pattern in (self.my_domain, self.i_post_at):
+            for match in pattern.finditer(text):
+                yield Identifier("own page", *match.span("domain"))
         for match in self.url.finditer(text):
             if self.my_page.search(text, max(0, match.start() - 60), match.start()):
                 yield Identifier("own page", *match.span())
 
 
-_OWN = ("my", "me", "i'm", "hmu", ":", "@", "u/")
+_ACCOUNT = ("account", "acct", "sort code")
+_A_HANDLE = re.compile(r"\s@\S")
+_OWN = ("my", "me", "i ", "i'm", "hmu", ":", "@", "u/")
 """Without any of these, an account in a text is nobody's in particular."""
 _ENDINGS = frozenset(
     ("com", "net", "org", "edu", "gov", "io", "me", "co", "uk", "de", "fr", "nl", "ca", "au", "us", "in")

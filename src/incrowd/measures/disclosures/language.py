@@ -108,9 +108,17 @@ class Grammar:
         self.profile, self.separator = re.compile(words["profile"]), re.compile(words["separator"])
         self.item_end, self.short_item = re.compile(words["item_end"]), re.compile(words["short_item"])
         self.first_or_third = re.compile(words["first_or_third"])
+        self.before_being = frozenset(words["before_being"]) | frozenset(words["before_as"])
+        self.after_trait_fragment = re.compile(words["after_trait_fragment"])
+        self.vocatives = frozenset(words["vocatives"])
+        self.after_fragment, self.not_fragment = (
+            re.compile(words["after_fragment"]),
+            re.compile(words["not_fragment"]),
+        )
         self.where, self.before_as = re.compile(words["where"]), frozenset(words["before_as"])
         self.hobbies, self.not_paid = frozenset(words["hobbies"]), frozenset(words["not_paid"])
         self._fields, self._cars = words["fields"], words["cars"]
+        self._first_person_of = words["first_person_of"]
 
     def field(self, said: str) -> str:
         """Return the field of study: psych is psychology."""
@@ -122,7 +130,23 @@ class Grammar:
 
     def pet(self, said: str) -> str:
         """Return the animal: a puppy is a dog."""
-        return "dog" if said in self._dogs else str(self._other_pets.get(said, said.removesuffix("s")))
+        one = said.removesuffix("s")
+        if said in self._dogs or one in self._dogs:
+            return "dog"
+        return str(self._other_pets.get(said) or self._other_pets.get(one, one))
+
+    def first_person_of(self, verb: str) -> str:
+        """Return a verb as it follows "I": lives, live; has, have.
+
+        >>> [load_language().grammar.first_person_of(verb) for verb in ("lives", "has", "studies", "grew")]
+        ['live', 'have', 'study', 'grew']
+        """
+        known = self._first_person_of.get(verb)
+        if known is not None:
+            return str(known)
+        if verb.endswith("ies"):
+            return verb[:-3] + "y"
+        return verb.removesuffix("s") if not verb.endswith("ss") else verb
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +158,9 @@ class Language:
     patterns: Mapping[str, Any]
     names: Mapping[str, Any]
     occupations: Mapping[str, str]
-    """What a job is called: its name in the table."""
+    """What a job is called: its name here."""
+    counted_with: Mapping[str, str]
+    """A job that the table counts with others: the row. A barista is counted with waiters, and is none."""
     workers: Mapping[str, tuple[float, float]]
     """Name in the table: thousands of people, and by which factor that may be off."""
 
@@ -199,6 +225,8 @@ class Language:
                 for phrase in some:
                     if phrase.startswith(("a ", "an ")):
                         found.setdefault(phrase.split(" ", 1)[1], []).append((attribute, value))
+                    elif phrase.endswith((" american", "-american")):
+                        found.setdefault(phrase, []).append((attribute, value))
         genders = {noun: gender for gender, some in self.words["gender"].items() for noun in some}
         for noun, pairs in found.items():  # a black woman is a woman
             if (last := noun.split()[-1]) in genders:
@@ -215,7 +243,7 @@ class Language:
                     if not phrase.startswith(("a ", "an ")):
                         found.setdefault(phrase, (attribute, value))
         for noun, pairs in self.nouns.items():  # "we're teachers"
-            if pairs and pairs[0][0] in ("occupation", "religion", "politics"):
+            if pairs and pairs[0][0] in ("occupation", "religion", "politics", "origin"):
                 found.setdefault(f"{noun}s", pairs[0])
         return found
 
@@ -223,6 +251,24 @@ class Language:
     def first_words(self) -> frozenset[str]:
         """The words with which a noun or a trait can begin: most phrases are passed over by them."""
         return frozenset(phrase.split(" ", 1)[0] for phrase in (*self.nouns, *self.traits))
+
+    @cached_property
+    def modifiers(self) -> frozenset[str]:
+        """Words that may stand before a noun for a person without praising or blaming them: "retired", "nursing"."""
+        fields = (word for name in self.words["education_fields"]["names"] for word in name.split())
+        return frozenset((*self.words["grammar"]["modifiers"], *self.traits, *fields))
+
+    @cached_property
+    def openers(self) -> frozenset[str]:
+        """The words with which a sentence can begin that says what somebody is: "Proud dad of twins"."""
+        nouns = (noun.split(" ", 1)[0] for noun, pairs in self.nouns.items() if pairs)
+        return frozenset((*nouns, *self.modifiers))
+
+    @cached_property
+    def trait_openers(self) -> frozenset[str]:
+        """The words with which a sentence can begin that says how somebody is: "Divorced since ...", "HIV positive"."""
+        first = {trait.split(" ", 1)[0] for trait in self.traits} | set(self.words["grammar"]["halves"])
+        return frozenset(first - set(self.words["grammar"]["no_trait_openers"]))
 
     @cached_property
     def health(self) -> dict[str, str]:
@@ -247,6 +293,18 @@ class Language:
             for job, some in self.words[table].items()
             for said in some
         }
+
+    @cached_property
+    def typos(self) -> dict[str, str]:
+        """How words are mistyped, and the words."""
+        words = self.words["typos"]
+        found = {
+            word[:at] + word[at + 1] + word[at] + word[at + 2 :]: word
+            for word in words["swapped"]
+            for at in range(1, len(word) - 1)
+            if word[at] != word[at + 1]
+        }
+        return found | {typo: word for word, some in words.items() if word != "swapped" for typo in some}
 
     @cached_property
     def first_names(self) -> frozenset[str]:
@@ -373,10 +431,11 @@ class Language:
         lists = {
             "health": self.health,
             "language": words["languages"]["names"],
-            "pet": words["pets"]["names"],
+            "pet": {name for one in words["pets"]["names"] for name in (one, f"{one}s")},
             "car": words["cars"]["names"],
             "field": words["education_fields"]["names"],
             "employer": words["employers"]["names"],
+            "school2": words["schools"]["names"],
             "medication": self.medication,
             **{
                 slot: [said for some in self.words[table].values() for said in some]
@@ -389,11 +448,19 @@ class Language:
         slots |= {f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in twice}
         slots["language3"] = slots["language"].replace("<language>", "<language3>")
         return slots | {
-            "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"])|[1-9]-[0o]\\b|{number})",
+            "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"]|-?something)|[1-9]-[0o]\\b|{number})",
             "n": f"(?P<n>\\d{{1,2}}|an?|{number})",
+            "n2": f"(?P<n2>\\d{{1,2}}|an?|{number})",
+            "condition": r"(?P<condition>[a-z][a-z'-]{3,}(?: [a-z'-]+){0,3}?)(?=\s*(?:$|[,.;!?()]|(?:and|in|at|last|when|after|two|three|this|back|as|a|but|which|by|on|years?)\b))",
+            "namedcondition": (
+                r"(?P<namedcondition>(?:[a-z][\w'-]+ ){0,2}?(?:[a-z][\w'-]* (?:disease|syndrome|disorder)"
+                r"|[a-z]{3,}(?:itis|osis|emia|aemia|algia|opathy|plegia)))\b(?! (?:research|awareness|charity))"
+            ),
+            "country": f"(?P<country>{_alternatives(words['from_country'])})\\b",
             "year": r"(?P<year>(?:19[2-9]\d|20[0-2]\d)|'\d\d)",
             "day": r"(?P<day>[0-3]?\d)",
             "month": f"(?P<month>{months})",
+            "ndate": r"(?P<ndate>\d{1,2}[/.-]\d{1,2}[/.-](?:19|20)?\d\d|(?:19|20)\d\d-\d\d-\d\d)\b",
             "place": r"(?P<place>\S[^\n!?;:\"]{1,60})",
             "org": r"(?P<org>\S[^\n!?;:\"]{1,50})",
             "school": r"(?P<school>\S[^\n!?;:\"]{1,60})",
@@ -439,6 +506,8 @@ class Language:
         )
 
 
+OWN_NAME = "~"
+"""Before what a job is also called: it is another job, which the table counts with this one."""
 SEEN = 7
 """Letters of a text by which rules are passed over."""
 LONGEST_BEGINNING = 16
@@ -583,18 +652,24 @@ def load_language(code: str = "en") -> Language:
             "How to add one: docs/how-to/disclosures-language.md"
         )
     jobs: dict[str, str] = {}
+    counted_with: dict[str, str] = {}
     workers: dict[str, tuple[float, float]] = {}
     for line in folder.joinpath("occupations.tsv").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             name, thousands, off, also, *_ = line.split("\t")
             workers[name] = float(thousands), float(off)
             for called in (name, *(one for one in also.split("|") if one)):
-                jobs.setdefault(called, name)
+                if called.startswith(OWN_NAME):
+                    counted_with[called[1:]] = name
+                    jobs.setdefault(called[1:], called[1:])
+                else:
+                    jobs.setdefault(called, name)
     return Language(
         code,
         tomllib.loads(folder.joinpath("words.toml").read_text("utf-8")),
         tomllib.loads(folder.joinpath("patterns.toml").read_text("utf-8")),
         tomllib.loads(folder.joinpath("identifiers.toml").read_text("utf-8")),
         jobs,
+        counted_with,
         workers,
     )

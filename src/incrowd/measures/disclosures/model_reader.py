@@ -200,7 +200,7 @@ def _known_value(attribute: str, value: str, language: Language) -> str | None:
         "gender": set(language.grammar.genders.values()),
         "relationship": set(language.words["relationship"]),
         "education": set(language.grammar.levels.values()),
-        "occupation": set(language.workers),
+        "occupation": {*language.workers, *language.counted_with},
     }[attribute]
     return plain if plain in allowed else None
 

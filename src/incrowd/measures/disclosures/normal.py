@@ -9,7 +9,8 @@ relationship   single, in a relationship, engaged, married, divorced (separated)
                right, not exact, of somebody engaged or married, who is in one
 education      school, college student, degree, bachelor, master, doctorate, professional degree; "degree" is right,
                not exact, of somebody with a higher one
-occupation     the occupation's name in the table of occupations; right if both are the same, or share a word of it
+occupation     the occupation's name in the table of occupations; right if both are the same, are counted together or
+               share a word
 other values   the same words, whatever their case
 =============  =====================================================================================================
 """
@@ -82,6 +83,9 @@ def agrees(attribute: str, told: str, truth: str, language: Language | None = No
         return said.contains(true) or true.contains(said), said == true
     true_value = normal_form(attribute, truth, language)
     if attribute == "occupation" and told != true_value:
+        row = language.counted_with.get
+        if row(told, told) == row(true_value, true_value):
+            return True, False
         shared = set(_WORD.findall(told)) & set(_WORD.findall(truth.lower()))
         return bool(shared - {"manager", "worker", "officer"}), False
     # Somebody divorced may call themselves single, but that is not what a table means by it.

@@ -119,7 +119,7 @@ class Gazetteer:
             del tokens[0]
         found = self._longest(text, tokens, ())
         if found is None:
-            return None
+            return self._around(text, tokens)
         places, used = found
         end = tokens[used - 1].end()
         place = places[0]
@@ -130,8 +130,25 @@ class Gazetteer:
             if fitting:
                 return fitting[0], tokens[used + more - 1].end()
             if place.city and not outer.city:  # a town the tables do not know, in a place they do
-                return None
+                return self._whole(outer), tokens[used + more - 1].end()
         return place, end
+
+    def _around(self, text: str, tokens: list[re.Match[str]]) -> tuple[Place, int] | None:
+        """Read where a town lies that the tables do not know: "Millbrook, Ohio"."""
+        for size in range(1, min(4, len(tokens))):
+            if tokens[size].group() == ",":
+                found = self._qualifier(text, tokens[size:])
+                named = all(one.group()[:1].isupper() for one in tokens[:size])
+                if found is None or not named or found[0].city:
+                    return None
+                return self._whole(found[0]), tokens[size + found[1] - 1].end()
+        return None
+
+    def _whole(self, place: Place) -> Place:
+        """Return a region or country with its people."""
+        if (place.country, place.region) in self.regions:
+            return Place(place.country, place.region, people=self.regions[place.country, place.region][1])
+        return Place(place.country, people=self.countries.get(place.country, ("", 0, ()))[1])
 
     def _longest(
         self, text: str, tokens: list[re.Match[str]], only_after: tuple[str, ...]

@@ -26,6 +26,8 @@ GROUPS = (*((first, first + 10) for first in range(0, 80, 10)), (80, 100))
 """The age groups of the table: each from one year to before another."""
 DEPENDENT = 1.25
 """Facts go together (age and marriage, town and job): each one after the first may be off by this factor besides."""
+A_PART = 3.0
+"""A job that is counted with others is taken for this part of them, and may be all or a ninth."""
 BANDS = ("early", "mid", "late")
 # attribute: share of grown-ups with a value the tables do not know, and the factor by which that may be off
 DEFAULTS = {
@@ -136,9 +138,12 @@ def share_of(
     if attribute in ("age", "age band"):
         return age_share(language.gazetteer, country, *_age_range(value)), 1.3
     if attribute == "occupation":
-        if value not in language.workers:
+        row = language.counted_with.get(value, value)
+        if row not in language.workers:
             return DEFAULTS["occupation"]
-        thousands, off = language.workers[value]
+        thousands, off = language.workers[row]
+        if row != value:  # a part of the row that nobody counted: a third of it, give or take a factor of three
+            thousands, off = thousands / A_PART, off * A_PART
         return min(1.0, thousands / WORLD_POPULATION_OF_SOURCE / (GROWN_UP if grown == 1.0 else 1.0)), off
     if attribute == "birthplace":
         return _born_there(language.gazetteer, value, place)

@@ -34,13 +34,15 @@ def values_of(language: Language, attribute: str, template: str, caught: dict[st
     elif attribute == "field of study":
         if filled.strip():
             yield "field of study", grammar.field(filled.strip())
-    elif attribute == "children" and template == "{n}":
-        number = 1 if caught["n"] in ("a", "an") else _number(language, caught["n"])
+    elif attribute == "children" and template.startswith("{n}"):
+        number = sum(_how_many(language, caught[slot]) for slot in ("n", "n2") if slot in caught)
         if number <= _MOST_CHILDREN:
             yield "children", str(number)
     elif attribute == "health":
         if filled:
             yield from _condition(language, filled)
+    elif attribute == "origin" and "country" in caught:
+        yield "origin", language.words["from_country"][filled]
     elif attribute in ("trait", "origin trait"):
         found = _trait(language, filled)
         yield from (pair for pair in found if attribute == "trait" or pair[0] == "origin")
@@ -60,6 +62,10 @@ def values_of(language: Language, attribute: str, template: str, caught: dict[st
             yield attribute, value
 
 
+def _how_many(language: Language, text: str) -> int:
+    return 1 if text in ("a", "an") else _number(language, text)
+
+
 def _number(language: Language, text: str) -> int:
     digits = text.replace("-", "").replace("o", "0")  # "the big 4-0"
     return int(digits) if digits.isdigit() else language.numbers.get(text, 0)
@@ -72,7 +78,25 @@ def _age_band(language: Language, tens: str, part: str) -> str:
     return f"{ten + first}-{ten + last}"
 
 
+def _born_in_numbers(said: str) -> Iterator[Pair]:
+    """Read "03/14/1991" and "14.3.91"; where day and month cannot be told apart, the year alone."""
+    parts = [int(part) for part in re.findall(r"\d+", said)]
+    year, first, second = parts if parts[0] > 31 else (parts[2], parts[0], parts[1])
+    if year < 100:
+        year += 1900 if year > 20 else 2000
+    month, day = (second, first) if first > 12 else (first, second)
+    told_apart = parts[0] > 31 or first == second or first > 12 or second > 12
+    if not (1 <= month <= 12 and 1 <= day <= 31 and 1900 < year < 2100):
+        return
+    if told_apart:
+        yield "birth date", f"{month:02}-{day:02}"
+    yield "birth year", str(year)
+
+
 def _born(language: Language, caught: dict[str, str]) -> Iterator[Pair]:
+    if "ndate" in caught:
+        yield from _born_in_numbers(caught["ndate"])
+        return
     months = [name[:3] for name in language.words["months"]["names"]]
     year = caught.get("year", "")
     if year.startswith("'"):
@@ -114,12 +138,20 @@ def _condition(language: Language, said: str) -> Iterator[Pair]:
         yield "gender", "female"
 
 
+def _may_follow(language: Language, phrase: str, following: str) -> bool:
+    """Say whether a trait can end before a word: "single for two years", not "engaged for the part"."""
+    if following in language.grammar.after_trait:
+        return True
+    attribute, _ = language.traits.get(phrase, ("", ""))
+    return following in {"relationship": ("for", "to", "over"), "politics": ("on",)}.get(attribute, ())
+
+
 def _trait(language: Language, said: str) -> Iterator[Pair]:
     """Read what somebody identifies as, or was brought up as."""
     words = said.split()
     for size in range(min(4, len(words)), 0, -1):
         phrase, following = " ".join(words[:size]), words[size : size + 1]
-        if following and following[0] not in language.grammar.after_trait:
+        if following and not _may_follow(language, phrase, following[0]):
             continue
         if phrase in language.traits:
             yield language.traits[phrase]
