@@ -49,6 +49,8 @@ YEAR = 365.25 * 86400
 BEFORE = (9, 1)
 """What is believed of a kind of statement before any label is seen: nine of ten are right; of a sign, three of four."""
 BEFORE_SIGN = (3, 1)
+ONE_OF_THEM = frozenset(("emoji", "us girls", "us guys", "being a", "model"))
+"""Signs of gender in which somebody counts themselves in; of all others one alone is never enough."""
 COARSER = {
     "degree": ("bachelor", "master", "doctorate", "professional degree", "higher degree"),
     "higher degree": ("master", "doctorate", "professional degree"),
@@ -200,7 +202,8 @@ def worth(find: Find) -> float:
     before = BEFORE_SIGN if find.sign else BEFORE
     right, wrong = counts_of(find)
     odds = math.log((right + before[0]) / (wrong + before[1]))
-    if find.sign and find.attribute == "gender" and find.kind != "model":  # "my purse" once: who carries what says little of one person
+    if find.sign and find.attribute == "gender" and find.kind not in ONE_OF_THEM:
+        # Whom one loves and what one carries ("my purse") says little of one person, once.
         odds = min(odds, math.log(BEFORE_SIGN[0] / BEFORE_SIGN[1]))
     return max(0.05, odds)
 

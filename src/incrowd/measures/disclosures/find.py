@@ -48,7 +48,7 @@ _QUOTED = re.compile(
     re.M | re.S,
 )
 _SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)|\n|$")
-_APART = str.maketrans(dict.fromkeys(".,!?;:()\"\n\t", " "))
+_APART = str.maketrans(dict.fromkeys('.,!?;:()"\n\t', " "))
 _SPEAKER = re.compile(r"\b([a-z]\w*):(?= )")
 _SENTENCE_START = re.compile(r"(?:^|[.!?\n]\s+|\n)([a-z0-9][\w'-]*)")
 _WORD = re.compile(r"[\w'/&+-]+")
@@ -90,7 +90,11 @@ def read_text(text: str, language: Language | None = None) -> Reading:
     [('age', '31'), ('relationship', 'divorced'), ('location', 'Duluth, Minnesota')]
     """
     language, text = language or load_language(), clean(text[:LONGEST])
-    typos = [] if language.typos.keys().isdisjoint(text.lower().translate(_APART).split()) else list(_typos(text, language))
+    typos = (
+        []
+        if language.typos.keys().isdisjoint(text.lower().translate(_APART).split())
+        else list(_typos(text, language))
+    )
     if not typos:
         return _Text(text, language).read()
     mended, places, last = [], [], 0
@@ -464,9 +468,8 @@ class _Text:
 
     def _in_dialogue(self, place: int) -> bool:
         """Say whether somebody is named as the speaker here and again: "JOE: my girlfriend ... JOE: ..."."""
-        speaker = None
-        for speaker in _SPEAKER.finditer(self.low, max(0, place - 200), place):
-            pass
+        speakers = list(_SPEAKER.finditer(self.low, max(0, place - 200), place))
+        speaker = speakers[-1] if speakers else None
         if speaker is None or "\n" in self.low[speaker.end() : place] or speaker.group(1) in ("me", "i"):
             return False
         return len(re.findall(rf"\b{re.escape(speaker.group(1))}:", self.low)) > 1
@@ -595,7 +598,11 @@ class _Text:
             if self._is_hobby(words.said[:begin], pairs):
                 return 0
             only_gender = all(attribute == "gender" for attribute, _ in pairs)
-            figure = rule.kind == "work as" or self._following(words, after) == "of" or "little" in words.said[:begin]
+            figure = (
+                rule.kind == "work as"
+                or self._following(words, after) == "of"
+                or "little" in words.said[:begin]
+            )
             if only_gender and figure:
                 return 0  # "I've been a bad boy", "I'm a man of many wishes", "I'm a sad little man"
             self._add(rule, pairs, words.starts[begin], end)

@@ -451,11 +451,6 @@ class Language:
             "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"]|-?something)|[1-9]-[0o]\\b|{number})",
             "n": f"(?P<n>\\d{{1,2}}|an?|{number})",
             "n2": f"(?P<n2>\\d{{1,2}}|an?|{number})",
-            "condition": r"(?P<condition>[a-z][a-z'-]{3,}(?: [a-z'-]+){0,3}?)(?=\s*(?:$|[,.;!?()]|(?:and|in|at|last|when|after|two|three|this|back|as|a|but|which|by|on|years?)\b))",
-            "namedcondition": (
-                r"(?P<namedcondition>(?:[a-z][\w'-]+ ){0,2}?(?:[a-z][\w'-]* (?:disease|syndrome|disorder)"
-                r"|[a-z]{3,}(?:itis|osis|emia|aemia|algia|opathy|plegia)))\b(?! (?:research|awareness|charity))"
-            ),
             "country": f"(?P<country>{_alternatives(words['from_country'])})\\b",
             "year": r"(?P<year>(?:19[2-9]\d|20[0-2]\d)|'\d\d)",
             "day": r"(?P<day>[0-3]?\d)",

@@ -142,7 +142,9 @@ def share_of(
         if row not in language.workers:
             return DEFAULTS["occupation"]
         thousands, off = language.workers[row]
-        if row != value:  # a part of the row that nobody counted: a third of it, give or take a factor of three
+        if (
+            row != value
+        ):  # a part of the row that nobody counted: a third of it, give or take a factor of three
             thousands, off = thousands / A_PART, off * A_PART
         return min(1.0, thousands / WORLD_POPULATION_OF_SOURCE / (GROWN_UP if grown == 1.0 else 1.0)), off
     if attribute == "birthplace":

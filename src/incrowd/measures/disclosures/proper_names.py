@@ -19,7 +19,9 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 def _place(text: str, low: str, start: int, language: Language) -> Named | None:
     found = language.gazetteer.find(text[start : start + 90])
-    if found is None or low[start : start + found[1]].rstrip(".") in language.words["months"]["names"]:  # "in March"
+    if (
+        found is None or low[start : start + found[1]].rstrip(".") in language.words["months"]["names"]
+    ):  # "in March"
         return None
     return language.gazetteer.name(found[0]), start + found[1]
 
