@@ -214,6 +214,17 @@ def test_posts_and_items_go_into_one_card(tmp_path: Path) -> None:
     assert sum(account["spent"].values()) <= account["rho"] * (1 + 1e-6)
     assert account["rho"] == pytest.approx(PrivateLists(8.0, 1e-5).budget)
 
+    # How far off it is was not tried, so only what such cards tell about any table is told.
+    mine = tmp_path / "ratings-export.csv"
+    lists(250, seed=2).filter(pl.col("user") == "person 0007").select("item").with_columns(
+        rating=4
+    ).write_csv(mine)
+    report = assess([mine], card=private, options=MEASURED)
+    assert "three-items" in {name_of(one) for one in report.assessments}
+    assert not {"ten-items", "three-rarest"} & {name_of(one) for one in report.assessments}
+    why = {one.measure: one.why for one in report.not_assessed}
+    assert why["microdata (ten-items)"].startswith("nobody was held out")
+
 
 def test_fewer_than_a_hundred_lists_are_not_published(tmp_path: Path) -> None:
     lists(60, seed=4).write_csv(tmp_path / "films.csv")

@@ -40,8 +40,10 @@ MOST_UNLISTED = 0.5
 """The share of a class that has an unlisted item, at most."""
 NEVER, ODDLY = 0.005, 1.005
 """Chances are compared by the logarithm of (chance + 0.005) / (1.005 - chance): defined at 0 and 1, too."""
-REACH_OF_CHANCES, REACH_OF_PEOPLE = 2.5, 1.2
+REACH_OF_CHANCES, REACH_OF_PEOPLE = 3.8, 2.3
 """Half the widths of intervals where nobody was held out: docs/explanation/cards.md says how they were chosen."""
+REACH_OF = {"ten-items": 8.0, "three-rarest": 11.0}
+"""The same where tables differ too much: then it tells nothing."""
 TELLS_NOTHING = 5.0
 """Half the width of an interval, in log odds, from which on it holds nearly every probability."""
 FOUND = "paper, one guess"
@@ -227,11 +229,11 @@ class ItemLaw:
 
     def tells(self, name: str) -> bool:
         """Say whether it tells anything about an adversary: an interval from next to 0 to next to 1 does not."""
-        return self._reach(name, 0.0) < TELLS_NOTHING
+        return self._reach(name, REACH_OF.get(name, 0.0)) < TELLS_NOTHING
 
     def interval_of_chance(self, chance: float, name: str) -> tuple[float, float]:
         """Return between which probabilities the truth lies."""
-        reach = self._reach(name, REACH_OF_CHANCES)
+        reach = self._reach(name, REACH_OF.get(name, REACH_OF_CHANCES))
         low, high = (_chance(log_odds(chance) + way * reach) for way in (-1, 1))
         if self.people > MOST_PEOPLE:  # among fewer rivals than there are, somebody is found more easily
             low *= MOST_PEOPLE / self.people

@@ -141,10 +141,13 @@ class ReadyMicrodata(Ready):
         return self._law is None or self._law.tells(name)
 
     def _cannot_tell(self, who: FewItems) -> NotAssessed:
+        tried = self._law is not None and who.name in self._law.accuracy
         return NotAssessed(
             measure=f"{self.measure.name} ({who.name})",
-            why="people held out while the card was made showed that it cannot tell",
-            remedy="a card of more people may",
+            why="people held out while the card was made showed that it cannot tell"
+            if tried
+            else "nobody was held out while this private card was made, and such cards differ too much in it",
+            remedy="a card of more people may" if tried else "a card made without --epsilon may tell",
         )
 
     def _no_marks(self, who: Adversary) -> NotAssessed:
