@@ -196,7 +196,7 @@ def test_a_draft_that_makes_nothing_worse_does_not_hide_what_is_bad_already() ->
     )
     assert "none of the 2 answers looked at worse, but 1 is at risk already" in check.sentence()
     hidden = replace(check, changes=changes[1:])
-    assert hidden.sentence() == "Posting this in tea makes none of the 1 answer looked at worse."
+    assert hidden.sentence() == "Posting this in tea does not make the one answer looked at worse."
 
 
 @pytest.mark.parametrize("points_to", ["debts", ""])
@@ -231,7 +231,7 @@ def test_the_papers_numbers_decide_nothing_about_a_draft() -> None:
     )  # fmt: skip
     assert check.risk == 1 / 40
     assert [one.subject for one in check.shown] == ["from tea to money"]
-    assert "none of the 1 answer looked at worse" in check.sentence()
+    assert "does not make the one answer looked at worse" in check.sentence()
 
 
 def test_topics_the_draft_points_to_are_listed_though_they_stay() -> None:
@@ -257,7 +257,51 @@ def test_a_crowd_of_one_reassures_nobody() -> None:
     assert all(math.isnan(change.after) for change in check.changes)
     assert check.sentence().startswith("Cannot tell what this post in tea would change: 1 person is there")
     assert {change.reason.partition(":")[0] for change in check.changes} == {"small_crowd"}
-    assert check.risk == 0
+    assert math.isnan(check.risk)
+    assert check.to_dict()["risk"] is None
+
+
+def test_a_large_crowd_that_gets_much_smaller_is_said() -> None:
+    check = DraftCheck(
+        community="tea", changes=(counted("what you have told", 1_500_000, 51_000),), words=(), suggestions=(),
+        not_compared=(), assumptions={},
+    )  # fmt: skip
+    assert check.worst is None
+    said = "fewer people to hide among: what you have told: 1,500,000 people → 51,000 people."
+    assert said in check.sentence()
+    little = replace(check, changes=(counted("what you have told", 1_500_000, 900_000),))
+    assert "fewer" not in little.sentence()
+
+
+def test_what_nobody_could_tell_before_is_not_called_gone() -> None:
+    unknown = replace(counted("you in tea", 40, 40), before=math.nan, after=math.nan)
+    assert unknown.said_after == unknown.said_before == "cannot tell"
+    assert replace(unknown, before=40.0).said_after == "no profile left"
+
+
+def test_a_fact_that_leaves_a_large_crowd_much_smaller_gets_a_wording_too(tmp_path: Path) -> None:
+    rows = [
+        {"user": "me", "community": "tea", "text": f"a kettle and a teapot, number {n}"} for n in range(12)
+    ]
+    export = tmp_path / "export.jsonl"
+    export.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    check = draft(export, "me", "Reddit", "I am 34. I work as a nurse.", options=OPTIONS)
+    told = next(change for change in check.changes if change.measure == "disclosures")
+    assert not told.worse
+    assert told.leaves_fewer
+    coarser = next(one for one in check.suggestions if "34" not in one.text and "nurse" not in one.text)
+    assert next(one.after for one in coarser.changes if one.measure == "disclosures") >= 2 * told.after
+
+
+def test_beside_posts_without_a_time_a_draft_has_none_either(tmp_path: Path) -> None:
+    sad = "I was diagnosed with depression and sertraline helped me a lot, number"
+    rows = [{"user": "me", "community": "tea", "text": f"{sad} {number}"} for number in range(12)]
+    export = tmp_path / "export.jsonl"
+    export.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    check = draft(export, "me", "Reddit", "I have a debt and a loan that I can not pay back", options=OPTIONS)
+    topics = [change for change in check.changes if change.unit == "rank"]
+    assert topics
+    assert all(math.isnan(change.after) and "no time" in change.reason for change in topics)
 
 
 def test_topics_nobody_hears_of_are_not_listed() -> None:
@@ -331,6 +375,7 @@ def test_the_command_prints_numbers_words_and_what_to_leave_out(
     assert ended.value.code == 1
     plain = json.loads(capsys.readouterr().out)
     assert {"changes", "words", "suggestions", "not_compared", "sentence", "risk"} <= set(plain)
+    assert not any("--thorough" in line for line in plain["not_compared"])  # unknown would not be safe
 
 
 def test_a_prepared_draft_loads_nothing_heavy() -> None:

@@ -50,7 +50,10 @@ def theme(name: ThemeName, findings: Iterable[Finding], *, missing: Sequence[str
     own = sorted((one for one in findings if one.theme == name), key=_worst_first)
     told = [one for one in own if one.decides and one.level is not Level.CANNOT_TELL]
     level = told[0].level if told else Level.CANNOT_TELL
-    return Theme(name=name, level=level, sentence=_theme_sentence(told, missing), findings=tuple(own))
+    unmeasured = [one.assessment.reason for one in own if one.decides and not one.assessment.defined]
+    # Before the sentence stands a word for programs.
+    why = [*missing, *(reason.partition(": ")[2] or reason for reason in unmeasured if reason)]
+    return Theme(name=name, level=level, sentence=_theme_sentence(told, why), findings=tuple(own))
 
 
 def worst(levels: Iterable[Level]) -> Level:

@@ -106,8 +106,10 @@ def check(
 ) -> DraftCheck:
     """Measure now, after the post, and after each shorter version of it; versions by what is quickly measured."""
     text = _usable(text)
-    when = int(clock.time()) if time is None else time
     person = Person(crowd.user_id(user), crowd)
+    # Beside posts without a time the draft has none, either: alone in its week it would hide what they say.
+    undated = crowd.is_made_up and person.posts["time"].is_null().all()
+    when = (None if undated else int(clock.time())) if time is None else time
     crowd.require(community)
     drafted = _Draft(person, community, text, when, _ready(crowd, options))
     after = drafted.findings(text)  # first: it gathers who uses the draft's words, for all that follows
@@ -155,7 +157,7 @@ class _Draft:
     person: Person
     community: str
     text: str
-    time: int
+    time: int | None
     ready: list[tuple[Measure, Ready]]
 
     def findings(self, text: str | None) -> list[tuple[Measure, Finding]]:
@@ -288,15 +290,16 @@ def _suggestions(
     the gain where no level changes. Single words come after that: by what they give away if the draft says nothing
     that could be said otherwise, else only if without them a level is better than with every other wording.
     """
-    whole = _severity(drafted.effects(before, after))
+    posted = drafted.effects(before, after)
+    whole, people = _severity(posted), _people(posted)
     offered = _tried(drafted, before, after, drafted.reworded())
     wordings = _no_more_than_needed(
         sorted(
-            _useful(offered),
+            _useful(offered, people),
             key=lambda one: (one.named, one.severity, 0 if one.severity < whole else -one.suggestion.gain),
         )
     )
-    left_out = _useful(_tried(drafted, before, after, drafted.shorter()))
+    left_out = _useful(_tried(drafted, before, after, drafted.shorter()), people)
     if offered:
         reached = min([whole, *(one.severity for one in wordings)])
         left_out = [one for one in left_out if one.severity < reached]
@@ -314,6 +317,8 @@ class _Tried:
     """How many red notes stay."""
     severity: int
     """Of all levels that decide, together."""
+    people: float
+    """To hide among, at the least."""
 
 
 def _tried(
@@ -343,12 +348,18 @@ def _tried(
             changes=changes,
             gain=spared + sum(note.red for note in drafted.notes) - named,
         )
-        tried.append(_Tried(suggestion, named, _severity(changes)))
+        tried.append(_Tried(suggestion, named, _severity(changes), _people(changes)))
     return tried
 
 
-def _useful(tried: Iterable[_Tried]) -> list[_Tried]:
-    return [one for one in tried if one.suggestion.gain > SEEN]
+def _useful(tried: Iterable[_Tried], people: float) -> list[_Tried]:
+    """Keep versions by which somebody is right less often, or which leave twice as many people as the whole post."""
+    return [one for one in tried if one.suggestion.gain > SEEN or one.people >= 2 * people]
+
+
+def _people(changes: Iterable[Effect]) -> float:
+    counted = (one.after for one in changes if one.decides and one.unit == "people")
+    return min((count for count in counted if not math.isnan(count)), default=math.nan)
 
 
 def _severity(changes: Iterable[Effect]) -> int:
@@ -356,13 +367,14 @@ def _severity(changes: Iterable[Effect]) -> int:
 
 
 def _no_more_than_needed(ordered: Sequence[_Tried]) -> list[_Tried]:
-    """Leave out versions that give up more than an earlier one and reach no better level."""
+    """Leave out versions that give up more than an earlier one, reach no better level and leave no larger crowd."""
     kept: list[_Tried] = []
     for one in ordered:
         gone = set(one.suggestion.left_out)
         if not any(
             gone > set(other.suggestion.left_out)
             and (one.named, one.severity) >= (other.named, other.severity)
+            and not one.people >= 2 * other.people
             for other in kept
         ):
             kept.append(one)

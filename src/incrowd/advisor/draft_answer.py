@@ -123,10 +123,10 @@ class DraftCheck(Result):
 
     @property
     def risk(self) -> float:
-        """How often somebody would be right after the post, at worst; 1 if the draft names the person."""
+        """How often somebody would be right after the post, at worst; 1: it names the person, NaN: nothing is told."""
         if any(note.red for note in self.notes):
             return 1.0
-        return max((change.exposure[1] for change in self.answers), default=0.0)
+        return max((change.exposure[1] for change in self.told), default=math.nan)
 
     def sentence(self) -> str:
         """Say it in one plain sentence."""
@@ -140,8 +140,9 @@ class DraftCheck(Result):
         looked_at = say_count(len(told), "answer")
         worst = self.worst
         if worst is None:
-            said = f"Posting this in {self.community} makes none of the {looked_at} looked at worse"
-            return f"{said}{self._already()}."
+            makes = "does not make the one answer" if len(told) == 1 else f"makes none of the {looked_at}"
+            said = f"Posting this in {self.community} {makes} looked at worse"
+            return f"{said}{self._already()}.{self._fewer()}"
         count = sum(change.worse for change in told)
         turned = f" ({worst.level_before} → {worst.level_after})" if worst.turns else ""
         return (
@@ -157,6 +158,14 @@ class DraftCheck(Result):
             if c.at_risk_already and c.subject in self._pointed_to
         ]
         return f" It also points to {' and '.join(stuck)}, where you are at risk already." if stuck else ""
+
+    def _fewer(self) -> str:
+        """Name a crowd that a post makes much smaller, though it is still large."""
+        fewer = [change for change in self.told if change.leaves_fewer]
+        if not fewer:
+            return ""
+        least = min(fewer, key=lambda one: one.after)
+        return f" But it leaves fewer people to hide among: {least.short_sentence()}."
 
     def _already(self) -> str:
         """Say what is at risk anyway: that a post does no further harm must not sound like safety."""
@@ -178,5 +187,9 @@ class DraftCheck(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""
-        told = {"sentence": self.sentence(), "risk": self.risk, "worse": sum(c.worse for c in self.answers)}
+        told = {
+            "sentence": self.sentence(),
+            "risk": to_plain(self.risk),
+            "worse": sum(c.worse for c in self.answers),
+        }
         return fields_to_plain(self) | told

@@ -53,7 +53,10 @@ def draft(
     ] = 10,
     thorough: Annotated[
         bool,
-        typer.Option("--thorough", help="Also ask whether you would be recognised or linked: takes seconds."),
+        typer.Option(
+            "--thorough",
+            help="Also ask whether you would be recognised or linked: takes seconds. Always done for --fail-above.",
+        ),
     ] = False,
     tokens: TokenRule = "full",
     keep_stopwords: KeepStopwords = False,
@@ -70,6 +73,7 @@ def draft(
     from incrowd.errors import InputError
     from incrowd.measures.protocol import AdvisorOptions
 
+    thorough = thorough or fail_above is not None  # what was not looked at is no risk of 0
     options = AdvisorOptions(
         radius=radius,
         min_posts=min_posts,

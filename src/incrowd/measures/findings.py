@@ -266,7 +266,8 @@ class Effect:
         """The number that holds afterwards, by the measure and by the other attacker, as a person would say it."""
         if self.recheck_is_worse:
             return say_percent(self.recheck)
-        return "no profile left" if math.isnan(self.after) else self._said(self.after, self.success_after)
+        gone = math.isnan(self.after) and not math.isnan(self.before)
+        return "no profile left" if gone else self._said(self.after, self.success_after)
 
     @property
     def recheck_is_worse(self) -> bool:
@@ -297,6 +298,11 @@ class Effect:
         """True if somebody would be right more often by as much as a reader would see."""
         before, after = self.exposure
         return after - before > SEEN
+
+    @property
+    def leaves_fewer(self) -> bool:
+        """True if only half of those to hide among are left, or fewer."""
+        return self.unit == "people" and self.after <= self.before / 2
 
     @property
     def was_silent(self) -> bool:

@@ -69,7 +69,7 @@ class Belief(Measure):
 
     def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
         """Tell nothing: nobody has said what they hide."""
-        why = "what people hide is theirs to say; check one person's with incrowd belief"
+        why = "the papers' requirements are each person's own to set; check one person's with incrowd belief"
         return CrowdRates(not_measured=(f"{self.name}: {why}",))
 
 
