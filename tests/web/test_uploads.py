@@ -191,6 +191,41 @@ def test_a_question_is_asked_and_the_answer_goes_on_with_the_files(
     assert not list((options.crowd / "uploads").glob("*/*"))
 
 
+def test_one_can_look_at_what_was_understood_first_and_choose_other_columns(
+    client: TestClient, options: ServeOptions
+) -> None:
+    table = b"user,community,time,text,article\nann,tea,1609502400,short,The whole UTF-8 story\n"
+    shown = send_files(client, {"a.csv": table}, look="true")
+    assert wait_for(client, shown)["state"] == "done"
+    page = client.get(str(shown.url))
+    for said in (
+        "What is in your files",
+        "2021-01-01 to 2021-01-01",
+        "<option>article</option>",
+        "by 1 person",
+        "… | tea | 2021-01-01 | short",
+        "find out (text)",
+    ):
+        assert said in page.text
+    assert " --" not in page.text
+    assert not Crowd(options.crowd).info().posts
+    job_id = str(page.url).rsplit("/", 1)[1]
+    key = form_key(client, f"/imports/{job_id}")
+    again = client.post(f"/imports/{job_id}/answer", data={"form_key": key, "column_text": "article"})
+    assert wait_for(client, again)["state"] == "done"
+    assert Crowd(options.crowd).posts().collect()["text"].to_list() == ["The whole UTF-8 story"]
+    assert not list((options.crowd / "uploads").glob("*/*"))
+
+
+def test_what_was_unsure_is_said_without_options_of_the_command_line(client: TestClient) -> None:
+    viewed = b"Title,Date\nTea,2021-01-01\n"
+    shown = send_files(client, {"NetflixViewingHistory.csv": viewed})
+    assert wait_for(client, shown)["state"] == "done"
+    page = client.get(str(shown.url)).text
+    assert "kept under the name &#39;me&#39;." in page
+    assert " --" not in page
+
+
 def test_columns_that_are_not_known_are_a_question_without_the_place_the_file_lay_in(
     client: TestClient, options: ServeOptions
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,7 +58,15 @@ def routes(site: Site) -> APIRouter:
     def imported(job_id: str) -> Response:
         result = site.finished(job_id, ImportReport | Asked).result
         if isinstance(result, Asked):
-            return site.page("import_question.html", asked=result, job_id=job_id, kinds=KINDS, fields=FIELDS)
+            return site.page(
+                "import_question.html",
+                asked=result,
+                job_id=job_id,
+                kinds=KINDS,
+                fields=FIELDS,
+                meaning=MEANING,
+                day=_day,
+            )
         return site.page(
             "imported.html", report=result, meaning=MEANING, info=site.info(), owner=_owner(result)
         )
@@ -66,6 +75,7 @@ def routes(site: Site) -> APIRouter:
     async def answer(job_id: str, request: Request) -> Response:
         asked: Asked = site.finished(job_id, Asked).result
         answers = {name: str(value).strip() for name, value in (await request.form()).items()}
+        asked.upload.fields.pop("look", None)
         asked.upload.fields |= {name: value for name, value in answers.items() if value}
         return site.begin("Reading your files", "/imports/{id}", _import(site, asked.upload))
 
@@ -105,10 +115,11 @@ FIELDS = ("user", "community", "time", "text", "item", "value", "attribute")
 
 @dataclass(frozen=True)
 class Asked:
-    """An import that stopped at a question: what was understood so far, and the files, which wait."""
+    """An import that stopped: what was understood so far, and the files, which wait."""
 
     upload: Upload
-    question: Undecided
+    question: Undecided | None
+    """What has to be decided; None: somebody only wanted to look first."""
     understood: tuple[Understood, ...]
     columns: tuple[str, ...]
     """The columns the files have, if they are tables."""
@@ -116,7 +127,7 @@ class Asked:
     @property
     def text(self) -> str:
         """The question, for somebody at a form: files go by their names alone."""
-        return self.upload.for_the_form(self.question.question, IMPORT_FORM)
+        return "" if self.question is None else self.upload.for_the_form(self.question.question, IMPORT_FORM)
 
 
 def _chosen_columns(fields: Mapping[str, str]) -> dict[str, str]:
@@ -126,6 +137,14 @@ def _chosen_columns(fields: Mapping[str, str]) -> dict[str, str]:
     if not all(ours and theirs for ours, theirs in found.items()):
         raise InputError("columns: expected OURS=THEIRS, parted by commas, e.g. user=author, text=body")
     return found | {name: fields[f"column_{name}"] for name in FIELDS if fields.get(f"column_{name}")}
+
+
+def _day(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).date().isoformat()
+
+
+def _columns(upload: Upload) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for path in upload.files for name in column_names(path)))
 
 
 def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport | Asked]:
@@ -142,9 +161,10 @@ def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport | A
             stop_at_questions(understood)
 
     def work(progress: Progress) -> ImportReport | Asked:
+        look = upload.fields.get("look") == "true"
         waits = False
         try:
-            return site.crowd().ingest(
+            report = site.crowd().ingest(
                 upload.files,
                 kind=kind,
                 columns=columns,
@@ -152,12 +172,14 @@ def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport | A
                 user=upload.fields.get("user") or None,
                 dates=upload.fields.get("dates") or None,
                 confirm=confirm,
+                dry_run=look,
                 progress=progress,
             )
+            waits = look
+            return Asked(upload, None, report.understood, _columns(upload)) if look else report
         except Undecided as question:
             waits = True
-            names = dict.fromkeys(name for path in upload.files for name in column_names(path))
-            return Asked(upload, question, tuple(seen), tuple(names))
+            return Asked(upload, question, tuple(seen), _columns(upload))
         except IncrowdError as error:
             raise upload.at_the_form(error, IMPORT_FORM) from None
         finally:
