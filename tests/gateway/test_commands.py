@@ -99,6 +99,25 @@ def test_why_and_the_report_need_no_running_gateway(decisions: DecisionService) 
     assert "DAMAGED at the end: 3 records" in lost.out
 
 
+@pytest.mark.parametrize("harm", ["empty", "missing"])
+def test_a_report_without_what_was_told_says_so_and_changes_nothing(
+    harm: str, decisions: DecisionService
+) -> None:
+    state = decisions.folder / "state"
+    decisions.run("key", "add", "notebook", "--organisation", "lab")
+    assert decisions.run("report", policy=False).code == 0
+    assert not (state / "ledger.sqlite").exists()
+    assert decisions.run("report", database=True).code == 0
+    (state / "ledger.sqlite").write_bytes(b"")
+    if harm == "missing":
+        (state / "ledger.sqlite").unlink()
+    report = decisions.run("report", policy=False)
+    assert report.code == 2
+    assert "it is empty" in report.err if harm == "empty" else "there is none" in report.err
+    assert "whole" not in report.out
+    assert not (state / "ledger.sqlite").exists() or not (state / "ledger.sqlite").stat().st_size
+
+
 @pytest.mark.parametrize(
     ("words", "policy", "database", "message"),
     [

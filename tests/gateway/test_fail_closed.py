@@ -272,6 +272,17 @@ def test_a_reset_counts_everything_as_told(tmp_path: Path) -> None:
         made.close()
 
 
+def test_a_start_after_a_reset_complains_of_no_damage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url, state = world(tmp_path), tmp_path / "state"
+    told(url, state, (CLASS,))
+    reset(state)
+    with caplog.at_level(logging.INFO, "incrowd.gateway"), opened(url, state):
+        pass
+    assert not any("damaged" in one.message for one in caplog.records)
+
+
 def test_a_clock_that_jumps_is_ignored_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     wall, steady = [1000.0], [50.0]
     clock = SteadyClock(lambda: wall[0], lambda: steady[0])

@@ -30,6 +30,7 @@ def record(client: str, outcome: str, released: int = 0, query: str = "ab", **mo
 
 def test_activity_is_counted_by_client_and_attribute(tmp_path: Path) -> None:
     secret = open_secret(tmp_path)
+    Ledger(tmp_path).close()
     audit = AuditLog(tmp_path, secret.key("audit"))
     for one in (
         record("dashboard", "answered", 3),

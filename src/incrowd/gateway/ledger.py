@@ -212,7 +212,7 @@ class Ledger:
         path = state / NAME
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         before = path.exists()
-        if secret is not None and not before and (kept := belongings(state)):
+        if not before and (kept := belongings(state)):
             raise BrokenState(state, f"expected the file '{NAME}' beside '{kept[0].name}', there is none")
         path.touch(mode=0o600)
         self._lock = Lock()
@@ -220,6 +220,9 @@ class Ledger:
         self._last, self._sum = 0, b""
         self._seal_file: int | None = None
         try:
+            entries = self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'entries'")
+            if before and entries.fetchone() is None:
+                raise BrokenState(state, f"expected what was told in '{NAME}', it is empty")
             # WAL with FULL: a commit has reached the disk when it returns.
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
@@ -240,11 +243,6 @@ class Ledger:
 
     def _open_sealed(self, secret: Secret, before: bool) -> None:
         """Check what is there, and seal what version 0.1 wrote."""
-        names = {
-            row[0] for row in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        }
-        if before and "entries" not in names:
-            raise BrokenState(self._state, f"expected what was told in '{NAME}', it is empty")
         if before and self._connection.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
             raise self._damaged("it is damaged")
         self._allow_again()
@@ -354,8 +352,11 @@ class Ledger:
         if not path.exists():
             return None
         try:
-            number, total = path.read_text("ascii").split()
-            return int(number), bytes.fromhex(total)
+            number, _, total = path.read_text("ascii").partition(" ")
+            noted = int(number), bytes.fromhex(total)
+            if bool(noted[0]) != bool(noted[1]):  # before the first row both are empty, from then on neither
+                raise ValueError
+            return noted
         except ValueError:
             logger.error("%s is damaged; the ledger itself is whole as far as its own seals tell", SEAL_NAME)
             return 0, b""

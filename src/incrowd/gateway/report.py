@@ -20,7 +20,7 @@ from incrowd.gateway.audit import AuditCheck, check_audit, read_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.ledger import Ledger, audited
 from incrowd.gateway.policy import Policy
-from incrowd.gateway.state import Secret
+from incrowd.gateway.state import Secret, belongings
 from incrowd.measures.release import Budget, HolderIndex, SuppressOptions
 from incrowd.measures.release.assess import releasable
 
@@ -234,6 +234,8 @@ def _activities(tallies: dict[tuple[str, str, str], _Tally], kind: str) -> Itera
 
 def _decisions(state: Path) -> list[Decisions]:
     found: dict[tuple[str, str], Decisions] = {}
+    if not belongings(state):  # it has not run yet
+        return []
     ledger = Ledger(state)
     try:
         for entry in ledger.replay():
