@@ -47,6 +47,8 @@ def option_rows(command: Any) -> Iterator[str]:
             names = f"`{parameter.metavar or parameter.name.upper()}`"
         default = parameter.default
         shown = "" if default is None or callable(default) or default in ((), [], False) else f"`{default}`"
+        if isinstance(told := getattr(parameter, "show_default", None), str):
+            shown = told
         text = getattr(parameter, "help", None) or ""
         yield f"| {cell(names)} | {cell(text)} | {cell(shown)} |"
 

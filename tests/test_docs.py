@@ -49,6 +49,16 @@ def test_every_option_says_what_it_does() -> None:
     assert not silent
 
 
+def test_help_in_a_terminal_holds_every_word() -> None:
+    from rich.text import Text
+
+    root = GENERATE["get_command"](GENERATE["app"])
+    for path, command in GENERATE["commands"](root, "incrowd"):
+        for one in (command, *command.params):
+            text = getattr(one, "help", None) or ""
+            assert Text.from_markup(text).plain == text, f"{path} {one.name}: brackets are read as markup"
+
+
 @pytest.mark.parametrize(
     "page", sorted(p.relative_to(ROOT) for p in [*DOCS.rglob("*.md"), ROOT / "README.md"])
 )

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of an import: one line, exit code 130, the crowd as it was."""
+"""Ctrl-C at any moment of an import: one line, exit code 130, the crowd as it was. And a reader who goes away."""
 
 from __future__ import annotations
 
@@ -101,3 +101,17 @@ def test_ctrl_c_that_comes_too_late_is_no_interruption(source: Path, tmp_path: P
     assert (process.returncode, complained) == (0, "")
     assert "60,000 of 60,000 rows added" in said
     assert Crowd(tmp_path / "crowd").info().posts == 60_000
+
+
+@pytest.mark.parametrize(("more", "code"), [((), 0), (("--fail-above", "1"), 1)])
+def test_a_reader_who_goes_away_is_no_risk_unless_one_was_asked_for(
+    tmp_path: Path, more: tuple[str, ...], code: int
+) -> None:
+    answer = tmp_path / "answer.json"
+    answer.write_text('{"a": ["u1", "u2"]}', "utf-8")
+    process = started(BEGIN, "release", "q", str(answer), "--json", *more)
+    assert process.stdout is not None
+    process.stdout.close()  # as in `| head`, before the answer is there
+    process.stdout = None
+    _, complained = process.communicate(timeout=60)
+    assert (process.returncode, complained) == (code, "")

@@ -214,6 +214,23 @@ def test_no_field_of_any_command_reaches_the_terminal_as_it_is(
             assert found is None, (call, repr(text[max(0, (found.start() if found else 0) - 80) :][:160]))
 
 
+def test_no_number_of_any_command_may_be_nan(
+    crowd: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every comparison with it is false: no limit stops it, and one command took it for "not said"."""
+    monkeypatch.chdir(crowd)
+    asked = 0
+    for words, command in all_commands():
+        first = next(calls_of(words, command))
+        for one in command.params:
+            if "Float" in type(one.type).__name__:
+                asked += 1
+                call = [part.format(f=crowd, x="") for part in [*first, one.opts[0], "nan"]]
+                assert run(*call) == 2
+                assert f"{one.opts[0]}: expected a number, got nan" in capfd.readouterr().err, call
+    assert asked > 20
+
+
 def test_json_says_the_same_to_programs() -> None:
     assert json.loads(as_json_text({"name": OBEYED})) == {"name": OBEYED}
     assert cleaned(f"a{OBEYED}b\tc\n") == "a]52;c;aGk=[31m2Jb\tc\n"

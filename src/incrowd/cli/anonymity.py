@@ -45,8 +45,8 @@ def anonymity(
         float | None,
         typer.Option(
             "--radius",
-            help="How far apart two members may be and still count as alike "
-            "[default: 0.8; 0.4 for angular-cosine, which ends at 0.5].",
+            help="How far apart two members may be and still count as alike.",
+            show_default="0.8; 0.4 for angular-cosine, which ends at 0.5",
         ),
     ] = None,
     wanted: Annotated[int, typer.Option("--wanted", help="The crowd a member would like to hide in.")] = 10,

@@ -34,7 +34,7 @@ app = typer.Typer(
 
 Communities = Annotated[
     list[str] | None,
-    typer.Option("--community", help="A community; may be given again [default: everybody as one]."),
+    typer.Option("--community", help="A community; may be given again.", show_default="everybody as one"),
 ]
 LeastPeople = Annotated[int, typer.Option("--k", min=2, help="List a word only if so many people use it.")]
 Epsilon = Annotated[
@@ -95,7 +95,7 @@ def make(
 def info(
     card: Annotated[
         Path | None,
-        typer.Argument(metavar="CARD", help="The card to read [default: the one inside incrowd]."),
+        typer.Argument(metavar="CARD", help="The card to read.", show_default="the one inside incrowd"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -171,7 +171,7 @@ def page(
         Path, typer.Option("--out", callback=writable, help="The page to write.", show_default=False)
     ],
     card: Annotated[
-        Path | None, typer.Argument(metavar="CARD", help="The card [default: the one inside incrowd].")
+        Path | None, typer.Argument(metavar="CARD", help="The card.", show_default="the one inside incrowd")
     ] = None,
     community: Communities = None,
     title: Annotated[str, typer.Option("--title", help="What the page is called.")] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import signal
 import sys
@@ -12,10 +13,11 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from incrowd.cli.advice import ABOUT_FILES, for_the_command
 from incrowd.cli.console import complain
-from incrowd.errors import IncrowdError, on_the_command_line
+from incrowd.errors import IncrowdError, InputError, on_the_command_line
 from incrowd.measures import REGISTERED
 
 COMMANDS = (
@@ -79,7 +81,28 @@ def build(names: Sequence[str] | None = None) -> typer.Typer:
             app.add_typer(module.app, name=name)
         else:
             app.command(context_settings=SETTINGS.get(name))(getattr(module, function))
+    _check_numbers(app)
     return app
+
+
+class _Checked(TyperCommand):
+    """A command that refuses "nan" for any of its numbers: every comparison with it is false, so no limit stops it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it."""
+        for parameter in self.params:
+            value = ctx.params.get(parameter.name)
+            if isinstance(value, float) and math.isnan(value):
+                raise InputError(f"{parameter.opts[0]}: expected a number, got nan")
+        return super().invoke(ctx)
+
+
+def _check_numbers(app: typer.Typer) -> None:
+    for command in app.registered_commands:
+        command.cls = _Checked
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _check_numbers(group.typer_instance)
 
 
 def _version(wanted: bool) -> None:
@@ -113,16 +136,22 @@ def _run() -> None:
     except SystemExit as end:
         if interrupted and end.code == INTERRUPTED:  # Typer ends without a word
             raise KeyboardInterrupt from None
+        if isinstance(end.__context__, BrokenPipeError):  # Typer ends with 1
+            _stop_writing()
         raise
     except BrokenPipeError:
-        # The reader of our output went away (`| head`): not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _stop_writing()
     except Exception as error:
         if interrupted:  # a library's code was interrupted, and it reports something else
             raise KeyboardInterrupt from None
         complain(for_the_command(_explain(error), _options))
         sys.exit(2)
+
+
+def _stop_writing() -> None:
+    """End in peace: the reader of our output went away (`| head`). Asked about a risk, we do not know: not fine."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(int(any(word.startswith("--fail-above") for word in sys.argv)))
 
 
 def _options() -> set[str]:

@@ -445,7 +445,9 @@ def demo(
     open_report: Annotated[
         bool | None,
         typer.Option(
-            "--open/--no-open", help="Open the report in the browser [default: if there is a screen]."
+            "--open/--no-open",
+            help="Open the report in the browser.",
+            show_default="if there is a screen",
         ),
     ] = None,
     seed: Seed = 0,

@@ -38,10 +38,13 @@ TopicFile = Annotated[
 ]
 Model = Annotated[
     list[Path] | None,
-    typer.Option("--model", help="A space of `exposure train` or `exposure learn` [default: learnt words]."),
+    typer.Option(
+        "--model", help="A space of `exposure train` or `exposure learn`.", show_default="learnt words"
+    ),
 ]
 Community = Annotated[
-    str | None, typer.Option("--community", help="Rank within this community [default: the whole crowd].")
+    str | None,
+    typer.Option("--community", help="Rank within this community.", show_default="the whole crowd"),
 ]
 Dimensions = Annotated[
     str, typer.Option("--dimension", help="T (time), DT (breadth and time), D, or none for strength alone.")
@@ -281,7 +284,7 @@ def annotate(
 def rank(
     crowd: CrowdFolder,
     topic: Annotated[
-        list[str] | None, typer.Option("--topic", help="A topic [default: all]. Repeat it.")
+        list[str] | None, typer.Option("--topic", help="A topic. Repeat it.", show_default="all")
     ] = None,
     user: Annotated[str | None, typer.Option("--user", help="Your own name: where you rank and why.")] = None,
     quantiles: Annotated[

@@ -65,7 +65,7 @@ def publish(
     ] = None,
     state: Annotated[
         Path | None,
-        typer.Option("--state", help="Private folder of secrets between releases [default: in DIR]."),
+        typer.Option("--state", help="Private folder of secrets between releases.", show_default="in DIR"),
     ] = None,
     smallest: Annotated[
         int, typer.Option("--smallest", help="No published number is about fewer people.")

@@ -314,7 +314,7 @@ def validity(
     community: Annotated[
         list[str] | None,
         typer.Option(
-            "--community", help="Look at this community; may be given again [default: the largest]."
+            "--community", help="Look at this community; may be given again.", show_default="the largest"
         ),
     ] = None,
     people: Annotated[
@@ -323,7 +323,7 @@ def validity(
     rivals: Annotated[int, typer.Option("--rivals", help="Among whom they are looked for, at most.")] = 600,
     question: Annotated[
         list[str] | None,
-        typer.Option("--question", help="posts, links or items; may be given again [default: all]."),
+        typer.Option("--question", help="posts, links or items; may be given again.", show_default="all"),
     ] = None,
     memory: Memory = "1GiB",
     seed: Seed = 0,

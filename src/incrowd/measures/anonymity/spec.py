@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
@@ -14,7 +13,8 @@ from incrowd.text.options import TextOptions
 Model = Literal["unigram", "indicator", "tfidf"]
 Distance = Literal["jensen-shannon", "angular-cosine", "total-variation", "hellinger"]
 
-BY_DISTANCE = math.nan
+BY_DISTANCE = float("nan")
+"""The mark of a radius that was not said: this very value, no other NaN."""
 DEFAULT_SHARE = 0.8
 
 ADVERSARY = "someone who has read the whole community and compares which words people use"
@@ -48,7 +48,7 @@ class AnonymityOptions:
             if value not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}; got '{value}'")
         largest = METRICS[self.distance].largest
-        if math.isnan(self.radius):
+        if self.radius is BY_DISTANCE:
             object.__setattr__(self, "radius", DEFAULT_SHARE * largest)
         if not 0 <= self.radius <= largest:
             raise InputError(
