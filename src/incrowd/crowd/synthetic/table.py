@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, ClassVar, cast
 
 import polars as pl
+from polars.io.plugins import register_io_source
 from backports import zstd
 
 from incrowd.crowd.schema import COLUMNS, Kind
@@ -184,14 +185,17 @@ def _quoted(text: pl.Expr) -> pl.Expr:
 
 
 def _parquet(table: SyntheticTable, path: Path, packing: str) -> None:
-    import pyarrow.parquet as pq
-
     frames = table.frames()
-    first = next(frames).to_arrow()
-    with pq.ParquetWriter(path, first.schema, compression="zstd") as out:
-        out.write_table(first)
+    first = next(frames)
+
+    def batches(*_: object) -> Iterator[pl.DataFrame]:
+        yield first
         for frame in frames:
-            out.write_table(frame.to_arrow().cast(first.schema))
+            yield frame.cast(first.schema)
+
+    # One frame after the other is made, compressed and forgotten.
+    pulled = register_io_source(batches, schema=first.schema)
+    pulled.sink_parquet(path, compression="zstd", row_group_size=max(first.height, 1))
 
 
 _layouts_of: dict[str, dict[str, Layout]] = {
