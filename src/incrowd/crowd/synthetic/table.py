@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, ClassVar, cast
 
 import polars as pl
-from polars.io.plugins import register_io_source
 from backports import zstd
+from polars.io.plugins import register_io_source
 
 from incrowd.crowd.schema import COLUMNS, Kind
 from incrowd.crowd.store import Crowd
