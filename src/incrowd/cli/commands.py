@@ -5,21 +5,24 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from incrowd.cli.advice import ABOUT_FILES, for_the_command
 from incrowd.cli.console import complain
 from incrowd.errors import IncrowdError, InputError, on_the_command_line
 from incrowd.measures import REGISTERED
 
+ABOUT_FILES = ("format", "keep-complete", "columns", "kind", "dates", "community", "yes")
+"""Options of `ingest` that say how to read a file."""
+_OPTION = re.compile(rf"(?<![\w-])--({'|'.join(ABOUT_FILES)})(?![\w-])")
 COMMANDS = (
     "demo",
     "ingest",
@@ -144,7 +147,7 @@ def _run() -> None:
     except Exception as error:
         if interrupted:  # a library's code was interrupted, and it reports something else
             raise KeyboardInterrupt from None
-        complain(for_the_command(_explain(error), _options))
+        complain(_for_the_command(_explain(error), _options))
         sys.exit(2)
 
 
@@ -200,3 +203,17 @@ def _explain(error: Exception) -> str:
         raise error
     # The message of an unforeseen error may quote data, so only its type is shown.
     return f"unexpected {type(error).__name__}: set INCROWD_DEBUG=1 for the details, and please report it"
+
+
+def _for_the_command(message: str, options: Callable[[], Set[str]]) -> str:
+    """Leave out advice to use options about files that the command does not take, and name the command that does."""
+    if not _OPTION.search(message) or "incrowd " in message:  # whole commands are right as they are
+        return message
+    taken = options()
+    sentences = re.split(r"(?<=[.!?]) +", message)
+    kept = [one for one in sentences if set(_OPTION.findall(one)) <= taken]
+    missing = [option for one in sentences for option in _OPTION.findall(one) if option not in taken]
+    if not missing or not kept:
+        return message
+    named = " and ".join(f"--{option}" for option in dict.fromkeys(missing))
+    return " ".join([*kept, f"Or import it into a crowd with incrowd ingest, which takes {named}."])
