@@ -65,7 +65,7 @@ from incrowd.measures.exposure.training import (
     train_lda,
     train_word2vec,
 )
-from incrowd.measures.exposure.weighted import default_space
+from incrowd.measures.exposure.weighted import WeightedWords, default_space
 from incrowd.text import TextOptions
 
 TOPIC = "depression"
@@ -228,13 +228,20 @@ def supervised(seen: pl.DataFrame, users: pl.Series, votes: Any, seed: int) -> A
 
 def default_alone(options: argparse.Namespace) -> dict[str, Any]:
     """Judge the default strength: no breadth, no time, nothing chosen here."""
-    space = default_space()
-    posts = read(options.data / "reddit_users" / "posts.jsonl.zst").rename({"author": "user", "t": "time"})
+    return on_people(options.data, default_space()) | {
+        "professionals": professionals(options.data),
+        "depression_with_the_defaults": depression_with_the_defaults(options),
+    }
+
+
+def on_people(data: Path, space: WeightedWords) -> dict[str, Any]:
+    """Judge people's mean strength by the communities they took part in, whose posts are not read."""
+    posts = read(data / "reddit_users" / "posts.jsonl.zst").rename({"author": "user", "t": "time"})
     posts = posts.with_columns(pl.col("community").str.to_lowercase(), pl.col("time").cast(pl.Int64))
     seen = posts.filter(~pl.col("community").str.contains(MENTAL_HEALTH)).sort("user", maintain_order=True)
     similar = similarities(space, seen["text"])
     posted = posts.select("user", "community").unique()
-    groups = pl.read_csv(options.data / "reddit_users" / "users.csv").select("author", "seed_group")
+    groups = pl.read_csv(data / "reddit_users" / "users.csv").select("author", "seed_group")
     found = set(groups.filter(pl.col("seed_group") != "general")["author"])
     users = seen["user"].unique().sort()
     person = np.asarray(users.search_sorted(seen["user"]), np.int64)
@@ -256,8 +263,7 @@ def default_alone(options: argparse.Namespace) -> dict[str, Any]:
         "mental_health_together": with_weeks(together, everybody),
         "weeks_written_in_alone": with_weeks(everybody.weeks_written, everybody),
         "topics": each,
-        "professionals": professionals(options.data),
-        "depression_with_the_defaults": depression_with_the_defaults(options),
+        "mean_of_topics": round(float(np.mean([one["auc"][0] for one in each.values()])), 4),
     }
 
 

@@ -39,7 +39,7 @@ ON_TOPIC = 0.02
 """The strength is calibrated to one post in fifty on the topic, whatever the share in the corpus."""
 REACH = 0.25
 """How much it counts for a word to be kept that many posts hold it."""
-FEWEST_POSTS = 25
+FEWEST_POSTS = 12
 """A topic with fewer posts in either half keeps its hand-made words, each with the weight of a strong word."""
 PREFIX_LENGTHS = range(3, 9)
 MID_SENTENCE = re.compile(r"(?<=[a-z,;] )[A-Za-z][a-z]+\b")
