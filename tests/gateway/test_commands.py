@@ -9,7 +9,11 @@ import pytest
 from tests.cli.running import Outcome, incrowd
 from tests.gateway.serving import VICTIM, make_world
 
+from incrowd.gateway.core import Client, Gateway
+from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
+from incrowd.gateway.policy import load_policy
+from incrowd.gateway.text_query import query_from_text
 
 
 class DecisionService:
@@ -97,6 +101,38 @@ def test_why_and_the_report_need_no_running_gateway(decisions: DecisionService) 
     lost = decisions.run("report", policy=False)
     assert lost.code == 1
     assert "DAMAGED at the end: 3 records" in lost.out
+
+
+def test_try_and_report_say_that_everything_is_closed_since_a_reset(decisions: DecisionService) -> None:
+    decisions.run("key", "add", "notebook", "--organisation", "lab")
+    assert decisions.run("reset", "--yes", policy=False).code == 0
+    said = decisions.run("try", "SELECT movies FROM users", "--organisation", "lab", database=True).out
+    assert "all budgets are spent since the reset; nothing is answered until 20" in " ".join(said.split())
+    assert "leaves\n" not in said
+    report = decisions.run("report").out
+    assert "and nothing is answered until 20" in " ".join(report.split())
+    assert "(--policy says when)" in " ".join(decisions.run("report", policy=False).out.split())
+
+
+def test_try_says_what_was_asked_before_and_what_noise_may_change(decisions: DecisionService) -> None:
+    question = ("try", "SELECT movies FROM users", "--organisation", "lab")
+    policy = decisions.folder / "policy.toml"
+    assert "no forecast" not in decisions.run(*question, database=True).out
+    policy.write_text(policy.read_text().replace('mechanism = "q"', 'mechanism = "private"'))
+    said = " ".join(decisions.run(*question, database=True).out.split())
+    assert "no forecast" in said
+    assert "401 of them have budget left" in said
+    rules = load_policy(policy)
+    made = Gateway(connect(decisions.url), rules, decisions.folder / "state")
+    made.decide(Client("a", "lab"), query_from_text(question[1], rules.asking))
+    made.close()
+    said = " ".join(decisions.run(*question, database=True).out.split())
+    assert "no forecast" not in said
+    assert "mechanism private asked before yes decided on 20" in said
+    other = ("try", "SELECT movies FROM users WHERE city = 'Denver'", "--organisation", "lab")
+    said = " ".join(decisions.run(*other, database=True).out.split())
+    assert "counted 0 of them have budget left" in said
+    assert "stays: the budgets of all people concerned are used up" in said
 
 
 @pytest.mark.parametrize("harm", ["empty", "missing"])

@@ -382,6 +382,21 @@ def test_the_provider_sees_why(two_cities: str, tmp_path: Path) -> None:
         json.dumps(found.to_dict())
 
 
+def test_a_question_asked_before_is_explained_as_it_was_decided_then(tmp_path: Path) -> None:
+    users, likes = crowd({"Titanic": 20, "Alien": 12})
+    likes |= {name: ["Titanic", "Alien"] for name, listed in likes.items() if listed == ["Alien"]}
+    url = fill_duckdb(tmp_path / "a.db", users, {"movies": likes})
+    with gateway(url, tmp_path / "state") as made:
+        new = made.explain(question(DENVER), ANN)
+        assert {one.value: one.rule for one in new.values} == {"Titanic": "", "Alien": "joint"}
+        assert (new.repeated, new.decided, new.mechanism) == (False, "", "q")
+        ask(made)
+        for spelling in (DENVER, "city = 'Denver' AND age < 99"):
+            ask(made, spelling)
+            again = made.explain(question(spelling), ANN)
+            assert again == replace(new, repeated=True, decided="2026-01-01T00:00:00+00:00")
+
+
 class Slow:
     """A solver that never comes back in time."""
 

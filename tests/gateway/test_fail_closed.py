@@ -7,6 +7,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.ledger import Ledger, audited
 from incrowd.gateway.operate import reset
+from incrowd.gateway.report import activity_report
 from incrowd.gateway.solver import Solver
 from incrowd.gateway.state import SteadyClock, open_secret
 from incrowd.gateway.worker import DecisionThreads
@@ -264,9 +266,18 @@ def test_a_reset_counts_everything_as_told(tmp_path: Path) -> None:
     ledger.close()
     made = Gateway(connect(url), policy(), state, clock=lambda: moment[0])
     try:
-        assert made.decide(ANN, question(CLASS)).rule == "over-budget"
+        assert made.decide(ANN, question(CLASS)).rule == "closed"
         assert "reset" in made.trouble()
+        for client in (ANN, None):
+            shown = made.explain(question(CLASS), client)
+            assert (shown.rule, {one.rule for one in shown.values}) == ("closed", {"closed"})
+        budget = made.budget(ANN)
+        until = datetime.fromtimestamp(moment[0] + 7 * 86400, UTC).isoformat(timespec="seconds")
+        assert (budget["queries_left"], budget["closed_until"], shown.closed_until) == (0, until, until)
+        assert activity_report(state, open_secret(state), policy()).closed_until == until
+        assert activity_report(state, open_secret(state)).closed_until is None
         moment[0] += 7 * 86400
+        assert "closed_until" not in made.budget(ANN)
         assert made.answer(ANN, question(CLASS)).values == ("Titanic",)
     finally:
         made.close()

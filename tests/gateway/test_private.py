@@ -164,12 +164,20 @@ def test_everybody_is_counted_once_and_repeats_are_free(fill: Fill, tmp_path: Pa
         assert (again.repeated, again.answer) == (True, first.answer)
         # The same people in other words have nothing left; that leaves noise alone.
         other = made.decide(ANN, question("age = 30"))
-        assert (other.answer.values, other.rule, other.repeated) == ((), "below-noise", False)
+        assert (other.answer.values, other.rule, other.repeated) == ((), "budget-used-up", False)
         made.refresh()
         assert made.decide(ANN, question(DENVER)).answer == first.answer
         shown = made.explain(question(DENVER), ANN)
         assert shown.repeated
         assert {one.value for one in shown.values if one.released} == {"Titanic", "Alien"}
+        assert (shown.decided, shown.mechanism, shown.counted) == (
+            "2026-01-01T00:00:00+00:00",
+            "private",
+            273,
+        )
+        new = made.explain(question("age < 40"), ANN)
+        assert (new.repeated, new.counted, new.class_size, new.rule) == (False, 0, 273, "budget-used-up")
+        assert {one.rule for one in new.values} == {"budget-used-up"}
     with gateway(url, tmp_path / "state", policy=rules, clock=lambda: moment[0]) as made:
         assert made.decide(ANN, question(DENVER)).answer == first.answer
         assert made.decide(ANN, question("age < 40")).answer.values == ()

@@ -35,7 +35,7 @@ def test_activity_is_counted_by_client_and_attribute(tmp_path: Path) -> None:
     for one in (
         record("dashboard", "answered", 3),
         record("dashboard", "answered", 3),
-        record("dashboard", "empty", query="cd"),
+        record("dashboard", "empty", query="cd", rule="over-budget"),
         record("dashboard", "refused", query=""),
         record("other", "error"),
     ):
@@ -52,6 +52,7 @@ def test_activity_is_counted_by_client_and_attribute(tmp_path: Path) -> None:
         "failed": 0,
         "questions": 2,
         "released": 6,
+        "reasons": {"over-budget": 1},
     }
     assert (report.clients[1].name, report.clients[1].failed) == ("other", 1)
     assert [(one.name, one.asked, one.released) for one in report.attributes] == [("movies", 4, 6)]
@@ -107,6 +108,8 @@ def test_no_log_is_an_empty_report(tmp_path: Path) -> None:
         "attributes": [],
         "decisions": [],
         "audit": {"records": 0, "intact": True, "problem": ""},
+        "reset": "",
+        "closed_until": "",
     }
 
 

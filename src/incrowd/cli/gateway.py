@@ -223,8 +223,9 @@ def report(
     from incrowd.gateway.report import activity_report
     from incrowd.gateway.state import open_secret
 
-    activity = activity_report(existing(state), open_secret(state))
-    support = measure_support(database, _policy(policy), state) if database and policy else None
+    rules = None if policy is None else _policy(policy)
+    activity = activity_report(existing(state), open_secret(state), rules)
+    support = measure_support(database, rules, state) if database and rules else None
     if html is not None:
         from incrowd.report.gateway import gateway_page
         from incrowd.report.page import write
@@ -272,28 +273,61 @@ def _words(value: Any) -> str:
     return ", ".join(map(str, value)) or "none" if isinstance(value, list | tuple) else str(value)
 
 
+NO_FORECAST = (
+    "This is no forecast: it is worked out without noise. Noise is drawn when somebody asks, so near the threshold a "
+    "value may leave or stay the other way."
+)
+
+
 def _explained(found: Explanation) -> Any:
     from rich.console import Group
 
     from incrowd.gateway.rules import RULES
 
     q = "nothing leaves" if found.q is None else f"{found.q:g} ({found.method})"
+    private, noisy = found.mechanism == "private", found.mechanism == "private" and not found.repeated
+    least = (
+        "people who must list a value alone, noise included" if private else "least q, secret amount included"
+    )
+    until = f"; nothing is answered until {found.closed_until}" if found.closed_until else ""
+    counted = "of them had budget left when it was decided" if found.repeated else "of them have budget left"
     facts: list[tuple[Any, ...]] = [
         ("snapshot", found.snapshot, ""),
         ("class", found.class_size, "people whom the question selects"),
-        ("threshold", found.threshold, "least q of this answer, the secret amount included"),
+        *([] if found.counted is None else [("counted", found.counted, counted)]),
+        *([("threshold", found.threshold, least)] if found.threshold else []),
         ("q", q, "of what leaves; higher is safer"),
-        ("denied by", found.rule or "nothing", RULES.get(found.rule, "")),
+        ("denied by", found.rule or "nothing", RULES.get(found.rule, "") + until),
+        ("mechanism", found.mechanism, ""),
     ]
+    if found.repeated:
+        facts.append(("asked before", "yes", f"decided on {found.decided}; it is answered as it was then"))
+    leaves = "would leave" if noisy else "leaves"
     values = [
-        (one.value, one.holders, "leaves" if one.released else f"stays: {RULES.get(one.rule, one.rule)}")
+        (one.value, one.holders, leaves if one.released else f"stays: {RULES.get(one.rule, one.rule)}")
         for one in found.values
     ]
-    return Group(_table(("", "", ""), facts), "", _table(("value", "people", "decision"), values))
+    return Group(
+        _table(("", "", ""), facts),
+        *(["", NO_FORECAST] if noisy else []),
+        "",
+        _table(("value", "people", "decision"), values),
+    )
+
+
+def _closed(activity: GatewayReport) -> list[str]:
+    if not activity.reset or activity.closed_until == "":
+        return []
+    since = f"The state was reset on {activity.reset}: "
+    if activity.closed_until:
+        return [f"{since}all budgets count as spent, and nothing is answered until {activity.closed_until}."]
+    return [f"{since}nothing is answered until earlier answers would be forgotten (--policy says when)."]
 
 
 def _reported(activity: GatewayReport, support: Support | None) -> Any:
     from rich.console import Group
+
+    from incrowd.gateway.rules import RULES
 
     columns = ("asked", "questions", "answered", "empty", "refused", "failed", "values sent")
     clients = [(one.name, one.organisation, *_counts(one)) for one in activity.clients]
@@ -302,6 +336,7 @@ def _reported(activity: GatewayReport, support: Support | None) -> Any:
     parts: list[Any] = [
         f"{activity.audit.records} requests from {activity.first or '-'} to {activity.last or '-'}; "
         f"the audit log is {intact}.",
+        *_closed(activity),
         "",
         _table(("client", "organisation", *columns), clients, "By client"),
         "",
@@ -316,6 +351,9 @@ def _reported(activity: GatewayReport, support: Support | None) -> Any:
             "Different questions, as they were decided",
         ),
     ]
+    empty = [(c.name, n, RULES.get(rule, rule)) for c in activity.clients for rule, n in c.reasons.items()]
+    if empty:
+        parts += ["", _table(("client", "requests", "reason"), empty, "Why replies were empty")]
     for one in support.attributes if support else ():
         rows = [(at.q, at.frequent, *_released(at)) for at in one.at]
         title = f"{one.attribute}: {one.values:,} values of {one.people:,} people; what could leave if all were asked"

@@ -6,7 +6,7 @@ one ledger are decided one after the other; different ledgers do not wait for ea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,10 +30,11 @@ from incrowd.gateway.ledger import (
     Entry,
     Explanation,
     Ledger,
+    Told,
     ValueDecision,
 )
 from incrowd.gateway.monitoring import logger
-from incrowd.gateway.people import Selection, compile_listing
+from incrowd.gateway.people import Selection, compile_listing, members_of
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.private import (
     PersonBudgets,
@@ -44,8 +45,15 @@ from incrowd.gateway.private import (
 )
 from incrowd.gateway.query import Query, checked_query
 from incrowd.gateway.rules import (
+    BEFORE,
     BELOW_NOISE,
+    CLOSED,
+    JOINT,
+    NO_BUDGET,
     NOT_TESTED,
+    OVER_BUDGET,
+    RULES,
+    UNKNOWN_CLIENT,
     Case,
     Draft,
     InThisProcess,
@@ -61,14 +69,12 @@ from incrowd.gateway.rules import (
     stored_entry,
 )
 from incrowd.gateway.snapshot import Snapshot, Snapshots
-from incrowd.gateway.state import BrokenState, Secret, SteadyClock, lock_state, open_secret
+from incrowd.gateway.state import BrokenState, Secret, SteadyClock, lock_state, moment, open_secret
 from incrowd.measures.release import measure_q
 from incrowd.measures.release.canonical import read_aliases, uncounted_names
 
 __all__ = ["Answer", "Client", "Decided", "Explanation", "Gateway", "Suppressor", "ValueDecision"]
 
-OVER_BUDGET = "over-budget"
-UNKNOWN_CLIENT = "unknown-client"
 NO_ANSWER = Answer()
 
 
@@ -84,7 +90,7 @@ class Decided:
     @property
     def kept(self) -> bool:
         """True if the same question will get the same answer as long as the snapshot is in use."""
-        return self.rule not in (OVER_BUDGET, UNKNOWN_CLIENT, OVER_TIME)
+        return self.rule not in (OVER_BUDGET, CLOSED, UNKNOWN_CLIENT, OVER_TIME)
 
 
 class Gateway:
@@ -187,9 +193,8 @@ class Gateway:
 
     def _after_reset(self) -> float:
         """Return the moment from which on questions are answered; what was told before a reset is not known."""
-        begun, policy = self.ledger.started_anew, self.policy
-        forgotten = policy.snapshots.history * policy.period
-        return begun + (policy.privacy.window_days * 86400 if self._private else forgotten) if begun else 0.0
+        begun = self.ledger.started_anew
+        return begun + self.policy.memory if begun else 0.0
 
     def trouble(self, audited: int = 0) -> str:
         """Say why questions cannot be answered well now; empty while all is well.
@@ -212,7 +217,7 @@ class Gateway:
         self._cause = ""
         if current is not None and now - current[1] > 2 * self.policy.period + 60:
             return "the snapshot is overdue"
-        return "all budgets are spent since the reset" if now < self._closed_until else ""
+        return RULES[CLOSED] if now < self._closed_until else ""
 
     def answer(self, client: Client, query: Query) -> Answer:
         """Answer a question. Raises `InputError` for one that may not be asked, whoever the data are about."""
@@ -227,8 +232,8 @@ class Gateway:
         stored = self._stored(client, self.snapshot.number, query)
         if stored is not None:
             return stored
-        if self._over_budget(client):
-            return Decided(NO_ANSWER, OVER_BUDGET)
+        if rule := self._turned_away(client):
+            return Decided(NO_ANSWER, rule)
         snapshot = self.snapshot
         try:
             group = self._group(snapshot, query)  # asked before the lock: others need not wait for it
@@ -239,8 +244,8 @@ class Gateway:
                 stored = self._stored(client, snapshot.number, query)
                 if stored is not None:
                     return stored
-                if self._over_budget(client):
-                    return Decided(NO_ANSWER, OVER_BUDGET)
+                if rule := self._turned_away(client):
+                    return Decided(NO_ANSWER, rule)
                 decide = self._decide_privately if self._private else self._decide_anew
                 return decide(client, scope, self._case(scope, snapshot, query, group), query)
         except BudgetExceeded:
@@ -261,40 +266,97 @@ class Gateway:
         query = checked_query(query, self.policy.asking)
         if self._private:
             return self._explain_privately(query, client)
-        scope = None if client is None else self._scope(client)
-        with self._lock_of(scope or EVERYONE):
-            case = self._case(scope, self.snapshot, query, self._group(self.snapshot, query))
+        scope = EVERYONE if client is None else self._scope(client)
+        with self._lock_of(scope):
+            case = self._case(
+                None if client is None else scope, self.snapshot, query, self._group(self.snapshot, query)
+            )
+            before, rule = stored_entry(self._rules, case), self._turned_away(client)
             draft = self._class_draft(case)
-            before = stored_entry(self._rules, case)
-            found = judged(self._rules, case, draft)
-        rule, codes = found.rule, found.codes
+            found = replace(draft.denied(rule), withheld={}) if rule else judged(self._rules, case, draft)
         if before is not None:
-            code_of = case.index.code_of
-            rule = before.rule
-            codes = tuple(code_of[value] for value in before.values if value in code_of)
-        measured = measure_q(restricted(case.index, case.group, codes), budget=solver_budget(self.policy))
-        return explanation(case, found, rule, codes, measured, repeated=before is not None)
+            return self._explain_again(scope, case, draft, before)
+        return self._explained(case, found, mechanism="q", repeated=False, closed_until=self._closed)
+
+    def _explain_again(self, scope: str, case: Case, draft: Draft, before: Entry) -> Explanation:
+        """Give the reasons of an answer that is given again: as of then, if they can still be found."""
+        told, now = self.ledger.first_told(scope, before), case.snapshot
+        history = self._nothing_before(now)
+        for entry in self.ledger.told(scope, self._snapshots.oldest(now.number), before=told.entry):
+            history.add(entry)
+        draft = judged(self._rules, replace(case, history=history), draft)
+        codes = _codes(case, before.values)
+        as_then = before.origin == now.number and not told.private and set(codes) == set(draft.codes)
+        why = (draft.rule or JOINT) if as_then else before.rule or BEFORE
+        withheld = draft.withheld if as_then else {}
+        draft = replace(draft, codes=codes, rule=before.rule, withheld=withheld)
+        mechanism = "private" if told.private else "q"
+        return self._explained(
+            case, draft, why=why, mechanism=mechanism, repeated=True, decided=moment(told.asked)
+        )
 
     def _explain_privately(self, query: Query, client: Client | None) -> Explanation:
         """Say what noise would leave as it is; the answer itself is drawn when somebody asks."""
         snapshot = self.snapshot
         case = self._case(None, snapshot, query, self._group(snapshot, query))
-        before = None if client is None else self._stored(client, snapshot.number, query)
-        group, scope = case.group, EVERYONE if client is None else self._scope(client)
+        scope = EVERYONE if client is None else self._scope(client)
+        told = None if client is None else self._told_privately(client, scope, query)
+        if told is not None:
+            return self._explain_privately_again(case, told)
+        turned_away = self._turned_away(client)
         with self._lock_of(scope):
-            counted = self._budget_of(scope).with_budget(group, snapshot.size, self._clock())
+            counted = self._budget_of(scope).with_budget(case.group, snapshot.size, self._clock())
+        if turned_away == CLOSED:
+            counted = Selection(counted.members[:0])
         found = self._mechanisms[query.attribute].release(case.index, counted, noise=False)
-        values = found.values if before is None else before.answer.values
-        codes = tuple(case.index.code_of[value] for value in values if value in case.index.code_of)
-        supports = case.index.supports(group.members)
-        untested = {
-            code: NOT_TESTED for code, name in enumerate(case.index.values) if name not in found.tested
-        }
-        rule = "" if codes else BELOW_NOISE
-        draft = Draft(codes=codes, supports=supports, threshold=found.threshold, rule=rule, withheld=untested)
-        measured = measure_q(restricted(case.index, group, codes), budget=solver_budget(self.policy))
-        why = rule or BELOW_NOISE
-        return explanation(case, draft, rule, codes, measured, repeated=before is not None, why=why)
+        codes = () if turned_away else _codes(case, found.values)
+        withheld = dict.fromkeys(
+            set(range(len(case.index.values))) - {*_codes(case, found.tested)}, NOT_TESTED
+        )
+        withheld |= dict.fromkeys(_listed_by_none(case, counted), NO_BUDGET)
+        rule = turned_away or ("" if codes else _emptied_by(case, counted))
+        draft = Draft(
+            codes=codes,
+            supports=case.index.supports(case.group.members),
+            threshold=found.threshold,
+            rule=rule,
+            withheld={} if turned_away else withheld,
+        )
+        return self._explained(
+            case,
+            draft,
+            why=turned_away or BELOW_NOISE,
+            mechanism="private",
+            repeated=False,
+            counted=len(counted),
+            closed_until=self._closed,
+        )
+
+    def _explain_privately_again(self, case: Case, told: Told) -> Explanation:
+        """Give what was drawn when the question was asked first. Which values were tested then is not kept."""
+        words = self.ledger.charged(told.entry) if told.private else None
+        counted = None if words is None else Selection(members_of(words))
+        draft = Draft(
+            codes=_codes(case, Answer.from_body(told.body).values),
+            supports=case.index.supports(case.group.members),
+            rule=told.rule,
+            withheld={} if counted is None else dict.fromkeys(_listed_by_none(case, counted), NO_BUDGET),
+        )
+        return self._explained(
+            case,
+            draft,
+            why=BELOW_NOISE if told.private else BEFORE,
+            mechanism="private" if told.private else "q",
+            repeated=True,
+            decided=moment(told.asked),
+            counted=None if counted is None else len(counted),
+        )
+
+    def _explained(self, case: Case, draft: Draft, **more: Any) -> Explanation:
+        measured = measure_q(
+            restricted(case.index, case.group, draft.codes), budget=solver_budget(self.policy)
+        )
+        return explanation(case, draft, measured, **more)
 
     def sizes(self, filter: str) -> NDArray[np.int64]:
         """Tell the provider how many people share each value of a filter."""
@@ -338,7 +400,7 @@ class Gateway:
         mechanism = self._mechanisms[query.attribute]
         found = mechanism.release(case.index, counted)
         answer = Answer(tuple(self._order.order(query.attribute, found.values)))
-        rule = "" if answer.values else BELOW_NOISE
+        rule = "" if answer.values else _emptied_by(case, counted)
         entry = self._entry(client, scope, case, query, rule, answer.body)
         self.ledger.record(entry, (mechanism.spending.settings, counted.words(snapshot.size)))
         self._private_answers.put((scope, query.key), (entry.body, entry.asked))
@@ -406,11 +468,15 @@ class Gateway:
 
     def _stored_privately(self, client: Client, scope: str, number: int, query: Query) -> Decided | None:
         """Return what this question was answered within the window: to tell it again costs nobody anything."""
-        since = self._clock() - self.policy.privacy.window_days * 86400
         found = self._private_answers.get((scope, query.key))
-        if found is None or found[1] < since:
-            found = self.ledger.private_answer(scope, client.organisation, query.key, since)
+        if found is None or found[1] < self._clock() - self.policy.memory:
+            told = self._told_privately(client, scope, query)
+            found = None if told is None else (told.body, told.asked)
         return None if found is None else Decided(Answer.from_body(found[0]), repeated=True, snapshot=number)
+
+    def _told_privately(self, client: Client, scope: str, query: Query) -> Told | None:
+        since = self._clock() - self.policy.memory
+        return self.ledger.private_answer(scope, client.organisation, query.key, since)
 
     def budget(self, client: Client) -> dict[str, Any]:
         """Tell a client what it may still ask, and what one question costs; nothing here is about the data."""
@@ -420,6 +486,8 @@ class Gateway:
             "queries_left": self.queries_left(client.organisation),
             "window_hours": self.policy.budget.window_hours,
         }
+        if self._closed:
+            found["closed_until"] = self._closed
         if self._private:
             privacy = self.policy.privacy
             found["privacy"] = {
@@ -432,11 +500,21 @@ class Gateway:
 
     def queries_left(self, organisation: str) -> int:
         """How many new questions an organisation may still ask in the window of its budget."""
+        if self._closed:
+            return 0
         since = self._clock() - self.policy.budget.window_hours * 3600
         return max(0, self.policy.queries_of(organisation) - self.ledger.spent(organisation, since))
 
-    def _over_budget(self, client: Client) -> bool:
-        return self.queries_left(client.organisation) <= 0 or self._clock() < self._closed_until
+    def _turned_away(self, client: Client | None) -> str:
+        """Return the rule by which nothing new is decided now, whatever is asked; empty if there is none."""
+        if self._closed:
+            return CLOSED
+        return OVER_BUDGET if client is not None and not self.queries_left(client.organisation) else ""
+
+    @property
+    def _closed(self) -> str:
+        """Until when nothing is answered since a reset; empty if it is open."""
+        return moment(self._closed_until) if self._clock() < self._closed_until else ""
 
     def _budget_of(self, scope: str) -> PersonBudgets:
         if scope not in self._budgets:
@@ -484,6 +562,22 @@ class Gateway:
     def _lock_of(self, scope: str) -> RLock:
         with self._lock:
             return self._locks.setdefault(scope, RLock())
+
+
+def _codes(case: Case, values: Iterable[str]) -> tuple[int, ...]:
+    code_of = case.index.code_of
+    return tuple(code_of[value] for value in values if value in code_of)
+
+
+def _listed_by_none(case: Case, people: Selection) -> list[int]:
+    """Return the values that nobody of these people lists."""
+    found: list[int] = np.flatnonzero(case.index.supports(people.members) == 0).tolist()
+    return found
+
+
+def _emptied_by(case: Case, counted: Selection) -> str:
+    """Say why a noisy answer is empty; only who is in the class and in earlier ones matters for it."""
+    return NO_BUDGET if len(case.group) and not len(counted) else BELOW_NOISE
 
 
 def _mechanisms(policy: Policy, secret: Secret) -> dict[str, PrivateMechanism]:

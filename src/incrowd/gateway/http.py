@@ -329,6 +329,10 @@ BUDGET = _object(
         "queries": {"type": "integer", "description": "New questions of your organisation in a window."},
         "queries_left": {"type": "integer", "description": "How many of them are left now."},
         "window_hours": {"type": "number", "description": "Length of that window."},
+        "closed_until": {
+            "type": "string",
+            "description": "Nobody gets a new answer before this moment, since the gateway's state was lost.",
+        },
         "privacy": _object(
             {
                 "epsilon": {"type": "number", "description": "What all questions may tell about one person."},

@@ -79,6 +79,14 @@ class Explanation:
     """q of the released values, or a proved lower bound; None if nothing is released."""
     method: str
     values: tuple[ValueDecision, ...]
+    mechanism: str
+    """Under which it is decided, or was when it was asked first: "private" or "q"."""
+    decided: str = ""
+    """When it was decided; empty if it is new."""
+    counted: int | None = None
+    """With "private": how many people of the class still had budget to be counted with; None if that is not known."""
+    closed_until: str = ""
+    """Until when nothing new is answered since the state was reset; empty if it is open."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready types."""
@@ -154,6 +162,21 @@ _IN_SCOPE = f"(entries.scope IN (?, '{EVERYONE}') OR ? = '{EVERYONE}')"
 """What everyone was told and what one organisation was told count for each other, whatever the scope is now."""
 AWAY = 3 * 86400.0
 """Seconds a gateway may be stopped. Longer, and it is as likely that the clock jumped: the time is not counted."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """An answer that was given before, and how it came about."""
+
+    entry: int
+    body: bytes
+    asked: float
+    rule: str
+    private: bool
+    """Whether it was decided by the private mechanism."""
+
+
+_TOLD = "entries.id, body, asked, rule, id IN (SELECT entry FROM charges)"
 
 
 @dataclass(frozen=True)
@@ -504,20 +527,29 @@ class Ledger:
             row = self._connection.execute(sql, (scope, scope, snapshot, key)).fetchone()
         return None if row is None else bytes(row[0])
 
-    def private_answer(
-        self, scope: str, organisation: str, key: bytes, since: float
-    ) -> tuple[bytes, float] | None:
-        """Return the newest answer to this question since a moment, and when it was given.
+    def private_answer(self, scope: str, organisation: str, key: bytes, since: float) -> Told | None:
+        """Return the newest answer to this question since a moment.
 
         It was decided privately, or this organisation has it anyway: telling it again tells nothing new.
         """
         sql = (
-            f"SELECT body, asked FROM entries WHERE key = ? AND asked >= ? AND {_IN_SCOPE} "
+            f"SELECT {_TOLD} FROM entries WHERE key = ? AND asked >= ? AND {_IN_SCOPE} "
             "AND (organisation = ? OR id IN (SELECT entry FROM charges)) ORDER BY id DESC LIMIT 1"
         )
         with self._lock:
             row = self._connection.execute(sql, (key, since, scope, scope, organisation)).fetchone()
-        return None if row is None else (bytes(row[0]), float(row[1]))
+        return None if row is None else Told(row[0], row[1], row[2], row[3], bool(row[4]))
+
+    def first_told(self, scope: str, entry: Entry) -> Told:
+        """Return how an answer that is given again came about: the first one to this question or about these people."""
+        sql = (
+            f"SELECT {_TOLD} FROM entries WHERE {_IN_SCOPE} AND attribute = ? AND origin = ? "
+            "AND (key = ? OR digest = ?) ORDER BY id LIMIT 1"
+        )
+        about = (scope, scope, entry.attribute, entry.origin, entry.key, entry.digest)
+        with self._lock:
+            row = self._connection.execute(sql, about).fetchone()
+        return Told(row[0], row[1], row[2], row[3], bool(row[4]))
 
     def charges(self, scope: str, since: float, after: int) -> list[Charge]:
         """Return what was asked since a moment by entries above `after`, oldest first.
@@ -549,11 +581,12 @@ class Ledger:
         with self._lock:
             return int(self._connection.execute(sql, (organisation, since)).fetchone()[0])
 
-    def told(self, scope: str, since_snapshot: int) -> list[Entry]:
-        """Return a scope's entries of this snapshot and later ones, oldest first."""
-        sql = f"SELECT {COLUMNS} FROM entries WHERE {_IN_SCOPE} AND snapshot >= ? ORDER BY id"
+    def told(self, scope: str, since_snapshot: int, *, before: int = 2**62) -> list[Entry]:
+        """Return a scope's entries of this snapshot and later ones, oldest first; of those `before` an entry."""
+        sql = f"SELECT {COLUMNS} FROM entries WHERE {_IN_SCOPE} AND snapshot >= ? AND id < ? ORDER BY id"
+        about = (scope, scope, since_snapshot, before)
         with self._lock:
-            return [_entry(row) for row in self._connection.execute(sql, (scope, scope, since_snapshot))]
+            return [_entry(row) for row in self._connection.execute(sql, about)]
 
     def replay(self) -> Iterator[Entry]:
         """Yield every entry ever written, oldest first."""
@@ -600,13 +633,23 @@ class Ledger:
 
 
 def audited(state: Path) -> int:
-    """Return how many records the audit log had when the gateway last looked; whoever decides may hold the ledger."""
+    """Return how many records the audit log had when the gateway last looked."""
+    return int(_noted_fact(state, "audited") or 0)
+
+
+def reset_at(state: Path) -> float:
+    """Return when the state was reset, in seconds since 1970; 0 if it never was."""
+    return float(_noted_fact(state, "reset") or 0)
+
+
+def _noted_fact(state: Path, name: str) -> str | None:
+    """Read a fact from the file alone: whoever decides may hold the ledger."""
     try:
         with closing(sqlite3.connect(f"{(state / NAME).absolute().as_uri()}?mode=ro", uri=True)) as ledger:
-            row = ledger.execute("SELECT value FROM facts WHERE name = 'audited'").fetchone()
+            row = ledger.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
     except sqlite3.OperationalError:  # there is none, or it is one of version 0.1
-        return 0
-    return 0 if row is None else int(row[0])
+        return None
+    return None if row is None else str(row[0])
 
 
 def _columns(connection: sqlite3.Connection) -> list[list[Any]]:

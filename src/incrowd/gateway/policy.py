@@ -233,6 +233,13 @@ class Policy:
         """Seconds between snapshots."""
         return self.snapshots.period_hours * 3600
 
+    @property
+    def memory(self) -> float:
+        """Seconds after which what was told counts no longer."""
+        if self.release.mechanism == "private":
+            return self.privacy.window_days * 86400
+        return self.snapshots.history * self.period
+
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 SOURCE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(\.[A-Za-z_][A-Za-z0-9_$]{0,62})?")

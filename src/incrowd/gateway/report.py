@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from time import time
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 
 from incrowd.gateway.audit import AuditCheck, check_audit, read_audit
 from incrowd.gateway.core import Gateway
-from incrowd.gateway.ledger import Ledger, audited
+from incrowd.gateway.ledger import Ledger, audited, reset_at
 from incrowd.gateway.policy import Policy
-from incrowd.gateway.state import Secret, belongings
+from incrowd.gateway.rules import BEFORE, FAILED
+from incrowd.gateway.state import Secret, belongings, moment
 from incrowd.measures.release import Budget, HolderIndex, SuppressOptions
 from incrowd.measures.release.assess import releasable
 
@@ -51,6 +53,8 @@ class Activity:
     """Different questions among those understood."""
     released: int
     """Values sent, repeats counted each time."""
+    reasons: dict[str, int]
+    """Rule -> requests that it left without any value."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready types."""
@@ -168,6 +172,10 @@ class GatewayReport:
     attributes: tuple[Activity, ...]
     decisions: tuple[Decisions, ...]
     audit: AuditCheck
+    reset: str = ""
+    """When the state was reset, so that all budgets count as spent; empty if it never was."""
+    closed_until: str | None = None
+    """Until when nothing is answered because of that; empty if it is open, None if no policy says how long."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready types."""
@@ -178,11 +186,13 @@ class GatewayReport:
             "attributes": [one.to_dict() for one in self.attributes],
             "decisions": [one.to_dict() for one in self.decisions],
             "audit": self.audit.to_dict(),
+            "reset": self.reset,
+            "closed_until": self.closed_until,
         }
 
 
-def activity_report(state: Path, secret: Secret) -> GatewayReport:
-    """Read audit log and ledger once and count."""
+def activity_report(state: Path, secret: Secret, policy: Policy | None = None) -> GatewayReport:
+    """Read audit log and ledger once and count; a policy says for how long a reset closes the gateway."""
     tallies: dict[tuple[str, str, str], _Tally] = {}
     first = last = ""
     for record in read_audit(state):
@@ -192,25 +202,33 @@ def activity_report(state: Path, secret: Secret) -> GatewayReport:
             about.append(("attribute", record["attribute"], ""))
         for place in about:
             tallies.setdefault(place, _Tally()).add(record)
+    decisions, reset = tuple(_decisions(state)), reset_at(state)
+    opens = reset + policy.memory if reset and policy else 0.0
+    closed = moment(opens) if opens > time() else ""
     return GatewayReport(
         first=first,
         last=last,
         clients=tuple(_activities(tallies, "client")),
         attributes=tuple(_activities(tallies, "attribute")),
-        decisions=tuple(_decisions(state)),
+        decisions=decisions,
         audit=check_audit(state, secret.key("audit"), known=audited(state)),
+        reset=moment(reset) if reset else "",
+        closed_until=None if reset and policy is None else closed,
     )
 
 
 class _Tally:
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
         self.released = 0
         self.questions: set[bytes] = set()
 
     def add(self, record: dict[str, Any]) -> None:
         self.outcomes[record["outcome"]] += 1
         self.released += record["released"]
+        if record["outcome"] in ("empty", "error"):
+            self.reasons[record.get("rule") or (BEFORE if record.get("repeated") else FAILED)] += 1
         if record["query"]:
             self.questions.add(bytes.fromhex(record["query"]))
 
@@ -229,6 +247,7 @@ def _activities(tallies: dict[tuple[str, str, str], _Tally], kind: str) -> Itera
                 failed=outcomes["error"],
                 questions=len(tally.questions),
                 released=tally.released,
+                reasons=dict(sorted(tally.reasons.items())),
             )
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,12 @@ TOO_MANY = "too-many"
 SWAPPED = "swapped"
 BELOW_NOISE = "below-noise"
 NOT_TESTED = "not-tested"
+NO_BUDGET = "budget-used-up"
+OVER_BUDGET = "over-budget"
+CLOSED = "closed"
+UNKNOWN_CLIENT = "unknown-client"
+LATE = "late"
+FAILED = "failed"
 RULES = {
     TOO_SMALL: "the query selects too few people",
     TOO_CLOSE: "the class differs from an earlier answered one by a few people",
@@ -70,6 +76,12 @@ RULES = {
     SWAPPED: "it was withheld from a question about nearly the same people who list it",
     BELOW_NOISE: "too few people who have budget left list it alone to pass a noisy threshold",
     NOT_TESTED: "it was not among the values worth testing",
+    NO_BUDGET: "the budgets of all people concerned are used up",
+    OVER_BUDGET: "the organisation has asked as many new questions as it may for now",
+    CLOSED: "all budgets are spent since the reset",
+    UNKNOWN_CLIENT: "the policy does not name the organisation",
+    LATE: "the decision was not there when the reply had to leave",
+    FAILED: "something went wrong; the log has the place",
 }
 
 
@@ -523,35 +535,28 @@ def restricted(index: AttributeIndex, group: Selection, codes: tuple[int, ...]) 
 
 
 def explanation(
-    case: Case,
-    draft: Draft,
-    rule: str,
-    codes: tuple[int, ...],
-    measured: QMeasurement,
-    *,
-    repeated: bool,
-    why: str = "",
+    case: Case, draft: Draft, measured: QMeasurement, *, why: str = "", **more: Any
 ) -> Explanation:
-    """Put together what the provider may see of a decision."""
+    """Put together what the provider may see of a decision; `why` is for values that have no reason of their own."""
     least, supports = measured.at_least, draft.supports
     listed = [code for code in np.argsort(-supports, kind="stable").tolist() if supports[code]]
-    why = why or rule or (BEFORE if repeated else JOINT)
+    why = why or draft.rule or JOINT
     values = [
         ValueDecision(
             value=case.index.values[code],
             holders=int(supports[code]),
-            released=code in codes,
-            rule="" if code in codes else draft.withheld.get(code, why),
+            released=code in draft.codes,
+            rule="" if code in draft.codes else draft.withheld.get(code, why),
         )
         for code in listed
     ]
     return Explanation(
         snapshot=case.snapshot.number,
         class_size=len(case.group),
-        repeated=repeated,
-        rule=rule,
+        rule=draft.rule,
         threshold=draft.threshold,
         q=None if least is None else float(least),
         method=str(measured.method),
         values=tuple(values),
+        **more,
     )

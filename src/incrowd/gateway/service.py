@@ -30,12 +30,12 @@ from incrowd.gateway.monitoring import Metrics, log_error, logger
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query
 from incrowd.gateway.reply import HEADERS, ReplyClock, padded
+from incrowd.gateway.rules import LATE
 from incrowd.gateway.state import Secret
 from incrowd.gateway.text_query import query_from, read_queries
 from incrowd.gateway.worker import DecisionService, threads_of
 
 BODY_SECONDS = 5.0
-LATE = "late"
 CLOSING_SECONDS = 5.0
 FRESH_SECONDS = 30.0
 """How often to look whether a new snapshot is due."""

@@ -130,6 +130,11 @@ class SteadyClock:
             return expected
 
 
+def moment(seconds: float) -> str:
+    """Spell seconds since 1970 as a date and time."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
 def refuse_if_others_can_read(path: Path) -> None:
     """Raise unless a private file is for its owner alone."""
     mode = path.stat().st_mode & 0o777

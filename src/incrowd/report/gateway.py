@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from incrowd.drawing import Chart, Series
 from incrowd.gateway.report import Activity, AttributeSupport, FilterSupport, GatewayReport, Support
+from incrowd.gateway.rules import RULES
 from incrowd.report.page import study_page
 from incrowd.study.figures import Cell, Section, Study, Table
 
@@ -34,6 +35,8 @@ def gateway_study(activity: GatewayReport, support: Support | None = None) -> St
             "first request": activity.first,
             "last request": activity.last,
             "audit log": "whole" if activity.audit.intact else f"damaged at {activity.audit.problem}",
+            **({"reset": activity.reset} if activity.reset else {}),
+            **({"nothing is answered until": activity.closed_until} if activity.closed_until else {}),
             "snapshot": support.snapshot if support else "not looked at",
         },
     )
@@ -45,6 +48,11 @@ def _asked(activity: GatewayReport) -> Section:
     decisions = tuple(
         (one.name, one.organisation, one.decided, one.released, one.withheld, _rules(one.denied))
         for one in activity.decisions
+    )
+    empty = tuple(
+        (one.name, count, RULES.get(rule, rule))
+        for one in activity.clients
+        for rule, count in one.reasons.items()
     )
     decided = (
         "client",
@@ -66,6 +74,7 @@ def _asked(activity: GatewayReport) -> Section:
             Table(title="By client", columns=("client", "organisation", *COUNTS), rows=clients),
             Table(title="By attribute", columns=("attribute", *COUNTS), rows=attributes),
             Table(title="What was withheld", columns=decided, rows=decisions),
+            Table(title="Why replies were empty", columns=("client", "requests", "reason"), rows=empty),
         )
         if clients
         else (),

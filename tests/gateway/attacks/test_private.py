@@ -102,7 +102,7 @@ def test_what_everyone_was_told_by_the_q_rule_is_decided_anew_for_others(url: st
         assert told(made, DENVER)
     with gateway(url, state, policy=private(tmp_path)) as made:
         decided = made.decide(EVE, question(DENVER))
-        assert (decided.answer.values, decided.rule, decided.repeated) == ((), "below-noise", False)
+        assert (decided.answer.values, decided.rule, decided.repeated) == ((), "budget-used-up", False)
         assert made.decide(EVE, question(DENVER)).repeated
 
 
