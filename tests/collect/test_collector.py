@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.cli.running import incrowd
 from tests.collect.gathering import CONTACT, gather, patient, plan, rows, who
@@ -19,8 +21,8 @@ from tests.collect.sites import SITES, Asked, Reply, Site, World, Written, make_
 
 from incrowd.cards.card import Card
 from incrowd.collect import Collector
-from incrowd.collect.journal import clean, post_key
-from incrowd.collect.services import Post
+from incrowd.collect.journal import Journal, clean, post_key
+from incrowd.collect.services import Page, Post
 from incrowd.crowd import Crowd
 from incrowd.crowd.forget import forget
 from incrowd.errors import CrowdBusy, InputError
@@ -344,6 +346,20 @@ class TestForgetting:
         counts = who(tmp_path / "crowd", NAMES)
         assert counts[NAMES[1]] == 0
         assert counts[NAMES[2]] > 0
+
+    def test_who_is_called_almost_the_same_is_not_forgotten_along(self, tmp_path: Path) -> None:
+        crowd = Crowd.create(tmp_path / "crowd")
+        crowd.add_frame(pl.DataFrame({"user": ["tea_pot", "teaXpot"], "community": "tea", "text": "hi"}))
+        journal = Journal(crowd.path)
+        journal.begin()
+        for name in ("tea_pot", "teaXpot"):
+            page = Page(people=((name, name),))
+            journal.walk(f"person/x/{name}")
+            journal.add(f"person/x/{name}", "", page, checked=True, round_number=1)
+        journal.close()
+        forget(crowd, ids=[crowd.user("tea_pot")])
+        with closing(sqlite3.connect(tmp_path / "crowd" / "collect" / "journal.sqlite")) as sql:
+            assert sql.execute("SELECT name FROM walks").fetchall() == [("person/x/teaXpot",)]
 
     def test_what_is_old_and_forgotten_stays_away(self, tmp_path: Path) -> None:
         world = make_world()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import polars as pl
@@ -179,3 +180,18 @@ class TestCommand:
         assert incrowd(capsys, "forget", crowd.path, "--user", "bob", "--before", "2024-01-01").code == 2
         assert incrowd(capsys, "forget", crowd.path, "--yes", "--json").code == 0
         assert not crowd.path.exists()
+
+
+@pytest.mark.parametrize("extra", [(), ("--json",)])
+def test_a_whole_crowd_is_not_deleted_while_nobody_can_be_asked(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    extra: tuple[str, ...],
+) -> None:
+    new_crowd(tmp_path / "crowd")
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    outcome = incrowd(capsys, "forget", tmp_path / "crowd", *extra)
+    assert outcome.code == 2
+    assert "Pass --yes" in outcome.err
+    assert (tmp_path / "crowd" / "manifest.json").exists()

@@ -192,6 +192,12 @@ def _make_card(crowd: Any, card: Path) -> None:
     from incrowd.measures.card_maker import make_card
 
     sizes = crowd.communities()
+    people = crowd.people()
+    if people < SMALLEST:
+        raise InputError(
+            f"{people:,} people were collected: fewer than {SMALLEST} are too few to be published. The posts are kept "
+            f"in {crowd.path}: collect more people, or delete them with incrowd forget."
+        )
     enough = sizes.filter(sizes["users"] >= SMALLEST)["community"].to_list()
     try:
         with progress_bar("making the card") as progress:

@@ -365,7 +365,10 @@ def _rows(facts: CrowdInfo) -> list[tuple[str, str]]:
     rows = [("people", f"{facts.users:,}")]
     if facts.posts:
         rows += [
-            ("posts", f"{facts.posts:,} in {facts.communities:,} communities"),
+            (
+                "posts",
+                f"{facts.posts:,} in {facts.communities:,} {'community' if facts.communities == 1 else 'communities'}",
+            ),
             ("dates", _dates(facts)),
             ("identities", f"{facts.identities:,} (a person as one community sees them)"),
             ("in several communities", f"{facts.users_in_several:,} people"),

@@ -10,6 +10,8 @@ from incrowd.cli.console import AsJson, say, show, show_json
 from incrowd.cli.options import CrowdFolder
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import RenderableType
 
     from incrowd.crowd.forget import Forgotten
@@ -41,8 +43,8 @@ def forget(
         raise InputError("forget: expected --user or --before, got both. Run it twice.")
     opened = Crowd(crowd)
     if user is None and before is None:
-        if not yes and not typer.confirm(f"Delete the whole crowd {opened.path}, with everybody in it?"):
-            raise typer.Exit(2)
+        if not yes:
+            _ask(opened.path, as_json=as_json)
         forget_everything(opened)
         if as_json:
             show_json({"deleted": str(opened.path)})
@@ -58,6 +60,20 @@ def forget(
         show_json(done.to_dict())
     else:
         show(_summary(done))
+
+
+def _ask(path: Path, *, as_json: bool) -> None:
+    import sys
+
+    from incrowd.errors import InputError
+
+    if as_json or not sys.stdin.isatty():
+        raise InputError(
+            f"forget: without --user or --before the whole crowd {path} is deleted, and nobody is there to ask. "
+            "Pass --yes."
+        )
+    if not typer.confirm(f"Delete the whole crowd {path}, with everybody in it?", err=True):
+        raise typer.Exit(2)
 
 
 def parse_date(text: str | None) -> int:

@@ -226,14 +226,19 @@ def _clean_journal(sql: sqlite3.Connection, crowd: Crowd, chosen: _Chosen, keys:
 def _forget_user(sql: sqlite3.Connection, user: str) -> None:
     accounts = [account for (account,) in sql.execute("SELECT account FROM people WHERE user = ?", (user,))]
     for account in accounts:
-        ending = f"%/{account}"
-        for (listing,) in sql.execute("SELECT id FROM listings WHERE base LIKE ?", (ending,)).fetchall():
+        ending = f"/{account}"
+        # By the ends of names and not with LIKE, to which the _ of many accounts means any letter.
+        for (listing,) in sql.execute(f"SELECT id FROM listings WHERE {_ends('base')}", (ending,)).fetchall():
             sql.execute("DELETE FROM seen WHERE listing = ?", (listing,))
-        sql.execute("DELETE FROM listings WHERE base LIKE ?", (ending,))
+        sql.execute(f"DELETE FROM listings WHERE {_ends('base')}", (ending,))
         for table in ("walks", "cursors"):
-            sql.execute(f"DELETE FROM {table} WHERE name LIKE ?", (ending,))
+            sql.execute(f"DELETE FROM {table} WHERE {_ends('name')}", (ending,))
     sql.execute("DELETE FROM people WHERE user = ?", (user,))
     sql.execute("DELETE FROM staged WHERE user = ?", (user,))
+
+
+def _ends(column: str) -> str:
+    return f"substr({column}, -length(?1)) = ?1"
 
 
 def _journal(path: Path) -> sqlite3.Connection:
