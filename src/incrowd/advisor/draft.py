@@ -48,7 +48,9 @@ SINGLE_WORDS = 3
 """Words tried out one by one; each trial is a comparison with the whole crowd."""
 WORDS_TOGETHER = 8
 MOST_SUGGESTIONS = 5
-NOT_ASKED = "whether you would be recognised or linked, which takes seconds to measure (incrowd draft --thorough)"
+NOT_ASKED = (
+    "whether you would be recognised or linked, which takes seconds to measure (incrowd draft --thorough)"
+)
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?\n]*\s*")
 
 
