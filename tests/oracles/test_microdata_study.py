@@ -127,3 +127,83 @@ def test_headlines_are_the_tables_numbers(study: Study) -> None:
     row = next(row for row in part(study, "Table 2").rows if row[0] == "paper")
     assert here["Spearman of score and crowd (table 2)"] == row[1]
     assert here["groups found by X-means (figures 4 to 6)"] == len(part(study, "The groups").rows)
+
+
+def fitting(items: frozenset[str], known: int, people: dict[str, frozenset[str]]) -> float:
+    """How many profiles hold a sample of so many items, on average over all samples."""
+    return mean(
+        sum(set(some) <= other for other in people.values()) for some in combinations(sorted(items), known)
+    )
+
+
+def test_table_1_and_both_curves(people: dict[str, frozenset[str]], study: Study) -> None:
+    holders = [
+        sum(item in items for items in people.values()) for item in frozenset().union(*people.values())
+    ]
+    entries = sum(map(len, people.values()))
+    (row,) = part(study, "Table 1").rows
+    assert row == pytest.approx((30, entries, len(holders), entries / 30, entries / 30 / len(holders)))
+    for title, sizes in (
+        ("Figure 2", [len(items) for items in people.values()]),
+        ("Figure 3", holders),
+    ):
+        (series,) = part(study, title).series
+        assert sorted(series.y, reverse=True) == sorted(sizes, reverse=True)
+
+
+def test_each_way_to_round_a_share(people: dict[str, frozenset[str]], study: Study) -> None:
+    rows = {row[0]: row[1:] for row in part(study, "How a share becomes").rows}
+    told = [score(people)[person] for person in people]
+    ways = {
+        "half-up, at least 1": lambda share: max(1, math.floor(share + 0.5)),
+        "down, at least 1": lambda share: max(1, math.floor(share)),
+        "up": math.ceil,
+        "down, perhaps none (literal)": math.floor,
+    }
+    assert set(rows) == set(ways)
+    for name, rounded in ways.items():
+        crowds = [
+            mean(fitting(items, rounded(percent * len(items) / 100), people) for percent in PERCENTS)
+            for items in people.values()
+        ]
+        assert rows[name] == pytest.approx((median(crowds), spearman(told, crowds)))
+
+
+def test_stronger_adversaries_leave_fewer(people: dict[str, frozenset[str]], study: Study) -> None:
+    rows = {row[0]: row[1:] for row in part(study, "Who knows what").rows}
+    three = [fitting(items, min(3, len(items)), people) for items in people.values()]
+    half = [fitting(items, max(1, math.floor(len(items) / 2 + 0.5)), people) for items in people.values()]
+    for name, crowds in (("three of your items", three), ("half of your items", half)):
+        found = next(row for who, row in rows.items() if name in who)
+        assert found == pytest.approx((median(crowds), mean(size < 2 for size in crowds)))
+
+
+def test_rare_is_what_fewer_people_have(people: dict[str, frozenset[str]], study: Study) -> None:
+    exact = [crowd_size(person, people) for person in people]
+    holders = {
+        item: sum(item in other for other in people.values()) for items in people.values() for item in items
+    }
+    rows = {row[0]: row[1:3] for row in part(study, "Agreement of the paper's score").rows}
+    for line in (10, 25):
+        raw = [
+            sum(holders[item] < line for item in items) / len(items) + math.log(len(items))
+            for items in people.values()
+        ]
+        told = [-one for one in raw]
+        found = rows[f"fewer than {line} people"]
+        assert found == pytest.approx((spearman(told, exact), kendall(told, exact)))
+
+
+def test_bars_samples_and_readings(people: dict[str, frozenset[str]], study: Study) -> None:
+    told = list(score(people).values())
+    bars = part(study, "Figure 8").rows
+    assert sum(row[3] for row in bars) == pytest.approx(1)
+    for _, low, high, share in bars:
+        inside = [low < one <= high or (low == 0 and one == 0) for one in told]
+        assert share == pytest.approx(mean(inside))
+    exact = [crowd_size(person, people) for person in people]
+    whole = part(study, "The same measures in samples").rows[-1]
+    assert whole[1:5] == pytest.approx((30, 34, median(exact), mean(size < 2 for size in exact)))
+    over, one_guess, alone = (row[1] for row in part(study, "Three readings").rows)
+    assert over <= one_guess  # Jensen
+    assert alone <= one_guess
