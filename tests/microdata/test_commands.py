@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.cli.running import incrowd
 from typer.testing import CliRunner
 
 from incrowd.cli import app
@@ -168,3 +169,41 @@ def test_the_study_command_writes_one_offline_file(folder: Path, tmp_path: Path)
     again = tmp_path / "again.html"
     run("study", "microdata", folder, "--out", again, "--sample", 5)
     assert out.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--smallest", -1),
+        ("--groups", -3),
+        ("--rare-below", -1),
+        ("--rare-fraction", 2),
+        ("--min-items", -1),
+        ("--max-items", 2),
+        ("--taste", -1),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused_by_the_name_of_its_option(
+    capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path, option: str, value: int
+) -> None:
+    outcome = incrowd(
+        capsys, "microdata", "publish", folder, "--out", tmp_path / "s.json", option, str(value)
+    )
+    assert outcome.code == 2
+    assert option in outcome.err
+    assert "Spec" not in outcome.err
+    assert "Filter" not in outcome.err
+
+
+@pytest.mark.parametrize("percent", ["0", "200", "20-5", "0-5", "some"])
+def test_a_share_that_cannot_be_is_refused(
+    capsys: pytest.CaptureFixture[str], folder: Path, percent: str
+) -> None:
+    outcome = incrowd(capsys, "microdata", "evaluate", folder, "--percent", percent)
+    assert outcome.code == 2
+    assert "--percent: expected a number above 0 and up to 100" in outcome.err
+
+
+def test_group_sizes_are_said_to_be_rounded(folder: Path, tmp_path: Path) -> None:
+    told = run("microdata", "publish", folder, "--out", tmp_path / "s.json")
+    assert "riskiest first, rounded down to 10s: " in " ".join(told.split())

@@ -127,6 +127,26 @@ def test_nothing_published_is_one_person_s_own(frames: Callable[..., pl.DataFram
     assert safe.users % 10 == 0
 
 
+@pytest.mark.parametrize("crowd", [10, 25])
+def test_no_published_number_is_about_fewer_people(crowd: int) -> None:
+    """Three people have far more items than all others: a group of their own would tell their score."""
+    sizes = [8 + u % 5 for u in range(120)] + [400, 410, 420]
+    frame = as_frame({(u, i) for u, size in enumerate(sizes) for i in range(size)})
+    tally = Tally.count(frame)
+    exact, _ = publish(tally, release=ReleaseSpec(literal=True))
+    assert min(group.people for group in exact.groups) == 3
+    safe, _ = publish(tally, release=ReleaseSpec(crowd=crowd))
+    assert min(group.people for group in safe.groups) >= crowd
+    assert safe.activity.shares.min() * len(sizes) >= crowd - 1  # shares are rounded
+
+
+@pytest.mark.parametrize(("people", "crowd"), [(20, 10), (150, 1000), (150, 75)])
+def test_a_crowd_too_small_for_the_promise_is_refused(people: int, crowd: int) -> None:
+    tally = Tally.count(as_frame({(u, i) for u in range(people) for i in range(8 + u % 7)}))
+    with pytest.raises(InputError, match=rf"about fewer than {crowd:,} people .* got {people}"):
+        publish(tally, release=ReleaseSpec(crowd=crowd))
+
+
 def test_the_literal_release_is_the_paper_s_algorithm(frames: Callable[..., pl.DataFrame]) -> None:
     frame = frames(300, 50)
     tally = Tally.count(frame, ScoreSpec(rare_below=80))
@@ -197,7 +217,7 @@ def test_other_files_are_refused_in_one_sentence(tmp_path, text: str, error: typ
 
 
 def test_infinite_scales_are_refused() -> None:
-    statistics, _ = publish(Tally.count(as_frame({(u, i) for u in range(4) for i in range(8 + u)})))
+    statistics, _ = publish(Tally.count(as_frame({(u, i) for u in range(30) for i in range(8 + u)})))
     plain = statistics.to_dict()
     plain["scale"]["raw_min"] = math.inf
     with pytest.raises(SchemaError, match="malformed"):

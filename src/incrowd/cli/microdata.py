@@ -35,14 +35,18 @@ app = typer.Typer(
 CrowdFolder = Annotated[
     Path, typer.Argument(metavar="DIR", help="A crowd with items (incrowd ingest --kind items).")
 ]
-RareBelow = Annotated[int, typer.Option("--rare-below", help="An item is rare if fewer people have it.")]
+RareBelow = Annotated[
+    int, typer.Option("--rare-below", min=1, help="An item is rare if fewer people have it.")
+]
 RareFraction = Annotated[
     float | None, typer.Option("--rare-fraction", help="Rare as a share of the crowd instead, e.g. 0.01.")
 ]
-Fewest = Annotated[int, typer.Option("--min-items", help="Leave out profiles with fewer items.")]
-Most = Annotated[int, typer.Option("--max-items", help="Leave out profiles with more items.")]
+Fewest = Annotated[int, typer.Option("--min-items", min=1, help="Leave out profiles with fewer items.")]
+Most = Annotated[int, typer.Option("--max-items", min=1, help="Leave out profiles with more items.")]
 Percent = Annotated[str, typer.Option("--percent", help="How much of a profile they know: 10 or 5-20.")]
-Known = Annotated[int | None, typer.Option("--known", help="They know so many items, instead of a share.")]
+Known = Annotated[
+    int | None, typer.Option("--known", min=1, help="They know so many items, instead of a share.")
+]
 
 
 class RoundingRule(StrEnum):
@@ -68,12 +72,14 @@ def publish(
         typer.Option("--state", help="Private folder of secrets between releases.", show_default="in DIR"),
     ] = None,
     smallest: Annotated[
-        int, typer.Option("--smallest", help="No published number is about fewer people.")
+        int, typer.Option("--smallest", min=1, help="No published number is about fewer people.")
     ] = 10,
     groups: Annotated[
-        int | None, typer.Option("--groups", help="So many groups instead of finding out.")
+        int | None, typer.Option("--groups", min=1, help="So many groups instead of finding out.")
     ] = None,
-    taste: Annotated[int, typer.Option("--taste", help="Also publish counts for so many taste groups.")] = 0,
+    taste: Annotated[
+        int, typer.Option("--taste", min=0, help="Also publish counts for so many taste groups.")
+    ] = 0,
     fewest: Fewest = 8,
     most: Most = 5000,
     rare_below: RareBelow = 100,
@@ -86,7 +92,7 @@ def publish(
     """Publish popularity statistics with which people can score themselves."""
     from incrowd.crowd import Crowd
     from incrowd.measures.microdata import provider
-    from incrowd.measures.microdata.spec import GroupSpec, ProfileFilter, ReleaseSpec, ScoreSpec
+    from incrowd.measures.microdata.spec import GroupSpec, ReleaseSpec, ScoreSpec
     from incrowd.measures.microdata.statistics import load_state, save_state
 
     opened = Crowd(crowd)
@@ -105,7 +111,7 @@ def publish(
             state=previous,
             release=spec,
             groups=GroupSpec(exactly=groups),
-            profiles=ProfileFilter(fewest=fewest, most=most),
+            profiles=_profiles(fewest, most),
         )
         made = publish_it()
         if taste:
@@ -259,6 +265,7 @@ def _publication(statistics: Statistics, counted: int, out: Path, page: Path | N
         "items_counted": counted,
         "items_listed": len(statistics.popularity),
         "groups": [{"centre": one.centre, "people": one.people} for one in statistics.groups],
+        "rounded_down_to": 1 if statistics.parameters["literal"] else statistics.parameters["crowd"],
         "taste_groups": len(statistics.taste),
         "statistics": str(out),
         "page": None if page is None else str(page),
@@ -274,9 +281,11 @@ def _sentences(summary: dict[str, Any]) -> str:
         if listed == counted
         else f"{listed:,} of {counted:,} items are listed; the others are too rare to be named"
     )
+    step = summary["rounded_down_to"]
+    rounded = f", rounded down to {step:,}s" if step > 1 else ""
     lines = [
         f"Release {summary['release']}: {summary['users']:,} people, {which}.",
-        f"{say_count(len(summary['groups']), 'group')}, riskiest first: "
+        f"{say_count(len(summary['groups']), 'group')}, riskiest first{rounded}: "
         + ", ".join(f"{one['people']:,} people around {one['centre']:.2f}" for one in summary["groups"]),
         f"Statistics: {summary['statistics']}",
     ]
@@ -292,9 +301,9 @@ def _specs(
     rare_below: int,
     rare_fraction: float | None,
 ) -> tuple[ProfileFilter, Knowledge, ScoreSpec]:
-    from incrowd.measures.microdata.spec import Knowledge, ProfileFilter, ScoreSpec
+    from incrowd.measures.microdata.spec import Knowledge, ScoreSpec
 
-    profiles = ProfileFilter(fewest=fewest, most=most)
+    profiles = _profiles(fewest, most)
     score_spec = ScoreSpec(rare_below=rare_below, rare_fraction=rare_fraction)
     if known is not None:
         return profiles, Knowledge(percents=(), items=(known,)), score_spec
@@ -302,14 +311,28 @@ def _specs(
     return profiles, Knowledge(percents=_percents(percent), rounding=rule), score_spec
 
 
+def _profiles(fewest: int, most: int) -> ProfileFilter:
+    from incrowd.errors import InputError
+    from incrowd.measures.microdata.spec import ProfileFilter
+
+    if most < fewest:
+        raise InputError(f"--max-items: expected at least --min-items, which is {fewest}; got {most}")
+    return ProfileFilter(fewest=fewest, most=most)
+
+
 def _percents(text: str) -> tuple[float, ...]:
     from incrowd.errors import InputError
 
     low, _, high = text.partition("-")
     try:
-        return (float(low),) if not high else tuple(float(p) for p in range(int(low), int(high) + 1))
+        found = (float(low),) if not high else tuple(float(p) for p in range(int(low), int(high) + 1))
     except ValueError:
-        raise InputError(f"--percent: expected a number or a range such as 5-20, got '{text}'") from None
+        found = ()
+    if not found or not all(0 < percent <= 100 for percent in found):
+        raise InputError(
+            f"--percent: expected a number above 0 and up to 100, or a range such as 5-20; got '{text}'"
+        )
+    return found
 
 
 def _evaluation(result: Evaluation) -> Any:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from incrowd.measures.microdata.definition import Floats
 from incrowd.measures.microdata.expected_crowd import expected_others_of_all, independent
 from incrowd.measures.microdata.overlaps import Progress
 from incrowd.measures.microdata.provider import ScoredPeople, Tally, publish, publish_taste, score_everybody
-from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ReleaseSpec, ScoreSpec
+from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ProfileFilter, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.statistics import ReleaseState, Statistics
 from incrowd.measures.microdata.table import ItemTable, require_people
 from incrowd.result import Result
@@ -168,13 +169,18 @@ def crowd_estimates(
 
 
 def published(table: ItemTable, score: ScoreSpec, release: ReleaseSpec) -> Statistics:
-    """Return the statistics a provider with this table would publish first."""
-    tally = Tally.of(table, score)
-    statistics, _ = publish(tally, state=ReleaseState.fresh(STUDY_SECRET), release=release)
+    """Return the statistics a provider with this table would publish first; of too few people, what comes nearest."""
+    fits = (len(table.users) - 1) // 2
+    release = replace(release, crowd=min(release.crowd, fits)) if fits else ReleaseSpec(literal=True)
+    tally, everybody = Tally.of(table, score), ProfileFilter(fewest=1, most=int(table.sizes.max()))
+    publish_it = partial(
+        publish, tally, state=ReleaseState.fresh(STUDY_SECRET), release=release, profiles=everybody
+    )
+    statistics, _ = publish_it()
     if not release.taste_groups:
         return statistics
     taste = publish_taste(table, statistics.activity, release, tally.threshold, STUDY_SECRET)
-    return publish(tally, state=ReleaseState.fresh(STUDY_SECRET), release=release, taste=taste)[0]
+    return publish_it(taste=taste)[0]
 
 
 def estimate_from(table: ItemTable, statistics: Statistics, knowledge: Knowledge) -> Floats:

@@ -57,8 +57,11 @@ class Groups:
         return np.searchsorted(self.borders, scores, side="left").astype(np.int64)
 
 
-def find_groups(scores: NDArray[np.float64], spec: GroupSpec | None = None) -> Groups:
-    """Cut scores into groups; the number of groups is found unless the spec fixes it."""
+def find_groups(scores: NDArray[np.float64], spec: GroupSpec | None = None, *, smallest: int = 1) -> Groups:
+    """Cut scores into groups; the number of groups is found unless the spec fixes it.
+
+    No centre is the average of fewer than `smallest` people: of one or two it would be their own score.
+    """
     spec = spec or GroupSpec()
     values = np.sort(np.asarray(scores, dtype=np.float64))
     if not len(values) or np.isnan(values[-1]):
@@ -70,7 +73,7 @@ def find_groups(scores: NDArray[np.float64], spec: GroupSpec | None = None) -> G
         centres = k_means(values, min(spec.exactly, distinct))
     else:
         centres = x_means(values, min(spec.fewest, distinct), min(spec.most, distinct))
-    return _trimmed(values, centres, spec)
+    return _trimmed(values, _joined(values, centres, spec, smallest), spec)
 
 
 def x_means(values: Floats, fewest: int, most: int) -> Floats:
@@ -165,10 +168,29 @@ def _bic(members: list[int], squares: float) -> float:
     return likelihood - k * math.log(n)  # k - 1 shares, k centres, one variance: 2k parameters, half each
 
 
+def _joined(values: Floats, centres: Floats, spec: GroupSpec, smallest: int) -> Floats:
+    """Join a cluster whose centre would be of too few people with the nearest one, until there is none."""
+    while len(centres) > 1:
+        sizes = np.diff([0, *_cuts(values, centres), len(values)])
+        small = int(np.argmin(sizes))
+        if sizes[small] - 2 * _outliers(int(sizes[small]), spec) >= smallest:
+            break
+        gaps = np.diff(centres)
+        left = small - 1 if small and (small == len(gaps) or gaps[small - 1] <= gaps[small]) else small
+        both = np.average(centres[left : left + 2], weights=sizes[left : left + 2])
+        centres = _refine(values, np.concatenate([centres[:left], [both], centres[left + 2 :]]))
+    return centres
+
+
+def _outliers(members: int, spec: GroupSpec) -> int:
+    """How many people are left out at either end of a group of this size."""
+    return math.floor(spec.trim * members) if members >= spec.trim_from else 0
+
+
 def _trimmed(values: Floats, centres: Floats, spec: GroupSpec) -> Groups:
     """Take the outliers out of each group and its centre anew; they stay members."""
     runs = [run for run in np.split(values, _cuts(values, centres)) if len(run)]
-    cut = [math.floor(spec.trim * len(run)) if len(run) >= spec.trim_from else 0 for run in runs]
+    cut = [_outliers(len(run), spec) for run in runs]
     kept = [run[c : len(run) - c] for run, c in zip(runs, cut, strict=True)]
     return Groups(np.array([run.mean() for run in kept]), np.array([len(run) for run in runs]))
 
@@ -281,7 +303,7 @@ def score_everybody(
     """Score and group people by their numbers of items and rare items.
 
     `outliers` people at either end do not set the scale (their scores are clamped), so that the published
-    scale is nobody's own value.
+    scale is nobody's own value; nor is a group smaller than that.
     """
     raw = risk_raw(items, rare, spec.log_base)
     if not len(raw):
@@ -291,7 +313,11 @@ def score_everybody(
     low, high = float(ordered[end]), float(ordered[-1 - end])
     free = privacy_score(raw, low, high)
     # With one raw value for all there is one group, and no scale.
-    found = find_groups(free, groups) if high > low else Groups(np.array([0.5]), np.array([len(raw)]))
+    found = (
+        find_groups(free, groups, smallest=outliers)
+        if high > low
+        else Groups(np.array([0.5]), np.array([len(raw)]))
+    )
     inside = Groups(np.clip(found.centres, 0.0, 1.0), found.members)
     return ScoredPeople(raw, np.clip(free, 0.0, 1.0), low, high, inside)
 
@@ -321,13 +347,19 @@ def publish(
             "allow smaller profiles, e.g. --min-items 2"
         )
     outliers = 0 if release.literal else release.crowd
+    if told.height <= 2 * outliers:
+        raise InputError(
+            f"profiles: no number may be about fewer than {outliers:,} people (--smallest), which takes more than "
+            f"{2 * outliers:,} with {profiles.fewest:,} to {profiles.most:,} items; got {told.height:,}"
+        )
     scored = score_everybody(
         told["items"].to_numpy(), told["rare"].to_numpy(), tally.spec, groups, outliers=outliers
     )
     people = tally.users.height
-    activity = fit_activity(
-        tally.users["items"].to_numpy(), tally.items["people"].to_numpy() / people, release.activity_classes
-    )
+    sizes, classes = tally.users["items"].to_numpy(), release.activity_classes
+    while classes > 1 and np.bincount(activity_class(sizes, classes)).min() < outliers:
+        classes -= 1
+    activity = fit_activity(sizes, tally.items["people"].to_numpy() / people, classes)
     digits = 15 if release.literal else release.decimals
     return Statistics(
         users=release_number_of(people, release),

@@ -193,10 +193,10 @@ class ScoreSpec:
     log_base: float = math.e
 
     def __post_init__(self) -> None:
-        _require(self.rare_below >= 1, "ScoreSpec.rare_below", "1 or more", self.rare_below)
+        _require(self.rare_below >= 1, "--rare-below", "1 or more", self.rare_below)
         _require(self.log_base > 1, "ScoreSpec.log_base", "a number above 1", self.log_base)
         fraction = self.rare_fraction
-        _require(fraction is None or 0 < fraction < 1, "ScoreSpec.rare_fraction", "0 < share < 1", fraction)
+        _require(fraction is None or 0 < fraction < 1, "--rare-fraction", "0 < share < 1", fraction)
 
     def threshold(self, users: int) -> int:
         """Below how many people an item is rare in a crowd of this size."""
@@ -245,8 +245,10 @@ class ReleaseSpec:
         _require(self.crowd >= 1, "ReleaseSpec.crowd", "1 or more", self.crowd)
         _require(self.step >= 1, "ReleaseSpec.step", "1 or more", self.step)
         _require(self.decimals >= 0, "ReleaseSpec.decimals", "0 or more", self.decimals)
-        ok = self.activity_classes >= 1 and self.taste_groups >= 0
-        _require(ok, "ReleaseSpec", "activity_classes >= 1, taste_groups >= 0", self)
+        _require(
+            self.activity_classes >= 1, "ReleaseSpec.activity_classes", "1 or more", self.activity_classes
+        )
+        _require(self.taste_groups >= 0, "ReleaseSpec.taste_groups", "0 or more", self.taste_groups)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,4 +259,6 @@ class ProfileFilter:
     most: int = 5000
 
     def __post_init__(self) -> None:
-        _require(1 <= self.fewest <= self.most, "ProfileFilter", "1 <= fewest <= most", self)
+        _require(self.fewest >= 1, "ProfileFilter.fewest", "1 or more", self.fewest)
+        ok = self.fewest <= self.most
+        _require(ok, "ProfileFilter.most", f"at least as many as the fewest, {self.fewest}", self.most)
