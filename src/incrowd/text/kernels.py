@@ -85,13 +85,20 @@ def split_posts(
             while i < stop:
                 character, width = np.int64(data[i]), 1
                 if 97 <= character <= 122 and not apostrophes and not is_hard:  # "a" to "z": most of all text
-                    run = run + 1 if character == previous else 1
-                    previous, symbol = character, np.int64(0)
-                    if run <= max_run:
-                        clean[w] = character
-                        key = longer_key(key, w - word, character)
-                        w += 1
-                    i += 1
+                    symbol = np.int64(0)
+                    while True:
+                        run = run + 1 if character == previous else 1
+                        previous = character
+                        if run <= max_run:
+                            clean[w] = character
+                            key = longer_key(key, w - word, character)
+                            w += 1
+                        i += 1
+                        if i == stop:
+                            break
+                        character = np.int64(data[i])
+                        if character < 97 or character > 122:
+                            break
                     continue
                 if character >= 0x80:
                     if character >= 0xF0:

@@ -231,16 +231,20 @@ def _lines(data: bytes, chosen: Sequence[int]) -> list[bytes]:
 
 def _doubtful_values(frame: pl.DataFrame) -> set[int]:
     """Find rows with text that Polars may have made from a list, an object, a boolean or half a pair."""
-    marks = [mark for name in frame.columns for mark in _worth_a_look(frame[name]) if mark.any()]
+    filled = [name for name in frame.columns if frame[name].null_count() < frame.height]
+    marks = [mark.alias(f"{n}") for n, mark in enumerate(m for name in filled for m in _worth_a_look(name))]
+    some = frame.select(mark.any() for mark in marks).row(0) if marks else ()
+    marks = [mark for mark, found in zip(marks, some, strict=True) if found]
     if not marks:
         return set()
-    rows = reduce(or_, (mark.fill_null(value=False) for mark in marks)).arg_true()
-    doubts = frame[rows].select(pl.any_horizontal(_may_be_coerced(pl.col(name)) for name in frame.columns))
+    rows = frame.select(reduce(or_, (mark.fill_null(value=False) for mark in marks))).to_series().arg_true()
+    doubts = frame[rows].select(pl.any_horizontal(_may_be_coerced(pl.col(name)) for name in filled))
     return set(rows.filter(doubts.to_series().fill_null(value=False)).to_list())
 
 
-def _worth_a_look(text: pl.Series) -> Iterator[pl.Series]:
+def _worth_a_look(name: str) -> Iterator[pl.Expr]:
     """Mark the few values worth a closer look, at little cost for the many."""
+    text = pl.col(name)
     for start in ("[", "{", "true", "false"):
         yield text.str.starts_with(start)
     yield text.str.contains("\x00", literal=True)
