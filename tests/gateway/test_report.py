@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.gateway.making import crowd, fill_duckdb, policy
+from tests.gateway.test_core import gateway, question
 
 from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.ledger import Answer, Entry, Ledger
-from incrowd.gateway.report import Support, activity_report, attribute_support, filter_support
+from incrowd.gateway.report import Support, activity_report, attribute_support, filter_support, support_of
 from incrowd.gateway.state import open_secret
 from incrowd.measures.release import HolderIndex
 from incrowd.report.gateway import gateway_page
@@ -125,6 +127,22 @@ def test_support_counts_values_by_hand() -> None:
     assert all(one.released <= one.frequent for one in found.at)
     assert found.largest_q == 30
     assert found.at[2].mentions == round(40 / 63, 6)
+
+
+def test_support_is_that_of_the_policys_mechanism(tmp_path: Path) -> None:
+    users, likes = crowd(
+        {"Titanic": 400, "Alien": 150, "Heat": 30}
+    )  # 30 are too few to be known of privately
+    url = fill_duckdb(tmp_path / "a.db", users, {"movies": likes})
+    for mechanism, expected in (("q", {2: 3, 10: 3, 50: 2}), ("private", {2: 2, 10: 2, 50: 2})):
+        rules = policy(release={"mechanism": mechanism})
+        with gateway(url, tmp_path / mechanism, policy=rules) as made:
+            (found,) = support_of(made, rules, b"k").attributes
+            shown = made.explain(question(""))
+        assert found.mechanism == mechanism
+        assert {one.q: one.released for one in found.at if one.q in expected} == expected
+        five = next(one for one in found.at if one.q == 5)
+        assert five.released == sum(one.released for one in shown.values)
 
 
 def test_an_attribute_nobody_lists_supports_nothing() -> None:

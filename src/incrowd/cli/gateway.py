@@ -356,7 +356,11 @@ def _reported(activity: GatewayReport, support: Support | None) -> Any:
         parts += ["", _table(("client", "requests", "reason"), empty, "Why replies were empty")]
     for one in support.attributes if support else ():
         rows = [(at.q, at.frequent, *_released(at)) for at in one.at]
-        title = f"{one.attribute}: {one.values:,} values of {one.people:,} people; what could leave if all were asked"
+        title = (
+            f"{one.attribute}: {one.values:,} values of {one.people:,} people; what could leave if all were asked, by "
+            f'mechanism "{one.mechanism}"'
+            + (" without noise, all budgets unspent" if one.mechanism == "private" else "")
+        )
         parts += [
             "",
             _table(("q", "values with q holders", "values released", "of all entries"), rows, title),

@@ -362,6 +362,23 @@ class Gateway:
         """Tell the provider how many people share each value of a filter."""
         return self.database.sizes(self.snapshot.number, filter)
 
+    def would_leave(self, attribute: str) -> Callable[[int], tuple[int, ...]] | None:
+        """Tell the provider by q which values the private mechanism would release about everybody.
+
+        Without noise, and as if nobody had been counted before; None if it is not the policy's mechanism.
+        """
+        if not self._private:
+            return None
+        snapshot, query = self.snapshot, Query(attribute)
+        case = self._case(None, snapshot, query, self._group(snapshot, query))
+        made, known = self._mechanisms[attribute], self.policy.release.known_users
+
+        def released(q: int) -> tuple[int, ...]:
+            found = replace(made, base=q + known).release(case.index, case.group, noise=False)
+            return _codes(case, found.values)
+
+        return released
+
     @property
     def due(self) -> bool:
         """True once the policy's period has passed since the last snapshot."""

@@ -8,7 +8,7 @@ value, how large the classes are, and what could leave at each threshold.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import time
@@ -88,7 +88,8 @@ class AttributeReleasable:
     frequent: int
     """Values with at least q holders: more can never leave (Fig. 4)."""
     released: int | None
-    """Values that leave with q proved, also without any single one of them; None if there was no time for a proof."""
+    """Values that leave. By mechanism "q": with q proved, also without any single one of them; None if there was no
+    time for a proof. By "private": those whose counts reach the threshold, noise left out."""
     mentions: float | None
     """Share of all entries that the released values make up, 0 to 1; higher means more useful."""
 
@@ -105,6 +106,8 @@ class AttributeSupport:
     commonest: tuple[float, ...]
     """Shares of these people who list the commonest values, at most ten, largest first (Fig. 4)."""
     at: tuple[AttributeReleasable, ...]
+    mechanism: str = "q"
+    """Which mechanism of the policy would release that."""
 
     @property
     def largest_q(self) -> int:
@@ -288,7 +291,8 @@ def support_of(gateway: Gateway, policy: Policy, key: bytes) -> Support:
     return Support(
         snapshot=snapshot.number,
         attributes=tuple(
-            attribute_support(name, one.index, key=key) for name, one in snapshot.attributes.items()
+            attribute_support(name, one.index, key=key, private=gateway.would_leave(name))
+            for name, one in snapshot.attributes.items()
         ),
         filters=tuple(filter_support(name, gateway.sizes(name)) for name in policy.database.filters),
     )
@@ -301,9 +305,12 @@ def attribute_support(
     key: bytes,
     thresholds: Sequence[int] = THRESHOLDS,
     seconds: float = SECONDS,
+    private: Callable[[int], Sequence[int]] | None = None,
 ) -> AttributeSupport:
-    """Measure how much of an attribute could leave at each threshold."""
-    options = SuppressOptions(key=key, budget=Budget(seconds=seconds))
+    """Measure how much of an attribute could leave at each threshold.
+
+    `private` says by q which values the private mechanism would release; without it, the rule of mechanism "q" does.
+    """
     supports = np.sort(index.supports)[::-1]
     people = len(np.unique(index.members))
     return AttributeSupport(
@@ -314,14 +321,36 @@ def attribute_support(
         commonest=tuple(round(float(share), 6) for share in supports[:10] / max(1, people)),
         at=tuple(
             AttributeReleasable(
-                q=one.threshold,
-                frequent=int((supports >= one.threshold).sum()),
-                released=one.released if one.in_time else None,
-                mentions=round(one.released_mentions / max(1, one.mentions), 6) if one.in_time else None,
+                q=q,
+                frequent=int((supports >= q).sum()),
+                released=released,
+                mentions=None if mentions is None else round(mentions / max(1, len(index.members)), 6),
             )
-            for one in releasable(index, thresholds, options=options)
+            for q, released, mentions in (
+                _by_q(index, thresholds, key, seconds)
+                if private is None
+                else _privately(index, thresholds, private)
+            )
         ),
+        mechanism="q" if private is None else "private",
     )
+
+
+def _by_q(
+    index: HolderIndex, thresholds: Sequence[int], key: bytes, seconds: float
+) -> Iterator[tuple[int, int | None, int | None]]:
+    """Yield q, how many values leave, and how many entries they make up."""
+    options = SuppressOptions(key=key, budget=Budget(seconds=seconds))
+    for one in releasable(index, thresholds, options=options):
+        yield one.threshold, *((one.released, one.released_mentions) if one.in_time else (None, None))
+
+
+def _privately(
+    index: HolderIndex, thresholds: Sequence[int], private: Callable[[int], Sequence[int]]
+) -> Iterator[tuple[int, int | None, int | None]]:
+    for q in thresholds:
+        codes = list(private(q))
+        yield q, len(codes), int(index.supports[codes].sum())
 
 
 def filter_support(name: str, sizes: NDArray[np.int64]) -> FilterSupport:

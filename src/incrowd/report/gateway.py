@@ -100,7 +100,11 @@ def _attribute(one: AttributeSupport) -> Section:
         y_label="values",
         series=(
             Series.of("at least q people list it", q, [at.frequent for at in one.at]),
-            Series.of("released with q proved", [at.q for at in known], [at.released or 0 for at in known]),
+            Series.of(
+                f'released by mechanism "{one.mechanism}"',
+                [at.q for at in known],
+                [at.released or 0 for at in known],
+            ),
         ),
         x_log=True,
         y_log=all(at.released for at in known),
@@ -112,8 +116,8 @@ def _attribute(one: AttributeSupport) -> Section:
         heading=f"What {one.attribute} supports",
         text=(
             f"{one.people:,} people list {one.values:,} values, {one.entries:,} entries in all. This is what could "
-            "leave if everybody were asked about at once, before secret amounts and earlier answers count; a class "
-            f"of people supports less. {_reach(one)}"
+            f'leave by mechanism "{one.mechanism}" if everybody were asked about at once, {_without(one)} count; a '
+            f"class of people supports less. {_reach(one)}"
         ),
         parts=(
             chart,
@@ -126,6 +130,12 @@ def _attribute(one: AttributeSupport) -> Section:
             Table(title="The commonest values", columns=("rank", "% of people"), rows=commonest),
         ),
     )
+
+
+def _without(one: AttributeSupport) -> str:
+    if one.mechanism == "private":
+        return "before noise and used-up budgets"
+    return "before secret amounts and earlier answers"
 
 
 def _reach(one: AttributeSupport) -> str:
