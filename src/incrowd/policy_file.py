@@ -108,6 +108,8 @@ def _in_words(message: str, kind: Any, content: Any, place: str) -> str:
     if types:
         wanted = next(name for name in types[1].split(" | ") if name != "null")
         return f"{joined}: expected {WORDS.get(wanted, wanted)}, got {types[2]}"
+    if said.startswith(place):  # a check of our own, which says where
+        return said
     return f"{joined}: {said[0].lower()}{said[1:]}"
 
 

@@ -9,10 +9,13 @@ import pytest
 from tests.cli.running import Outcome, incrowd
 from tests.gateway.serving import VICTIM, make_world
 
+from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.core import Client, Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
+from incrowd.gateway.ledger import Ledger
 from incrowd.gateway.policy import load_policy
+from incrowd.gateway.state import open_secret
 from incrowd.gateway.text_query import query_from_text
 
 
@@ -76,6 +79,53 @@ def test_a_policy_is_checked_against_the_database(decisions: DecisionService) ->
     broken = decisions.run("check", database=True)
     assert broken.code == 2
     assert "'lakes'" in broken.err
+
+
+def test_check_names_the_folder_it_looked_in(decisions: DecisionService) -> None:
+    state = str(decisions.folder / "state")
+    none = json.loads(decisions.run("check", "--json").out)
+    assert (none["state folder"], none["keys"]) == (f"{state} (there is none yet)", 0)
+    decisions.run("key", "add", "notebook", "--organisation", "lab")
+    there = json.loads(decisions.run("check", "--json").out)
+    assert (there["state folder"], there["keys"]) == (state, 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "where"),
+    [
+        ("q = 5", "q = 1", "release.q: expected 2"),
+        ("q = 5", "qq = 5", "release: unknown setting 'qq'"),
+        ("q = 5", 'q = "5"', "release.q: expected a whole number"),
+        ("[organisations.lab]", "[organisation.lab]", "unknown setting 'organisation'"),
+    ],
+)
+def test_a_mistake_in_a_policy_names_the_file(
+    before: str, after: str, where: str, decisions: DecisionService
+) -> None:
+    path = decisions.folder / "policy.toml"
+    path.write_text(path.read_text().replace(before, after, 1))
+    wrong = decisions.run("check")
+    assert wrong.code == 2
+    assert f"{path}: {where}" in wrong.err
+    assert "policy: policy" not in wrong.err
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_a_report_is_legible_on_a_narrow_terminal(
+    columns: int, decisions: DecisionService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = decisions.folder / "state"
+    secret = open_secret(state)
+    Ledger(state, secret).close()
+    audit = AuditLog(state, secret.key("audit"))
+    about = {"client": "dashboard-2", "organisation": "lab", "attribute": "movies", "query": "ab"}
+    audit.append({"time": "2026-01-01", **about, "outcome": "empty", "released": 0, "rule": "rare"}).result(9)
+    audit.close()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    said = decisions.run("report", policy=False).out
+    assert "…" not in said
+    assert all(len(line) <= columns for line in said.splitlines())
+    assert {"dashboard-2", "organisation", "refused", "questions"} <= set(said.split())
 
 
 def test_why_and_the_report_need_no_running_gateway(decisions: DecisionService) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -298,6 +299,13 @@ def test_negation_needs_permission() -> None:
     for where in (Not(Compare("age", "=", 1)), Compare("age", "!=", 1)):
         with pytest.raises(InputError, match="not allowed"):
             checked_query(Query("movies", where), STRICT)
+
+
+def test_operators_that_are_listed_are_those_allowed() -> None:
+    wrong = {"attribute": "movies", "where": {"column": "city", "op": "like", "value": "x"}}
+    for allow, listed in ((False, "=, <, <=, >, >="), (True, "=, !=, <, <=, >, >=")):
+        with pytest.raises(InputError, match=f"op must be one of {listed}$"):
+            query_from_json(wrong, replace(LIMITS, allow_not=allow))
 
 
 def test_size_is_limited() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -256,14 +257,41 @@ def _policy(path: Path | None) -> Policy:
     return load_policy(path)
 
 
+class _Rows:
+    """A table; where it is too narrow for the words of its columns, each row below the other."""
+
+    def __init__(self, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+        self._columns, self._rows = columns, rows
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich.measure import Measurement
+
+        table = self._made(self._columns, self._rows)
+        needed = Measurement.get(console, options.update(max_width=10_000), table).minimum
+        if not any(self._columns) or needed <= options.max_width:
+            yield table
+            return
+        for number, row in enumerate(self._rows):
+            if number:
+                yield ""
+            yield self._made(("", ""), list(zip(self._columns, row, strict=True)))
+
+    @staticmethod
+    def _made(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Any:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(*columns, show_header=any(columns), box=None)
+        for row in rows:
+            table.add_row(*(Text(str(cell), overflow="fold") for cell in row))  # data, not markup
+        return table
+
+
 def _table(columns: tuple[str, ...], rows: list[tuple[Any, ...]], title: str = "") -> Any:
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, show_header=any(columns), box=None)
-    for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))  # names and values are data, not markup
+    table = _Rows(columns, rows)
     return Group(Text(title, style="bold"), table) if title else table
 
 

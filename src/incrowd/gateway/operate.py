@@ -133,6 +133,7 @@ def check_setup(policy: Policy, url: str | None, state: Path) -> dict[str, Any]:
         "promise": promise(policy),
         "weak": weaknesses(policy),
         "cautions": cautions(policy),
+        "state folder": str(state) if state.is_dir() else f"{state} (there is none yet)",
         "keys": len(keys),
         "keys without organisation": sorted(
             key.name for key in keys if key.organisation not in policy.organisations

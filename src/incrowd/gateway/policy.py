@@ -450,7 +450,12 @@ def load_policy(path: Path) -> Policy:
 
     docs/reference/gateway-policy.md has every setting.
     """
-    return read_policy(load_toml(path), path.parent)
+    content = load_toml(path)
+    try:
+        return read_policy(content, path.parent)
+    except InputError as error:
+        said = str(error).removeprefix("policy").lstrip(":, ")
+        raise InputError(f"{path}: {said}") from None
 
 
 def read_policy(content: Mapping[str, Any], folder: Path = Path()) -> Policy:

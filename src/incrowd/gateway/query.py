@@ -312,7 +312,8 @@ class _Reader:
             return Between(fields["column"], *pair)
         fields = _fields(node, "condition", {"column", "op", "value"})
         if fields["op"] not in OPERATORS:
-            raise InputError(f"query: op must be one of {', '.join(OPERATORS)}")
+            allowed = [op for op in OPERATORS if op != "!=" or self.limits.allow_not]
+            raise InputError(f"query: op must be one of {', '.join(allowed)}")
         return Compare(fields["column"], fields["op"], fields["value"])
 
 
