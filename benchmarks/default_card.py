@@ -15,6 +15,7 @@ import argparse
 import itertools
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ import pyarrow as pa
 from incrowd import __version__, default_card
 from incrowd.cards.background import Background, describe_over
 from incrowd.cards.card import Card, text_facts
-from incrowd.cards.make import CardOptions
-from incrowd.cards.members import read_members, word_shares
+from incrowd.cards.make import CardOptions, describe
+from incrowd.cards.members import Members, read_members, word_shares
 from incrowd.crowd import Crowd
 from incrowd.crowd.own_export import OwnExport
 from incrowd.distances import pairwise
@@ -156,18 +157,44 @@ def judge(count: int = 250, seed: int = 1) -> dict[str, Any]:
     return report | {"alike": alike()}
 
 
-def alike(count: int = 80, seed: int = 1) -> dict[str, Any]:
+def alike(count: int = 80, seed: int = 1) -> dict[str, float]:
     """Count who writes like people that are not in the card, exactly and by the card, at the usual distance."""
     rng = np.random.default_rng(seed)
     others = people("mental_health")
     judged = sorted(rng.choice(others["user"].unique().sort().to_numpy(), count, replace=False).tolist())
     pool = pl.concat([people("general"), others.filter(pl.col("user").is_in(judged))])
     members = read_members(Crowd.from_frame(pool, plain_names=True), None, OPTIONS.text)
+    return counted_twice(members, judged, {user: own_posts(pool, user) for user in judged}, default_card())
+
+
+def alike_in(folder: Path, name: str, count: int = 60) -> dict[str, float]:
+    """Do the same in a community of a crowd, for members who are left out of its card (without `--epsilon`)."""
+    crowd, options = Crowd(folder), CardOptions(communities=(name,))
+    members, pool = read_members(crowd, [name], options.text), crowd.posts(community=name).collect()
+    able = pool.group_by("user").len().filter(pl.col("len") >= 10)["user"].sort().to_numpy()
+    judged = sorted(np.random.default_rng(0).choice(able, count, replace=False).tolist())
+    community, _, _ = describe(members.without(judged), options, name)
+    head = {"text": text_facts(options.text), "communities": [{"name": name, **community.facts()}]}
+    _DRAWN.clear()
+    card = Card.made(head, [community.tables()])
+    return counted_twice(members, judged, {user: own_posts(pool, user) for user in judged}, card)
+
+
+def own_posts(pool: pl.DataFrame, user: str) -> pl.DataFrame:
+    """Return somebody's posts as an export holds them."""
+    mine = pool.filter(pl.col("user") == user)
+    return mine.select("community", "time", "text", link=pl.lit(None, pl.String))
+
+
+def counted_twice(
+    members: Members, judged: list[str], exports: Mapping[str, pl.DataFrame], card: Card
+) -> dict[str, float]:
+    """Set how many members are within the usual distance of some people beside what a card tells them."""
     shares, place = word_shares(members.counts), {user: at for at, user in enumerate(members.users)}
     real = [at for user, at in place.items() if user not in set(judged)]
     exact, told, ends = [], [], []
     for user in judged:
-        crowd = of_own(pool, np.flatnonzero((pool["user"] == user).to_numpy()))
+        crowd = among(card, exports[user])
         options = AdvisorOptions()
         for found in Anonymity().prepare(crowd, options).assess(Person(YOU, crowd)).assessments:
             apart = np.asarray(pairwise(shares[[place[user]]], shares[real]))
@@ -175,13 +202,15 @@ def alike(count: int = 80, seed: int = 1) -> dict[str, Any]:
             told.append(found.value)
             ends.append(found.interval)
     low, high = np.array(ends).T
+    truth, number = np.array(exact), np.array(told)
     return {
         "people": len(exact),
         "median_exact": float(np.median(exact)),
         "median_card": float(np.median(told)),
-        "same_side": float(np.mean((np.array(exact) >= 10) == (np.array(told) >= 10))),
-        "above_ten_by_card_only": float(np.mean((np.array(exact) < 10) & (np.array(told) >= 10))),
-        "covered": float(np.mean((low <= exact) & (exact <= high))),
+        "same_side": float(np.mean((truth >= 10) == (number >= 10))),
+        "above_ten_by_card_only": float(np.mean((truth < 10) & (number >= 10))),
+        "nine_in_ten_within_a_factor_of": float(np.exp(np.quantile(np.abs(np.log(truth / number)), 0.9))),
+        "covered": float(np.mean((low <= truth) & (truth <= high))),
     }
 
 
@@ -234,9 +263,16 @@ def linked(pool: pl.DataFrame, rows: Any) -> MemberRecognition | None:
 
 
 def of_own(pool: pl.DataFrame, rows: Any) -> CardCrowd:
-    """Return somebody's own posts among the people of the card."""
-    mine = pool[rows.tolist()].select("community", "time", "text", link=pl.lit(None, pl.String))
-    crowd = CardCrowd(default_card(), OwnExport(mine.with_row_index("number"), frozenset(), {}, "x", "x"))
+    """Return some posts among the people of the card that is inside."""
+    return among(
+        default_card(),
+        pool[rows.tolist()].select("community", "time", "text", link=pl.lit(None, pl.String)),
+    )
+
+
+def among(card: Card, mine: pl.DataFrame) -> CardCrowd:
+    """Return somebody's own posts among the people of a card."""
+    crowd = CardCrowd(card, OwnExport(mine.with_row_index("number"), frozenset(), {}, "x", "x"))
     crowd._drawn = _DRAWN  # the same made-up people for everybody: drawing them takes longest
     return crowd
 
@@ -249,7 +285,13 @@ def main() -> dict[str, Any] | None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="make the card anew and write it here")
     parser.add_argument("--topics", action="store_true", help="take all but the topics from the card inside")
+    parser.add_argument(
+        "--alike", type=Path, help="how many write alike: in communities of this crowd, instead"
+    )
+    parser.add_argument("--communities", default="AskAcademia,GradSchool,ApplyingToCollege")
     chosen = parser.parse_args()
+    if chosen.alike is not None:
+        return {name: alike_in(chosen.alike, name) for name in chosen.communities.split(",")}
     if not (DATA / "reddit_users").is_dir():
         print(f"   skipped: {DATA} is not here")
         return None
