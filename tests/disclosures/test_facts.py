@@ -237,3 +237,23 @@ def test_posts_in_another_language_say_that_it_cannot_tell() -> None:
     assert disclosed(
         [(0, None, "I like the bread that they sell on the market in the morning, and so do you.")]
     ).readable
+
+
+def test_one_sign_of_gender_suggests_and_two_tell() -> None:
+    once = disclosed([(0, at(2020), "I can't find my purse.")])
+    assert [fact.value for fact in once.facts if fact.attribute == "gender"] == ["female"]
+    assert value(once, "gender") is None
+    again = [(0, at(2020), "I can't find my purse."), (1, at(2021), "My husband found it.")]
+    assert value(disclosed(again), "gender") == "female"
+
+
+def test_a_job_that_is_counted_with_others_keeps_its_name_and_is_a_part_of_them() -> None:
+    language = load_language()
+    found = disclosed([(0, None, "I work as a barista.")])
+    assert value(found, "occupation") == "barista"
+    barista, off = share_of("occupation", "barista", language, None, "US", 30)
+    waiters, known = share_of("occupation", "waiter", language, None, "US", 30)
+    assert barista < waiters
+    assert off > known
+    assert agrees("occupation", "barista", "bartender", language) == (True, False)
+    assert agrees("occupation", "barista", "nurse", language) == (False, False)

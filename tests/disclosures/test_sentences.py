@@ -53,12 +53,13 @@ def test_there_are_enough_sentences_of_every_kind() -> None:
         ("second_sentences.tsv", 0.9),
         ("third_sentences.tsv", 0.8),  # the hardest: rants, profiles, second-language English
         ("fourth_sentences.tsv", 0.9),
+        ("fifth_sentences.tsv", 0.9),
     ],
 )
 def test_the_finder_is_precise_and_misses_little(name: str, recall: float) -> None:
     """Precision at least .97, recall at least .90, over all finds; the hardest set is not there yet.
 
-    The finder was mended by each of these sets but the last. What it did with them before: NOTES.md.
+    The finder was mended by each of these sets. What it did with them before: NOTES.md.
     """
     said = rows(name)
     right = sum(len(found(text) & wanted(cell)) for text, cell in said)
@@ -78,7 +79,7 @@ def test_whatever_a_rule_matches_begins_with_one_of_its_beginnings() -> None:
             for place in range(len(low)):
                 match = rule.match.match(low, place)
                 if match is not None:
-                    assert match.group().startswith(tuple(first)), (rule.kind, text)
+                    assert low.startswith(tuple(first), place), (rule.kind, text)
 
 
 def test_a_rule_that_can_begin_with_anything_must_say_what_it_needs() -> None:
@@ -87,3 +88,37 @@ def test_a_rule_that_can_begin_with_anything_must_say_what_it_needs() -> None:
     broken = replace(language, patterns={**language.patterns, "rule": [bare]})
     with pytest.raises(InputError, match="needs"):
         _ = broken.anywhere
+
+
+def test_mistyped_words_are_read_and_finds_point_into_the_text_as_it_is() -> None:
+    text = "Hi! I am divorsed, my dauhgter is tall, and I wrok as a nusre in Leeds."
+    said = {find.attribute: text[find.start : find.end].strip() for find in read_text(text).finds}
+    assert said["relationship"] == "divorsed"
+    assert said["children"] == "dauhgter"
+    assert said["occupation"] == "nusre"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Her email is ann@example.org.",
+        "My boss's number is 555-867-5309.",
+        "Call him at 555-867-5309.",
+        "JOEL: my girlfriend is late JILL: oh JOEL: my girlfriend again",
+        "I read Things My Girlfriend And I Have Argued About.",
+        "His gimmick was being a surfer boy and I laughed.",
+        "Man, I would have won that bet.",
+        "Being a mother is a humble calling.",
+    ],
+)
+def test_what_is_somebody_elses_is_not_the_writers(text: str) -> None:
+    assert not found(text) - {"relationship=in a relationship"}
+
+
+def test_a_town_the_tables_do_not_know_is_read_as_the_place_around_it() -> None:
+    assert "location=Ohio" in found("I live in Millbrook, Ohio.")
+
+
+def test_dates_in_numbers_are_read_as_far_as_they_can_be() -> None:
+    assert found("DOB 03/14/1991") == {"birth date=03-14", "birth year=1991"}
+    assert found("DOB 03/04/1991") == {"birth year=1991"}  # the third of April, or the fourth of March

@@ -81,7 +81,8 @@ def disclosures(
         added = _with_model(found, posts, reader, elsewhere, model)
     if out is not None:
         out.write_text(_page(found), encoding="utf-8")
-    show_json(found.to_dict() | _model_part(added)) if as_json else _show(found, added)
+    in_crowd = len(sources) == 1 and sources[0].is_dir()
+    show_json(found.to_dict() | _model_part(added)) if as_json else _show(found, added, in_crowd=in_crowd)
     if out is not None and not as_json:
         show(f"Page: {out}")
     exit_for_person([found.assessment()], fail_above)
@@ -114,7 +115,7 @@ def _model_part(added: tuple[Told, ...] | None) -> dict[str, object]:
     return {"language_model": {"note": NOTE, "adds": facts}}
 
 
-def _show(found: Disclosed, added: tuple[Told, ...] | None = None) -> None:
+def _show(found: Disclosed, added: tuple[Told, ...] | None = None, *, in_crowd: bool = False) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -141,6 +142,8 @@ def _show(found: Disclosed, added: tuple[Told, ...] | None = None) -> None:
             for words in found.quotes.get(f"{fact.attribute}: {fact.value}", ())[:3]:
                 table.add_row("", Text(f"“{words}”", style="italic"), "", "", "", "")
         show(table)
+        begin = "from 0, as incrowd.own_posts has them" if in_crowd else "from 1, the oldest first"
+        show(Text(f"Posts are counted {begin}.", style="dim"))
     for one in found.wordings[:4]:
         show(Text(f"“{one.instead}” in place of “{one.said}” would fit {one.people.words}."))
     for edit in found.edits[:3]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from incrowd.measures.disclosures.identifiers import Identifier
 from incrowd.measures.disclosures.language import (
     ACCOUNTS,
-    SEEN,
     STARTS,
+    TYPOS,
     Language,
     Pair,
     Rule,
@@ -50,7 +51,8 @@ _QUOTED = re.compile(
 _SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)|\n|$")
 _APART = str.maketrans(dict.fromkeys('.,!?;:()"\n\t', " "))
 _SPEAKER = re.compile(r"\b([a-z]\w*):(?= )")
-_SENTENCE_START = re.compile(r"(?:^|[.!?\n]\s+|\n)([a-z0-9][\w'-]*)")
+_SENTENCE_START = re.compile(r"[.!?\n](?:(?<=\n)|\s)\s*([a-z0-9][\w'-]*)(?: ([\w'-]+))?")
+"""Where a sentence of a text with a line before it begins, with its first words."""
 _WORD = re.compile(r"[\w'/&+-]+")
 _NEXT = re.compile(r" ([\w'-]+)")
 _NOT_LETTERS = re.compile(r"[^\n]")
@@ -90,19 +92,21 @@ def read_text(text: str, language: Language | None = None) -> Reading:
     [('age', '31'), ('relationship', 'divorced'), ('location', 'Duluth, Minnesota')]
     """
     language, text = language or load_language(), clean(text[:LONGEST])
-    typos = (
-        []
-        if language.typos.keys().isdisjoint(text.lower().translate(_APART).split())
-        else list(_typos(text, language))
-    )
-    if not typos:
-        return _Text(text, language).read()
+    reader = _Text(text, language)
+    places = reader.places()
+    return _read_mended(text, language) if TYPOS in places else reader.read(places)
+
+
+def _read_mended(text: str, language: Language) -> Reading:
+    """Return what a text says when its mistyped words are mended; finds point into the text as it is."""
+    typos = list(_typos(text, language))
     mended, places, last = [], [], 0
     for found, word in typos:
         mended += [text[last : found.start()], word]
         last = found.end()
         places.append((sum(map(len, mended)), last))
-    reading = _Text("".join((*mended, text[last:])), language).read()
+    reader = _Text("".join((*mended, text[last:])), language)
+    reading = reader.read(reader.places())
 
     def place(at: int) -> int:
         """Where something in the mended text stands in the text."""
@@ -175,13 +179,12 @@ class _Text:
         self.finds: list[Find] = []
         self.others, self.whole = 0, whole
 
-    def read(self) -> Reading:
+    def read(self, places: Mapping[int, Sequence[int]]) -> Reading:
         low = self.low
-        places = self._places(low)
         named = self.language.identifiers.find(self.text, low, accounts=ACCOUNTS in places)
         if '"' in low or ">" in low or "\u00ab" in low or " '" in low or "`" in low or low.startswith("'"):
             low = self.low = _QUOTED.sub(_blank, low)
-        for place in places.get(STARTS, ()):
+        for place in places[STARTS]:
             found = self.language.trigger.match(low, place)
             if found is not None:
                 self._at(found)
@@ -219,13 +222,15 @@ class _Text:
         matches = list(self.language.rules_from(start, self.low, end))
         if not matches or (start == "i" and self._asked(found.start())):
             return
-        if self._taken_back(found.start(), "before_my" if start == "my" else "before"):
-            return
-        if start == "as" and not self._about_me(found):
-            return
         before = len(self.finds)
         for rule, match in matches:
             self._apply(rule, match)
+        if len(self.finds) == before:
+            return
+        taken_back = self._taken_back(found.start(), "before_my" if start == "my" else "before")
+        if taken_back or (start == "as" and not self._about_me(found)):
+            del self.finds[before:]
+            return
         if found.group().startswith("being"):  # "Being a skinny 12-year-old boy", long ago
             self.finds[before:] = [one for one in self.finds[before:] if one.attribute != "age"]
             if not self._first_person_near(found.start()):  # "Being a mother is a humble calling"
@@ -238,9 +243,11 @@ class _Text:
         """Read a clause whose "I" is left out: "Just moved to Leeds", "I'm 30 and live in Leeds"."""
         place = found.start()
         matches = list(self.language.rules_from("dropped", self.low, place))
-        if matches and self._speaks_of_me(place):
-            for rule, match in matches:
-                self._apply(rule, match)
+        before = len(self.finds)
+        for rule, match in matches:
+            self._apply(rule, match)
+        if len(self.finds) > before and not self._speaks_of_me(place):
+            del self.finds[before:]
 
     def _someone_who(self, found: re.Match[str]) -> None:
         """Read "as someone who lives in Leeds" as "I live in Leeds"."""
@@ -255,7 +262,8 @@ class _Text:
     def _read_as_if(self, said: str, rest: str, place: int, first: int, kind: str = "") -> None:
         """Add what `rest`, which stands at `place`, tells after other words; with a `kind`, as signs of that kind."""
         shift = place - len(said)
-        for find in _Text(said + rest, self.language, whole=False).read().finds:
+        reader = _Text(said + rest, self.language, whole=False)
+        for find in reader.read(reader.places()).finds:
             if find.attribute != "name":
                 begin, end = max(first, find.start + shift), max(first, find.end + shift)
                 sign = find.sign or bool(kind)
@@ -278,7 +286,7 @@ class _Text:
         low, end, more = self.low, found.end(), self.language.grammar.more
         stop = _SENTENCE_END.search(low, end)
         last = min(stop.start() if stop else len(low), end + 200)
-        place, guarded = end, False
+        place, guarded, before = end, False, len(self.finds)
         for _ in range(8):
             while place < last and low[place] in " \t,":
                 place += 1
@@ -286,15 +294,16 @@ class _Text:
             if place >= last or not (first or self.language.grammar.subject.match(low, place) is None):
                 return
             reached = place
-            letters = low[place : place + SEEN]
-            for rule in self.language.rules_at("am", letters):
-                match = rule.match.match(low, place)
-                if match is None or not (first or rule.attribute != "age" or low[place].isdigit()):
-                    continue
-                if not guarded and self._taken_back(found.start()):
-                    return
+            for rule, match in self.language.rules_from("am", low, place):
+                if first or rule.attribute != "age" or low[place].isdigit():
+                    reached = max(reached, self._apply(rule, match, since=place))
+            if (
+                len(self.finds) > before and not guarded
+            ):  # most of what is said tells nothing, and needs no guard
                 guarded = True
-                reached = max(reached, self._apply(rule, match))
+                if self._taken_back(found.start()):
+                    del self.finds[before:]
+                    return
             reached = reached if reached > place else self._over_some_words(place)
             further = more.match(low, reached) if reached > place else None
             if further is None or further.end() <= place:
@@ -323,18 +332,19 @@ class _Text:
         They suggest, and do not state: headlines begin so, too.
         """
         openers, traits, grammar = self.language.openers, self.language.trait_openers, self.language.grammar
-        for found in _SENTENCE_START.finditer(self.low):
-            noun = found.group(1) in openers
-            if not noun and found.group(1) not in traits:
+        for found in _SENTENCE_START.finditer("\n" + self.low):
+            word, second = found.groups()
+            noun = word in openers and (second in self.language.noun_words or second in grammar.after_opener)
+            if not noun and word not in traits:
                 continue
-            first = found.start(1)
+            first = found.start(1) - 1
             stop = _SENTENCE_END.search(self.low, first)
             last = stop.start() if stop else len(self.low)
             end = self._fragment_head(first, min(last, first + LONGEST_FRAGMENT)) if noun else 0
             if grammar.not_fragment.search(self.low, end or first, last):
                 continue
             if not end:
-                if found.group(1) in traits and self._fragment_trait(first, last):
+                if word in traits and self._fragment_trait(first, last):
                     self._read_as_if("I'm ", self.text[first:last], first, first, "fragment")
                 continue
             after = grammar.after_fragment.match(self.low, end)
@@ -387,10 +397,9 @@ class _Text:
             items, made = items + 1, len(self.finds)
             if mostly and low[begin:end] in self.language.grammar.vocatives:  # "Man, ..." is said to somebody
                 continue
-            letters = low[begin : begin + SEEN]
-            for rule in (rule for name in ("list", "am") for rule in self.language.rules_at(name, letters)):
-                match = rule.match.match(low, begin)
-                if match is not None and self._apply(rule, match, listed=True) > begin:
+            ways = (self.language.rules_from(name, low, begin) for name in ("list", "am"))
+            for rule, match in chain.from_iterable(ways):
+                if self._apply(rule, match, listed=True, since=begin) > begin:
                     reached = max(reached, self.finds[-1].end if len(self.finds) > before else begin)
             telling += len(self.finds) > made
             if len(low[begin:end].split()) > MOST_WORDS and reached <= begin:
@@ -424,15 +433,23 @@ class _Text:
             word = _WORD.match(self.low, word.end() + 1)
         return place
 
-    def _places(self, low: str) -> dict[int, list[int]]:
+    def places(self) -> dict[int, list[int]]:
         """Return which rules may match anywhere in the text, by number, and where they may begin."""
         words, by_word, by_mark = self.language.anywhere
-        places: dict[int, list[int]] = {}
+        low = self.low
+        starts: list[int] = []
+        places: dict[int, list[int]] = {STARTS: starts}
         for found in words.finditer(
             "\n" + low
         ):  # the place of the sign before a word there is that of the word here
-            for number in by_word[found.group(1)]:
-                places.setdefault(number, []).append(found.start())
+            place = found.start()
+            for number in by_word[found[1]]:
+                if number == STARTS:
+                    starts.append(place)
+                elif number in places:
+                    places[number].append(place)
+                else:
+                    places[number] = [place]
         for mark, some in by_mark.items():
             if mark in low:
                 places.update({number: [] for number in some})
@@ -444,9 +461,13 @@ class _Text:
         for number in sorted(number for number in places if number >= 0):
             rule = self.language.rules["any"][number]
             for match in rule.finds(self.low, places[number]):
+                before = len(self.finds)
+                self._apply(rule, match)
                 emoji = not match.group()[:1].isascii()
-                if emoji or (not self._taken_back(match.start()) and self._mine(match)):
-                    self._apply(rule, match)
+                if len(self.finds) == before or emoji:
+                    continue
+                if self._taken_back(match.start()) or not self._mine(match):
+                    del self.finds[before:]
 
     # What takes a find back
 
@@ -509,11 +530,16 @@ class _Text:
 
     # From a match to finds
 
-    def _apply(self, rule: Rule, match: re.Match[str], *, listed: bool = False) -> int:
-        """Add what a match says and return where it ended; a match that says nothing ends where it began."""
-        begin, end = match.span()
+    def _apply(
+        self, rule: Rule, match: re.Match[str], *, listed: bool = False, since: int | None = None
+    ) -> int:
+        """Add what a match says and return where it ended; a match that says nothing ends where it began.
+
+        `since`: where its adverbs begin, which may take it back.
+        """
+        begin, end = match.start() if since is None else since, match.end()
         if "person" in rule.slots:
-            return self._person(rule, match, listed=listed)
+            return self._person(rule, match, begin, listed=listed)
         # A slot for a name holds more than the name: what takes a find back stands before the slot or after the name.
         named_at = min((match.start(slot) for slot in rule.slots & READERS.keys()), default=end)
         if (named_at == end and self._denied_after(end)) or (listed and rule.slots & _NAMES):
@@ -531,7 +557,7 @@ class _Text:
                     return begin
         if not self._ends_well(rule, end, listed=listed):
             return begin
-        if rule.kind == "does":
+        if rule.kind in ("does", "work at"):
             self._place_after(rule, end)
         for number, (attribute, template) in enumerate(((rule.attribute, rule.value), *rule.also)):
             sign = rule.also_signs if number else rule.sign
@@ -555,13 +581,13 @@ class _Text:
 
     # What somebody calls themselves
 
-    def _person(self, rule: Rule, match: re.Match[str], *, listed: bool = False) -> int:
+    def _person(self, rule: Rule, match: re.Match[str], nothing: int, *, listed: bool = False) -> int:
         """Read a noun phrase for a person ("a divorced nurse from Duluth"), or a bare trait ("divorced").
 
         In a list of facts (`listed`) a noun needs no article: "electrician".
         """
         low, first = self.low, match.start("person")
-        grammar, nothing = self.language.grammar, match.start()
+        grammar = self.language.grammar
         here = rule.kind == "here"
         if (here and grammar.subject.match(low, first)) or self.guards["inside"].search(low[nothing:first]):
             return nothing
@@ -695,6 +721,8 @@ def _once(finds: list[Find]) -> Iterator[Find]:
     counted = any(name == "children" and value.isdigit() for name, value in best)
     if counted:  # "two boys" says that there are some
         best.pop(("children", "yes"), None)
+    if ("absence", "away") in best:  # "we're in Hawaii until Sunday"
+        best = {pair: find for pair, find in best.items() if find.kind not in ("am in", "here in")}
     if ("relationship", "widowed") in best:  # "I lost my husband"
         best.pop(("relationship", "married"), None)
     if getattr(best.get(("relationship", "single")), "kind", "") == "broke up":  # "my girlfriend left me"

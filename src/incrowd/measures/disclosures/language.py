@@ -42,6 +42,8 @@ class Rule:
     """What must follow the name that a slot holds: "a Detroit *native*"."""
     after_adverbs: bool = False
     """Adverbs and small verbs may come before it ("I have just recently ..."): it is tried after each of them."""
+    after_word: bool = False
+    """Some word may come before it ("my *black* purse"): it is tried after that, too."""
     asks: bool = False
     """It says something though it is a question: "anybody here from Spokane?"."""
 
@@ -110,6 +112,7 @@ class Grammar:
         self.first_or_third = re.compile(words["first_or_third"])
         self.before_being = frozenset(words["before_being"]) | frozenset(words["before_as"])
         self.after_trait_fragment = re.compile(words["after_trait_fragment"])
+        self.after_opener = frozenset(words["modifiers"]) | frozenset(words["after_opener"])
         self.vocatives = frozenset(words["vocatives"])
         self.after_fragment, self.not_fragment = (
             re.compile(words["after_fragment"]),
@@ -130,7 +133,7 @@ class Grammar:
 
     def pet(self, said: str) -> str:
         """Return the animal: a puppy is a dog."""
-        one = said.removesuffix("s")
+        one = said[:-3] + "y" if said.endswith("ies") else said.removesuffix("s")
         if said in self._dogs or one in self._dogs:
             return "dog"
         return str(self._other_pets.get(said) or self._other_pets.get(one, one))
@@ -265,6 +268,11 @@ class Language:
         return frozenset((*nouns, *self.modifiers))
 
     @cached_property
+    def noun_words(self) -> frozenset[str]:
+        """The words of which nouns for a person consist."""
+        return frozenset(word for noun, pairs in self.nouns.items() if pairs for word in noun.split())
+
+    @cached_property
     def trait_openers(self) -> frozenset[str]:
         """The words with which a sentence can begin that says how somebody is: "Divorced since ...", "HIV positive"."""
         first = {trait.split(" ", 1)[0] for trait in self.traits} | set(self.words["grammar"]["halves"])
@@ -325,11 +333,23 @@ class Language:
         return {start: tuple(rules) for start, rules in found.items()}
 
     def rules_from(self, start: str, low: str, place: int) -> Iterator[tuple[Rule, re.Match[str]]]:
-        """Return the rules of a start that match at a place of a text, or after adverbs there, with their matches."""
+        """Return the rules of a start that match at a place of a text, or after adverbs or a word there, and how."""
         for rule in self.rules_at(start, low[place : place + SEEN]):
             match = rule.match.match(low, place)
             if match is not None:
                 yield rule, match
+        if start == "my":
+            second = low.find(" ", place + 1)
+            if second < 0 or not low[place + 1 : second].replace("-", "").isalnum():
+                return
+            for rule in self.rules_at(start, low[second : second + SEEN]):
+                match = rule.match.match(low, second) if rule.after_word else None
+                if match is not None:
+                    yield rule, match
+            return
+        word = low[place + 1 : place + 20].lstrip().split(" ", 1)[0] if low[place : place + 1] == " " else ""
+        if word and word not in self.adverb_words:  # the usual case, and quickly seen
+            return
         adverb = self.adverb.match(low, place)
         while adverb is not None:
             place = adverb.end()
@@ -341,26 +361,41 @@ class Language:
 
     @cached_property
     def adverb(self) -> re.Pattern[str]:
-        """One word that may stand between "I" and its verb."""
-        return re.compile(" ?" + self.patterns["slots"]["v"])
+        """One word that may stand between "I" or "I'm" and what follows."""
+        slots = self.patterns["slots"]
+        return re.compile(f" ?(?:{slots['v']}|{slots['adv'].removesuffix('*')})")
+
+    @cached_property
+    def adverb_words(self) -> frozenset[str]:
+        """The words with which :attr:`adverb` can begin."""
+        return frozenset(re.findall(r"[a-z']+", self.adverb.pattern))
 
     @cached_property
     def rules_at(self) -> Callable[[str, str], tuple[Rule, ...]]:
         """The rules of a start that can match a text, by its first `SEEN` letters: few of many."""
 
         @cache
-        def table_of(start: str) -> dict[str, list[int]]:
-            table: dict[str, list[int]] = {}
-            for number, rule in enumerate(self.rules[start]):
+        def table_of(start: str) -> dict[str, tuple[Rule, ...]]:
+            rules = self.rules[start]
+            begun: dict[str, set[int]] = {"": set()}
+            for number, rule in enumerate(rules):
                 for text in beginnings(rule.pattern, SEEN):
-                    table.setdefault(text, []).append(number)
-            return table
+                    begun.setdefault(text, set()).add(number)
+            # Whatever begins with a text begins with all shorter ones, too.
+            return {
+                text: tuple(
+                    rules[n]
+                    for n in sorted({n for size in range(len(text) + 1) for n in begun.get(text[:size], ())})
+                )
+                for text in begun
+            }
 
-        @lru_cache(8192)
+        @lru_cache(65536)
         def rules_at(start: str, letters: str) -> tuple[Rule, ...]:
             table = table_of(start)
-            fitting = {n for size in range(len(letters) + 1) for n in table.get(letters[:size], ())}
-            return tuple(self.rules[start][number] for number in sorted(fitting))
+            return next(
+                table[letters[:size]] for size in range(len(letters), -1, -1) if letters[:size] in table
+            )
 
         return rules_at
 
@@ -377,7 +412,8 @@ class Language:
         It finds the sign before a word: a search for one out of few signs is the fastest there is. (A letter with an
         accent counts as a sign, too; patterns look at the boundary themselves.)
         Words begin where words begin; marks ("m)", an emoji) come apart, for they need no boundary. The same search
-        finds where all other starts may be (`STARTS`) and what hints at an account elsewhere (`ACCOUNTS`).
+        finds where all other starts may be (`STARTS`), what hints at an account elsewhere (`ACCOUNTS`) and mistyped
+        words (`TYPOS`).
         """
         words: dict[str, list[int]] = {}
         marks: dict[str, list[int]] = {}
@@ -394,15 +430,25 @@ class Language:
         for number, texts in (
             (STARTS, beginnings(self.trigger.pattern, LONGEST_BEGINNING)),
             (ACCOUNTS, self.names["words"]["services"]),
+            (TYPOS, self.typos),
         ):
             for text in texts:
                 words.setdefault(text, []).append(number)
         # A longer word that was found stands for all shorter ones that it begins with.
         all_rules = {
-            word: tuple(sorted({n for size in range(1, len(word) + 1) for n in words.get(word[:size], ())}))
+            word: tuple(
+                sorted(
+                    {
+                        n
+                        for size in range(1, len(word) + 1)
+                        for n in words.get(word[:size], ())
+                        if n != TYPOS or size == len(word)
+                    }
+                )
+            )
             for word in words
         }
-        whole = [text for text, some in words.items() if some == [STARTS]]
+        whole = [text for text, some in words.items() if some in ([STARTS], [TYPOS])]
         tree = _tree_pattern([text + _END if text in whole else text for text in words])
         return (
             re.compile(rf"[^a-z0-9_](?=({tree}))"),
@@ -431,7 +477,7 @@ class Language:
         lists = {
             "health": self.health,
             "language": words["languages"]["names"],
-            "pet": {name for one in words["pets"]["names"] for name in (one, f"{one}s")},
+            "pet": {name for one in words["pets"]["names"] for name in (one, f"{one}s", one[:-1] + "ies")},
             "car": words["cars"]["names"],
             "field": words["education_fields"]["names"],
             "employer": words["employers"]["names"],
@@ -478,8 +524,12 @@ class Language:
             seen[name] += 1  # a pattern may name a group only once
             return self._slots[name].replace(f"(?P<{name}>", f"(?P<{name}{'_' * (seen[name] - 1)}>")
 
-        after_adverbs = entry["match"].startswith(" {v}")
-        written = entry["match"].replace("{v}", "", 1) if after_adverbs else entry["match"]
+        written = entry["match"]
+        after_adverbs = written.startswith((" {v}", "{adv}"))
+        if after_adverbs:
+            written = written.replace("{v}", "", 1) if written[0] == " " else written.replace("{adv}", "")
+        after_word = written.startswith(" {w}")
+        written = written.replace("{w}", "", 1)
         text = re.sub(r"\{([a-z]\w*)\}", fill, written)
         if "then" in entry:  # seen from afar: most places need not be read
             text = text.replace("(?P<place>", rf"(?P<place>(?=[^\n]{{1,50}}?{entry['then']})")
@@ -496,6 +546,7 @@ class Language:
             also=tuple((str(name), str(value)) for name, value in entry.get("also", ())),
             needs=() if _begins_with_words(pattern) else tuple(entry.get("needs", ())),
             after_adverbs=after_adverbs,
+            after_word=after_word,
             then_pattern=entry.get("then", ""),
             asks=entry.get("asks", False),
         )
@@ -514,7 +565,7 @@ ENGLISH_FROM = 0.12
 FEWEST_WORDS = 15
 MOST_LOOKED_AT = 200
 """Texts, spread over all, by which the language is known."""
-STARTS, ACCOUNTS = -1, -2
+STARTS, ACCOUNTS, TYPOS = -1, -2, -3
 """Stand for no rule of their own in :attr:`Language.anywhere`."""
 
 
@@ -565,6 +616,8 @@ def _beginnings_of(name: str, value: Any, longest: int) -> set[tuple[str, bool]]
         once = _beginnings(inner, longest)
         repeated = once if most == 1 else {(text, False) for text, _ in once}
         return repeated | {nothing} if least == 0 else repeated
+    if name == "ASSERT" and value[0] > 0:  # what must follow here
+        return {(text, False) for text, _ in _beginnings(value[1], longest)}
     return {nothing} if name in ("AT", "ASSERT", "ASSERT_NOT") else {anything}
 
 

@@ -23,7 +23,7 @@ from incrowd.measures.disclosures.spec import DisclosureOptions
 def posts_of_export(
     paths: Iterable[str | PathLike[str]], user: str | None = None, *, format: str = "auto"
 ) -> list[Post]:
-    """Read one account's posts from the files of an export, numbered from 0 by time."""
+    """Read one account's posts from the files of an export, numbered from 1, the oldest first."""
     batches = [
         batch
         for source in open_files(paths, format, ReadOptions(kind=None, community="export", user=None))
@@ -53,7 +53,7 @@ def posts_of_export(
             "Name yours with --user."
         )
     ordered = rows.select("time", "text").sort("time", nulls_last=True, maintain_order=True)
-    return [(number, time, text or "") for number, (time, text) in enumerate(ordered.iter_rows())]
+    return [(number, time, text or "") for number, (time, text) in enumerate(ordered.iter_rows(), 1)]
 
 
 def assess(crowd: Crowd, user: str, options: DisclosureOptions | None = None) -> Disclosed:
