@@ -172,6 +172,9 @@ def test_try_says_what_was_asked_before_and_what_noise_may_change(decisions: Dec
     said = " ".join(decisions.run(*question, database=True).out.split())
     assert "no forecast" in said
     assert "401 of them have budget left" in said
+    said = " ".join(decisions.run(*question[:-1], "poor", database=True).out.split())
+    assert "over-budget the organisation has asked as many new questions" in said
+    assert "no forecast" not in said
     rules = load_policy(policy)
     made = Gateway(connect(decisions.url), rules, decisions.folder / "state")
     made.decide(Client("a", "lab"), query_from_text(question[1], rules.asking))

@@ -310,10 +310,11 @@ NO_FORECAST = (
 def _explained(found: Explanation) -> Any:
     from rich.console import Group
 
-    from incrowd.gateway.rules import RULES
+    from incrowd.gateway.rules import CLOSED, OVER_BUDGET, RULES
 
     q = "nothing leaves" if found.q is None else f"{found.q:g} ({found.method})"
-    private, noisy = found.mechanism == "private", found.mechanism == "private" and not found.repeated
+    private = found.mechanism == "private"
+    noisy = private and not found.repeated and found.rule not in (CLOSED, OVER_BUDGET)
     least = (
         "people who must list a value alone, noise included" if private else "least q, secret amount included"
     )

@@ -318,7 +318,7 @@ class Gateway:
         draft = Draft(
             codes=codes,
             supports=case.index.supports(case.group.members),
-            threshold=found.threshold,
+            threshold=0 if turned_away else found.threshold,
             rule=rule,
             withheld={} if turned_away else withheld,
         )
