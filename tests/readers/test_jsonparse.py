@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from incrowd.crowd.readers import jsonl
 from incrowd.crowd.readers.jsonl import SMALL, parse_json_lines, parse_slowly
 from incrowd.crowd.readers.rows import ROW, Parsed
 from incrowd.crowd.readers.source import Lines
@@ -180,6 +181,18 @@ def test_a_key_that_is_also_a_value_or_nested_is_no_duplicate() -> None:
     parsed = parse_json_lines(Lines.of(data), ["text"])
     assert parsed.rows["text"].to_list() == ["text", "a"]
     assert not parsed.rejects
+
+
+@pytest.mark.parametrize("size", [1, 50, 2**20])
+def test_a_fault_is_found_wherever_the_lines_are_parted(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "PIECE_BYTES", size)
+    lines = [b'{"author": "ann", "t": 7, "text": "x"}'] * 20
+    lines[3] = b'{"author": "ann", "t": 7, "text": "x", "text": "y"}'
+    lines[11] = b'{"a\\u0075thor": "ann", "t": 7, "text": "x"}'
+    lines[19] = b'{"author": "ann", "author": "bob", "t": 7, "text": "x"}'
+    parsed = parse_json_lines(Lines.of(b"\n".join(lines) + b"\n"), NAMES, {"t"})
+    assert parsed.rejects == [(4, "bad_json"), (20, "bad_json")]
+    assert parsed.rows.filter(pl.col("author") == "ann").height == 18
 
 
 def test_names_beyond_ascii_are_found_however_they_are_written() -> None:

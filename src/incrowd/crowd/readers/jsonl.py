@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import pyarrow as pa
 
 from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions, guess, layout_of
 from incrowd.crowd.readers.rows import ROW, Parsed, batch_of
@@ -262,15 +263,28 @@ def _doubtful_keys(frame: pl.DataFrame, data: bytes, names: Sequence[str]) -> se
 
     One pass over the whole block counts keys: as many as there are values means that no row has two.
     """
-    block = pl.Series([data], dtype=pl.Binary).cast(pl.String)
     keys = {name: rf'"{re.escape(name)}"[ \t\r]*:' for name in names}
     escapes = rf"\\u00(?:{'|'.join(_letter_codes(names))})"
     values = sum(frame.height - frame[name].null_count() for name in names)
-    if block.str.count_matches("|".join([*keys.values(), escapes])).item() == values:
+    if _pieces(data).str.count_matches("|".join([*keys.values(), escapes])).sum() == values:
         return set()
-    lines = block.str.split("\n").explode()
+    lines = pl.Series([data], dtype=pl.Binary).cast(pl.String).str.split("\n").explode()
     doubts = [lines.str.count_matches(key) > 1 for key in keys.values()] + [lines.str.contains(escapes)]
     return set(reduce(or_, doubts).arg_true().to_list())
+
+
+PIECE_BYTES = 2**18
+"""What is looked through at a time; in a longer text Polars would take time for fresh memory."""
+
+
+def _pieces(data: bytes) -> pl.Series:
+    """Return lines as long strings, without a copy: Polars has just read them, so they are sound UTF-8."""
+    ends = [0]
+    while 0 < (end := data.find(b"\n", ends[-1] + PIECE_BYTES)) < len(data) - 1:
+        ends.append(end + 1)
+    starts = pa.py_buffer(np.array([*ends, len(data)], np.int64))
+    strings = pa.Array.from_buffers(pa.large_string(), len(ends), [None, starts, pa.py_buffer(data)])
+    return pl.Series(strings, dtype=pl.String)
 
 
 def _letter_codes(names: Sequence[str]) -> list[str]:
