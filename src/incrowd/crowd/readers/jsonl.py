@@ -25,7 +25,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import pyarrow as pa
 
 from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions, guess, layout_of
 from incrowd.crowd.readers.rows import ROW, Parsed, batch_of
@@ -279,6 +278,8 @@ PIECE_BYTES = 2**18
 
 def _pieces(data: bytes) -> pl.Series:
     """Return lines as long strings, without a copy: Polars has just read them, so they are sound UTF-8."""
+    import pyarrow as pa  # slow to load
+
     ends = [0]
     while 0 < (end := data.find(b"\n", ends[-1] + PIECE_BYTES)) < len(data) - 1:
         ends.append(end + 1)
