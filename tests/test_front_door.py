@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,65 @@ def test_errors_speak_python_in_python_and_commands_on_the_command_line() -> Non
     assert str(error) == "no column: name it with columns user=NAME; or incrowd ingest FILE --kind items"
     with on_the_command_line():
         assert "--columns" in str(error)
+
+
+def test_a_crowd_may_be_named_by_its_folder(tiny_crowd: incrowd.Crowd) -> None:
+    options = incrowd.AdvisorOptions(adversaries=["reader"], advice=False)
+    told = [incrowd.assess(crowd, "alex", options=options) for crowd in (tiny_crowd, str(tiny_crowd.path))]
+    assert told[0].to_dict() == told[1].to_dict()
+
+
+def test_changes_take_any_collection() -> None:
+    changes = incrowd.Changes(delete_posts=(3, 4), drop_items=["a"])
+    assert changes == incrowd.Changes(delete_posts=frozenset({3, 4}), drop_items=frozenset({"a"}))
+    assert changes.gone_posts == {3, 4}
+
+
+def test_a_spread_takes_any_sequence_even_an_empty_one() -> None:
+    said = {"name": "n", "threat": incrowd.Threat.SINGLING_OUT, "meaning": "m", "adversary": "a"}
+    standing = incrowd.Standing.HEURISTIC
+    assert incrowd.spread([], 10, standing=standing, **said).people == 0
+    assert incrowd.spread([4.0] * 30, 10, standing=standing, **said).people == 30
+
+
+NEARLY: list[tuple[Callable[[incrowd.Crowd], object], str]] = [
+    (lambda crowd: incrowd.Changes(delete_posts=7), "changes: expected several in delete_posts, got int"),
+    (lambda crowd: incrowd.Changes(edit_words="tea"), "changes: expected several in edit_words, got str"),
+    (lambda crowd: incrowd.register(dict), "expected a class that extends incrowd.Measure, got dict"),
+    (lambda crowd: incrowd.register({}), "expected a class that extends incrowd.Measure, got dict"),
+    (
+        lambda crowd: incrowd.draft(crowd, "alex", "cycling", None),
+        "the draft: expected its text, got NoneType",
+    ),
+    (lambda crowd: incrowd.Targets(people="x"), "targets: expected a number for people, got str"),
+    (
+        lambda crowd: incrowd.AdvisorOptions(adversaries="clock"),
+        "adversaries: expected names in a list, got str",
+    ),
+    (lambda crowd: incrowd.AdvisorOptions(targets=3), r"targets: expected Targets\(...\), got int"),
+    (lambda crowd: incrowd.AdvisorOptions(radius="far"), "options: expected a number for radius, got str"),
+    (
+        lambda crowd: incrowd.assess(crowd, "alex", options={}),
+        r"options: expected AdvisorOptions\(...\) or None, got dict",
+    ),
+    (
+        lambda crowd: incrowd.what_if(crowd, "alex", incrowd.Changes(), options={}),
+        "options: expected AdvisorOptions",
+    ),
+    (
+        lambda crowd: incrowd.draft(crowd, "alex", "cycling", "hi", options={}),
+        "options: expected AdvisorOptions",
+    ),
+    (
+        lambda crowd: incrowd.crowd_report(crowd, options={}),
+        r"options: expected CrowdOptions\(...\) or None, got dict",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "says"), NEARLY)
+def test_what_is_nearly_right_is_refused_with_a_sentence(
+    tiny_crowd: incrowd.Crowd, call: Callable[[incrowd.Crowd], object], says: str
+) -> None:
+    with pytest.raises(IncrowdError, match=says):
+        call(tiny_crowd)

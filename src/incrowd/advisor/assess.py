@@ -15,7 +15,15 @@ from incrowd.advisor.answer import Action, FinePrint, Key, OwnPost, PersonReport
 from incrowd.advisor.assessor import Assessor, among, prepare
 from incrowd.advisor.combine import LEVELS, MOST_KEPT, RULE, label, strongest, verdict
 from incrowd.advisor.plan import look_for_plan, measure_plan, recheck_plan
-from incrowd.measures.protocol import AdvisorOptions, Changes, Finding, PreparedCrowd, Progress, shortened
+from incrowd.measures.protocol import (
+    AdvisorOptions,
+    Changes,
+    Finding,
+    PreparedCrowd,
+    Progress,
+    given_or,
+    shortened,
+)
 from incrowd.text.mentions import without_mentions
 
 if TYPE_CHECKING:
@@ -44,13 +52,14 @@ def assess(
     Parameters
     ----------
     crowd
-        A crowd; or the files of the person's own export, which are then compared with people made up from a card.
+        A crowd, or its folder; or the files of the person's own export, which are then compared with people made up
+        from a card.
     user
         Who, by name. An export of one account need not say.
     card
         For an export: a card, or its file; None: the card that comes with incrowd.
     """
-    options = options or AdvisorOptions()
+    options = given_or(options, AdvisorOptions)
     crowd, user, options = among(crowd, user, card, options)
     assessor = prepare(crowd, crowd.user_id(user), options)
     report = describe(assessor, user, options, progress=progress)
@@ -86,7 +95,7 @@ def what_if(
     The crowd itself stays as it is. Everything is measured as it would be after the changes, by the same measures.
     Asking again about the same person is quick: what was prepared for the last few is kept.
     """
-    crowd, user, options = among(crowd, user, card, options or AdvisorOptions())
+    crowd, user, options = among(crowd, user, card, given_or(options, AdvisorOptions))
     assessor = _prepared(crowd, crowd.user_id(user), options)
     return describe(assessor, user, options, changes, progress)
 

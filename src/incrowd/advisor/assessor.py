@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -155,6 +156,9 @@ def among(
 
     if isinstance(crowd, PreparedCrowd):
         return crowd, user or YOU, replace(options, text=crowd.text)
+    if not isinstance(crowd, Crowd):
+        files = [crowd] if isinstance(crowd, str | os.PathLike) else list(crowd)
+        crowd = Crowd(files[0]) if len(files) == 1 and Path(files[0]).is_dir() else files
     if not isinstance(crowd, Crowd):
         # Not at the top: whoever asks in a crowd need not wait for what makes people up.
         from incrowd.measures.card_crowd import crowd_of_export

@@ -12,7 +12,7 @@ import numpy as np
 from incrowd.advisor.crowd_answer import CrowdReport
 from incrowd.advisor.crowd_levels import crowd_levels
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates
-from incrowd.measures.protocol import PreparedCrowd, Progress, registered
+from incrowd.measures.protocol import PreparedCrowd, Progress, given_or, registered
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -32,7 +32,7 @@ def crowd_report(
     How many people stand at which level follows from the rule for one person; the papers' numbers of everybody stand
     beside that. `space`: how an adversary recognises topics; None: by words.
     """
-    chosen = options or CrowdOptions()
+    chosen = given_or(options, CrowdOptions)
     chosen = chosen if space is None else replace(chosen, space=space)
     prepared = PreparedCrowd.of(crowd, chosen.text, chosen.memory)
     told = _rates(prepared, chosen, progress)

@@ -30,6 +30,7 @@ from incrowd.measures.protocol import (
     Person,
     PreparedCrowd,
     Ready,
+    given_or,
     moved_by_posts,
 )
 from incrowd.measures.shown_words import shown_words
@@ -82,7 +83,7 @@ def draft(
     thorough
         True: also ask those who take seconds, whether they would recognise or link the person.
     """
-    chosen = options or AdvisorOptions()
+    chosen = given_or(options, AdvisorOptions)
     chosen = chosen if space is None else replace(chosen, space=space)
     prepared, name, chosen = among(crowd, user, card, chosen)
     return check(prepared, name, community, text, options=chosen, time=time, thorough=thorough)
@@ -136,6 +137,8 @@ def _ready(crowd: PreparedCrowd, options: AdvisorOptions) -> list[tuple[Measure,
 
 def _usable(text: str) -> str:
     """Return the text as an import would store it, or say why it would not."""
+    if not isinstance(text, str):
+        raise InputError(f"the draft: expected its text, got {type(text).__name__}")
     text = (
         text.encode("utf-8", "surrogateescape")
         .decode("utf-8", "replace")

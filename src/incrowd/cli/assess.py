@@ -24,7 +24,6 @@ from incrowd.cli.options import KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
     from incrowd.advisor.answer import PersonReport
-    from incrowd.crowd import Crowd
 
 
 def assess(
@@ -123,7 +122,7 @@ def assess(
     )
     earlier = None if compare is None else Earlier.read(compare)
     with progress_bar("reading") as progress:
-        report = ask(crowd_or_files(sources), user, card=card, options=options, progress=progress)
+        report = ask(sources, user, card=card, options=options, progress=progress)
     if earlier is not None:
         report = replace(report, since=since(earlier, report))
     write_report(report, html, label)
@@ -134,13 +133,6 @@ def assess(
         if html is not None:
             show(f"Report: {html}")
     exit_for_risk(report.risk, fail_above)
-
-
-def crowd_or_files(sources: list[Path]) -> Crowd | list[Path]:
-    """Return the crowd whose folder was given, or the files of an export."""
-    from incrowd.crowd import Crowd
-
-    return Crowd(sources[0]) if len(sources) == 1 and sources[0].is_dir() else sources
 
 
 def write_report(report: PersonReport, html: Path | None, label: Path | None = None) -> None:

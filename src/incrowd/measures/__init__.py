@@ -25,4 +25,10 @@ REGISTERED: dict[str, str | type[Measure]] = {
 
 def register(measure: type[Measure]) -> None:
     """Add a measure of your own; from then on every part of incrowd knows it by its name."""
+    from incrowd.errors import InputError
+    from incrowd.measures.protocol import Measure
+
+    if not (isinstance(measure, type) and issubclass(measure, Measure)):
+        got = getattr(measure, "__name__", None) or type(measure).__name__
+        raise InputError(f"register: expected a class that extends incrowd.Measure, got {got}")
     REGISTERED[measure.name] = measure

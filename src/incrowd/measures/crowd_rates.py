@@ -224,6 +224,7 @@ def spread(
     who: str = "people",
 ) -> Spread:
     """Summarise one number per person; a set of fewer than `size` people counts at every line above it."""
+    sizes = np.asarray(sizes, dtype=np.float64)
     people = len(sizes)
     return Spread(
         name=name,

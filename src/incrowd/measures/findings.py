@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from numbers import Real
 from typing import Any
 
 from incrowd.errors import InputError
@@ -140,6 +141,13 @@ _THEMES: dict[str, tuple[str, str, str, str]] = {
 }
 
 
+def require_numbers(what: str, value: object, *names: str) -> None:
+    """Refuse anything but a number in these fields of a value."""
+    for name in names:
+        if not isinstance(got := getattr(value, name), Real):
+            raise InputError(f"{what}: expected a number for {name}, got {type(got).__name__}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Targets:
     """What the person wants to reach; the plan aims at it."""
@@ -155,6 +163,7 @@ class Targets:
     """Give up at most this share of the posts of a community, of the items, or of the attributes."""
 
     def __post_init__(self) -> None:
+        require_numbers("targets", self, "people", "gain", "exposed", "loss")
         if not 0 < self.loss <= 1:
             raise InputError(f"targets: expected 0 < loss <= 1, got loss={self.loss:g}")
         if not self.people >= 1:

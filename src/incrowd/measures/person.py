@@ -7,7 +7,7 @@ Nothing of anybody else is in it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache, partial
 from hashlib import blake2b
@@ -56,6 +56,13 @@ class Changes:
     drop_items: frozenset[str] = frozenset()
     withhold_attributes: frozenset[str] = frozenset()
     add_posts: frozenset[NewPost] = frozenset()
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            given: Any = getattr(self, part.name)
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                raise InputError(f"changes: expected several in {part.name}, got {type(given).__name__}")
+            object.__setattr__(self, part.name, frozenset(given))
 
     @property
     def gone_posts(self) -> frozenset[int]:

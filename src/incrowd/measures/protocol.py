@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from incrowd.errors import InputError
 from incrowd.measures import REGISTERED
@@ -47,6 +47,7 @@ from incrowd.measures.findings import (
     WordShare,
     key_of,
     level_of,
+    require_numbers,
     same,
     shortened,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "ThemeName",
     "WordShare",
     "adversaries",
+    "given_or",
     "key_of",
     "largest_communities",
     "largest_risk",
@@ -106,6 +108,14 @@ __all__ = [
 ]
 
 Progress = Callable[[float, float | None, str], None]
+T = TypeVar("T")
+
+
+def given_or(options: T | None, kind: type[T]) -> T:
+    """Return the options that were given, or else the usual ones; anything else is refused."""
+    if options is not None and not isinstance(options, kind):
+        raise InputError(f"options: expected {kind.__name__}(...) or None, got {type(options).__name__}")
+    return kind() if options is None else options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +148,14 @@ class AdvisorOptions:
     memory: int = 2**30
 
     def __post_init__(self) -> None:
+        for name in ("adversaries", "topics"):
+            names = getattr(self, name)
+            if isinstance(names, str) or not isinstance(names, Iterable):
+                raise InputError(f"{name}: expected names in a list, got {type(names).__name__}")
+            object.__setattr__(self, name, tuple(names))
+        if not isinstance(self.targets, Targets):
+            raise InputError(f"targets: expected Targets(...), got {type(self.targets).__name__}")
+        require_numbers("options", self, "radius", "min_posts", "most_communities", "seed", "memory")
         if not 0 <= self.radius <= 1:
             raise InputError(f"radius must be between 0 and 1, got {self.radius}")
         if self.min_posts < 1 or self.most_communities < 1:
