@@ -219,7 +219,7 @@ def killed(
     url: str, folder: Path, keys: list[str], rate: float, mix: str, times: int = 3
 ) -> dict[str, object]:
     """Kill the service in the middle of its load, then ask all it answered again: the same bytes have to come."""
-    told = same = empty = lost = 0
+    told = same = other = empty = lost = 0
     secret = open_secret(folder / "state")
     for attempt in range(times):
         before = count_replies(folder)
@@ -234,12 +234,16 @@ def killed(
                 Load(port=port, keys=keys, seconds=1, rate=rate, seed=0, replay=filled, keep=True)
             )
         told, empty = told + len(filled), empty + len(done.kept) - len(filled)
-        same += sum(again.kept.get(asked) == reply for asked, reply in filled.items())
+        replies = [(again.kept[asked], reply) for asked, reply in filled.items() if asked in again.kept]
+        same += sum(now == then for now, then in replies)
+        other += sum(now != then for now, then in replies)
         assert check_audit(folder / "state", secret.key("audit")).intact
     return {
         "kills": times,
         "answers_told": told,
         "same_bytes_when_asked_again": same,
+        "other_bytes": other,
+        "not_answered_again": told - same - other,
         "empty_replies": empty,
         "audit_records_lost": lost,
     }
