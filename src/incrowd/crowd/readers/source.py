@@ -329,7 +329,7 @@ def _at_least(source: Bytes, size: int) -> bytes:
     return data
 
 
-PIECE_BYTES = 2**20
+PIECE_BYTES = 2**18
 HEAD_BYTES = 2**18
 HEAD = ReadOptions(keep_complete=True)
 """To look at the first bytes only: a file that breaks off later is found out when it is read."""
