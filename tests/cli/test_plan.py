@@ -110,3 +110,33 @@ def test_one_person_in_a_crowd(crowd: Crowd, capsys: pytest.CaptureFixture[str])
     person = incrowd(capsys, "plan", "--json", "assess", crowd.path, "--user", "u1")
     assert person.code == 0, person.err
     assert json.loads(person.out)["rows"] > 0
+
+
+def test_an_audit_counts_its_cards_and_says_who_is_too_few(
+    crowd: Crowd, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = incrowd(capsys, "plan", "card", "audit", crowd.path)
+    assert outcome.code == 2
+    assert "this audit cannot run: it splits people and needs 240, and here are 12." in outcome.err
+    rows = [post(f"u{n}", f"some words about subject {n}", "books", n) for n in range(204)]
+    many = Crowd.from_frame(pl.DataFrame(rows), path=tmp_path / "many")
+    steps = {}
+    for cards in (10, 40):
+        command = ["card", "audit", many.path, "--planted", "4", "--cards", str(cards)]
+        found = json.loads(incrowd(capsys, "plan", "--json", *command).out)["steps"]
+        steps[cards] = {one["what"]: one["seconds"] for one in found}
+    assert steps[40]["make and attack 40 cards"] == pytest.approx(4 * steps[10]["make and attack 10 cards"])
+
+
+def test_a_card_is_shown_in_one_order(capsys: pytest.CaptureFixture[str]) -> None:
+    from incrowd.cli.card import _show_section
+
+    one = {"spearman": 0.5, "median_exact": 1, "median_card": 2, "reach": 0.1}
+    shown = []
+    for order in (1, -1):
+        facts = dict(
+            [("people", 5), ("items", 3), ("accuracy", dict([("b", one), ("a", one)][::order]))][::order]
+        )
+        _show_section("unknown", facts)
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]

@@ -217,7 +217,7 @@ def _show(card: Card) -> None:
     show(f"Made by {card.head.get('made_by', 'an unknown program')}, content {card.hash}.\nSafety: {safe}.")
     if card.communities:
         show(_communities(card))
-    for name, facts in card.head.get("measures", {}).items():
+    for name, facts in sorted(card.head.get("measures", {}).items()):  # a file has them in this order
         _show_section(name, facts)
     show("Left out: " + "; ".join(card.head.get("left_out", [])) + ".")
 
@@ -248,13 +248,15 @@ def _show_section(name: str, facts: Mapping[str, Any]) -> None:
     from incrowd.measures.protocol import adversaries, registered
 
     about = registered()[name].about if name in registered() else name
-    counted = ", ".join(f"{what.replace('_', ' ')} {facts[what]}" for what in facts if what != "accuracy")
+    counted = ", ".join(
+        f"{what.replace('_', ' ')} {facts[what]}" for what in sorted(facts) if what != "accuracy"
+    )
     show(f"For {about}: {counted}.")
     if not facts.get("accuracy"):
         show("How good it is was not measured.")
         return
     table = Table("adversary", "spearman", "median exact, by card", "reach")
-    for who, one in facts["accuracy"].items():
+    for who, one in sorted(facts["accuracy"].items()):
         medians = f"{one['median_exact']:g}, {one['median_card']:g}"
         table.add_row(adversaries().get(who, who), f"{one['spearman']:.2f}", medians, f"{one['reach']:.2f}")
     show(table)

@@ -210,6 +210,27 @@ def _card_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
     return Planner.of(crowd).reading(options.get("community") or None)
 
 
+ATTACKED_BYTE = 1e-8
+"""Seconds for each byte of text and each card that is made and attacked; from made-up crowds of 300 to 3,000 people."""
+
+
+def _audit_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
+    """Plan an audit: what is read once is made into many cards. Too few people are refused now."""
+    from incrowd.cards.make import SMALLEST
+    from incrowd.crowd.plan import JobStep
+    from incrowd.errors import InputError
+
+    reading, cards = _card_steps(crowd, options), int(options["cards"])
+    needed = 2 * SMALLEST + int(options["planted"])
+    counts = [one.identities for one in reading] if options.get("community") else [crowd.people()]
+    if min(counts) < needed:
+        raise InputError(
+            f"plan: this audit cannot run: it splits people and needs {needed}, and here are {min(counts)}."
+        )
+    seconds = sum(one.text_bytes for one in reading) * cards * ATTACKED_BYTE
+    return [*reading, JobStep(what=f"make and attack {cards} cards", seconds=seconds)]
+
+
 def _text_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
     from incrowd.crowd.plan import Planner
 
@@ -231,7 +252,7 @@ KNOWN = {
     "study linkability": _community_steps,
     "study card": _community_steps,
     "card make": _card_steps,
-    "card audit": _card_steps,
+    "card audit": _audit_steps,
     "exposure topics": _text_steps,
     "exposure train": _text_steps,
     "exposure learn": _text_steps,
