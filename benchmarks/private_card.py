@@ -18,10 +18,9 @@ import scipy.sparse as sp
 from scipy.stats import spearmanr
 
 from incrowd.cards.made_up import polya_urn
-from incrowd.cards.make import COMPARED_POSTS, CardOptions, describe, made_up_within, on_card
+from incrowd.cards.make import COMPARED_POSTS, Asked, CardOptions, describe, made_up_near
 from incrowd.cards.members import Members, word_shares
 from incrowd.distances import pair_distances, pairwise
-from incrowd.distances.profile_index import word_keys
 
 VOCABULARY = tuple(f"w{number:05}" for number in range(8_000))
 ZIPF = 1 / (np.arange(len(VOCABULARY)) + 10.0)
@@ -57,8 +56,7 @@ def run(
     practised = word_shares(members.only(members.posts >= COMPARED_POSTS).counts)
     exact = (np.asarray(pairwise(source, practised)) <= own[:, None]).sum(axis=1)
     community, _, noise = describe(members, CardOptions(epsilon=epsilon), "made up")
-    profiles = on_card(source, word_keys(VOCABULARY), community)
-    made = made_up_within(community, profiles, own, min_posts=COMPARED_POSTS, seed=0)
+    made = made_up_near(community, Asked.of(source, VOCABULARY, community, seed=0), own, COMPARED_POSTS)
     return {
         "people": community.people,
         "words": len(community.words),

@@ -19,20 +19,32 @@ from typer.testing import CliRunner
 import incrowd
 from incrowd.cards import noise as noises
 from incrowd.cards.audit import audit_community
-from incrowd.cards.laws import ENDLESS, WORD_STEPS, Community, unused
+from incrowd.cards.laws import (
+    AS_IT_IS,
+    ENDLESS,
+    WORD_STEPS,
+    Community,
+    Correction,
+    rooted_sums,
+    shares_of_rooted,
+    unused,
+)
 from incrowd.cards.made_up import made_up_index, made_up_people, polya_urn
 from incrowd.cards.make import (
+    Asked,
     CardOptions,
     describe,
+    distances_to,
     interval,
+    made_up_near,
     on_card,
     ranges,
     safe_statistics,
-    within,
 )
 from incrowd.cards.members import Members, word_shares
 from incrowd.cards.noise import LARGEST, REACH, Blur, Private, bounded, library, shrunk
 from incrowd.cli import app
+from incrowd.distances import pairwise as js
 from incrowd.distances.profile_index import Profile, word_keys
 from incrowd.errors import InputError
 
@@ -101,10 +113,64 @@ class TestLaws:
         assert found == pytest.approx(true[near].mean(), rel=0.01)
         assert found < 0.98 * noisy[near].mean()
 
+    def test_roots_and_shares_are_each_other_s_reverse(self) -> None:
+        """Recovery: people who write by a law have sums of roots from which the law comes out again."""
+        members = people(3000, concentration=ENDLESS)
+        community = safe_statistics(members, 10, Blur(), "test")
+        shares = np.array([1e-5, 3e-4, 0.002, 0.05, 0.4])
+        assert shares_of_rooted(rooted_sums(shares, community), community) == pytest.approx(shares, rel=0.01)
+        exact = np.asarray(Blur().added(members.counts).mean(axis=0)).ravel()[:200]
+        found = shares_of_rooted(exact, community)
+        assert found / found.sum() == pytest.approx(ZIPF[:200] / ZIPF[:200].sum(), rel=0.15)
+
+    @given(st.floats(0.5, 1.0), st.floats(0.7, 0.95), st.integers(2, 2000))
+    def test_a_corrected_limit_is_where_the_correction_says_it(
+        self, limit: float, mean: float, different: int
+    ) -> None:
+        law = mean, 0.03, different, 0.6
+        assert AS_IT_IS.made_up_limit(limit, *law) == pytest.approx(limit)
+        correction = Correction((0.1, 1.2, -0.3, 0.4, 0.01, 0.02, -0.05))
+        there = correction.made_up_limit(limit, *law)
+        assert correction.terms(there, *law) @ correction.weights == pytest.approx(limit)
+
+
+class TestCorrection:
+    def test_made_up_people_are_as_many_as_real_ones_once_corrected(self) -> None:
+        """Recovery: real people are two kinds with words of their own, which the words of all do not tell."""
+        members, strangers = (two_kinds(people(count, seed=seed)) for count, seed in ((1500, 3), (400, 4)))
+        strangers = strangers.only(strangers.posts >= 10)
+        community, accuracy, _ = describe(members, CardOptions(), "test")
+        assert accuracy is not None
+        assert community.correction != AS_IT_IS
+        profiles = word_shares(strangers.first)
+        there = word_shares(members.counts[members.posts >= 10])
+        apart = np.asarray(js(profiles, there))
+        limits = np.sort(apart, axis=1)[:, 19]
+        asked = Asked.of(profiles, VOCABULARY, community, seed=5)
+
+        def off(one: Community) -> float:
+            return abs(float(np.median(np.log((made_up_near(one, asked, limits, 10) + 1) / 21))))
+
+        assert off(community) < 0.35
+        assert off(replace(community, correction=AS_IT_IS)) > 2 * off(community)
+
+
+def two_kinds(members: Members) -> Members:
+    """Let every second person write other words for the middle third of the vocabulary."""
+    columns = np.arange(len(VOCABULARY))
+    other = np.concatenate([columns[:1000], columns[2000:], columns[1000:2000]])
+
+    def swapped(rows: sp.csr_matrix) -> sp.csr_matrix:
+        odd = sp.diags((np.arange(len(members)) % 2).astype(float))
+        even = sp.diags((np.arange(len(members)) % 2 == 0).astype(float))
+        return sp.csr_matrix(even @ rows + odd @ rows[:, other]).astype(np.int64)
+
+    return replace(members, counts=swapped(members.counts), first=swapped(members.first))
+
 
 class TestMadeUpPeople:
     def community(self) -> Community:
-        return safe_statistics(people(1500), 10, Blur(1500), "test")
+        return safe_statistics(people(1500), 10, Blur(), "test")
 
     def test_they_write_as_the_card_says(self) -> None:
         community = replace(self.community(), concentration=ENDLESS)
@@ -127,26 +193,26 @@ class TestMadeUpPeople:
         assert first.counts.shape == other.counts.shape
         assert (first.counts != other.counts).nnz > 0
 
-    @pytest.mark.parametrize("rare_words", [0, 700])
-    def test_counting_agrees_with_the_engine_for_one_person(self, rare_words: int) -> None:
-        community = replace(self.community(), rare_words=rare_words)
+    def test_counting_agrees_with_the_engine_for_one_person(self) -> None:
+        community = self.community()
         card = incrowd.Card.made({"communities": [{"name": "c", **community.facts()}]}, [community.tables()])
         index = made_up_index(card, "c", min_posts=5, seed=4)
         somebody = people(1, seed=9)
         words = [w for w, n in zip(VOCABULARY, somebody.counts.toarray()[0], strict=True) for _ in range(n)]
-        profile = Community.of(card, "c").profile(Profile.of_words([*words, "unheard", "unheard-of"]))
+        profile = Profile.of_words([*words, "unheard", "unheard-of"])
         near = index.squares(profile).within(0.9)
         keys = word_keys([*VOCABULARY, "unheard", "unheard-of"])
         shares = word_shares(sp.hstack([somebody.counts, sp.csr_matrix([[1, 1]])], format="csr"))
         drawn = made_up_people(Community.of(card, "c"), min_posts=5, seed=4)
-        counted = within(on_card(shares, keys, Community.of(card, "c")), drawn, np.array([0.9]))
-        assert near.sum() == counted[0]
-        assert 0 < counted[0] < len(index)
+        apart = distances_to(on_card(shares, keys, Community.of(card, "c")), drawn)
+        assert near.sum() == (apart <= 0.9).sum()
+        assert 0 < near.sum() < len(index)
 
     def test_damaged_numbers_are_refused(self) -> None:
         community = self.community()
         for wrong in (
             {"spread": 2.0},
+            {"correction": Correction((0.0, 1.0))},
             {"lengths": community.lengths.with_columns(people=pl.lit(-1))},
             {"shares": np.full(len(community.words), np.nan)},
         ):
@@ -204,7 +270,7 @@ class TestSafety:
         card = incrowd.Card.made({"communities": [{"name": "c", **community.facts()}]}, [community.tables()])
         written = b"".join(table.write_json().encode() for table in card.parts[0].values())
         assert b"user-" not in card.to_bytes() + written
-        assert community.lengths["people"].min() >= 20
+        assert community.lengths["people"].min() >= 40
 
     def test_small_communities_are_refused(self) -> None:
         with pytest.raises(InputError, match="fewer than 100"):
@@ -221,11 +287,10 @@ class TestSafety:
 
 class TestAudit:
     def test_the_attack_finds_people_where_there_is_no_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name, value in (("BLUR_LEAST", 0.01), ("BLUR_MOST", 0.01), ("BLUR_RELATIVE", 0.0)):
-            monkeypatch.setattr(noises, name, value)
+        monkeypatch.setattr(noises, "BLUR", 0.01)
         found = audit_community(people(500), CardOptions(), "test", cards=12, planted=60)
-        assert found.ordinary.auc > 0.65
-        assert found.ordinary.advantage > 0.15
+        assert found.ordinary.auc > 0.58  # 0.62 to 0.68 with other noise on the lengths; 0.5 is guessing
+        assert found.ordinary.interval[0] > 0.02
         assert found.ordinary.people == 12 * 30
 
     def test_and_next_to_nobody_in_a_private_card(self) -> None:
@@ -312,7 +377,7 @@ class TestCommands:
         assert found["same_side"] > 0.6
         assert found["covered"] > 0.6
         assert found["width"] >= 1
-        assert found["words"] > 20
+        assert found["words"] > 5
         few = ["study", "card", str(crowd), "--source", "a", "--target", "b", "--min-posts", "13"]
         assert run(*few, code=1) == ""  # nobody has so many posts
 

@@ -42,7 +42,7 @@ def card(people: Crowd, outsiders: list[str]) -> Card:
     """A card of one community, in which all outsiders write; the noise is the same in every run."""
     options = CardOptions()
     members = read_members(people, [ONE], options.text).without(outsiders)
-    community = safe_statistics(members, options.k, Blur(len(members), np.random.default_rng(0)), ONE)
+    community = safe_statistics(members, options.k, Blur(np.random.default_rng(0)), ONE)
     head = {"text": text_facts(options.text), "communities": [{"name": ONE, **community.facts()}]}
     return Card.made(head, [community.tables()])
 

@@ -64,7 +64,7 @@ def strangers(films: Crowd) -> list[str]:
 def card(films: Crowd, strangers: list[str]) -> Card:
     """A card of the others; the noise is the same in every run."""
     table = item_table(films).without(strangers)
-    made = item_section(table, CardOptions(), BlurLists(0, np.random.default_rng(0)))
+    made = item_section(table, CardOptions(), BlurLists(np.random.default_rng(0)))
     head = {"communities": [], "measures": {"microdata": made.facts}, "text": text_facts(CardOptions().text)}
     return Card.made(head, [], {f"microdata.{name}": table for name, table in made.law.tables().items()})
 
@@ -270,7 +270,7 @@ def test_the_default_noise_bounds_what_anybody_can_tell_to_a_tenth() -> None:
     """The sums, the lengths and the listed shares are told, each once."""
     moved = math.sqrt(1 / BLUR_SUMS**2 + 2 / BLUR_PEOPLE**2)
     assert 2 * norm.cdf(moved / 2) - 1 < 0.1
-    blur = BlurLists(0)
+    blur = BlurLists()
     assert blur.word_spread(np.zeros(2)).tolist() == [BLUR_SUMS, BLUR_SUMS]
     assert blur.spread("lengths", 1.0) == BLUR_PEOPLE
 
@@ -278,7 +278,7 @@ def test_the_default_noise_bounds_what_anybody_can_tell_to_a_tenth() -> None:
 def test_the_noise_is_there_and_as_large_as_it_says(films: Crowd) -> None:
     table = item_table(films)
     exact = np.asarray(even_parts(table.matrix).sum(axis=0)).ravel()
-    noises = BlurLists(0, np.random.default_rng(5))
+    noises = BlurLists(np.random.default_rng(5))
     lengths = np.array([noises.counts("lengths", np.array([0]), reach=1.0)[0] for _ in range(2000)])
     assert lengths.std() == pytest.approx(BLUR_PEOPLE, rel=0.1)
     listed, _ = noises.words(sp.csr_matrix(table.matrix, dtype=float), tuple(table.items), 10)

@@ -25,8 +25,8 @@ from scipy.stats import t
 
 from incrowd.cards.laws import POST_STEPS, Community, step_of
 from incrowd.cards.make import SMALLEST, CardOptions, safe_statistics
-from incrowd.cards.members import Members, word_shares
-from incrowd.cards.noise import Noise, bounded, shrunk
+from incrowd.cards.members import Members
+from incrowd.cards.noise import Noise, shrunk
 from incrowd.errors import InputError
 from incrowd.statistics import auc
 
@@ -101,7 +101,7 @@ def audit_community(
             if rare:
                 chosen = with_rarest_words(chosen, known, options, rng)
             inner = joined(members.only(rest), chosen.only(inside))
-            published = safe_statistics(inner, options.k, options.noise(len(inner)), name)
+            published = safe_statistics(inner, options.k, options.noise(), name)
             scores[rare].append((Attack(published, known, options).scores(chosen), inside))
             size = len(inner)
     return Audit(
@@ -135,8 +135,9 @@ def with_rarest_words(
     people: Members, known: Members, options: CardOptions, rng: np.random.Generator
 ) -> Members:
     """Return the same people with every word replaced by one that is just about listed: the most telling ones."""
-    line = options.noise(len(known)).line(options.k)
-    sums = np.asarray(bounded(word_shares(known.counts)).sum(axis=0)).ravel()
+    noise = options.noise()
+    line = noise.line(options.k)
+    sums = np.asarray(noise.added(known.counts).sum(axis=0)).ravel()
     order = np.argsort(np.abs(np.log(np.maximum(sums, 1e-9) / line)))
     near = order[: max(200, int(np.diff(people.counts.indptr).max(initial=1)))]
     counts = people.counts.copy()
@@ -164,8 +165,8 @@ class Attack:
     def __init__(self, published: Community, known: Members, options: CardOptions) -> None:
         place_of = {word: place for place, word in enumerate(known.vocabulary)}
         places = np.array([place_of[word] for word in published.words], np.int64)
-        noise = options.noise(published.people)
-        shares = bounded(word_shares(known.counts))
+        noise = options.noise()
+        shares = noise.added(known.counts)
         scale = published.people / len(known)
         # What the sum would be without the person, as the attacker's own people have it, and how far it may be off:
         # the noise of the card, chance in who is in it, chance in whom the attacker knows.
@@ -178,12 +179,12 @@ class Attack:
         self.line, self.k = noise.line(options.k), options.k
         self.users = np.bincount(shares.indices, minlength=len(known.vocabulary)) * scale
         self.seen = np.full(len(known.vocabulary), np.nan)
-        self.seen[places] = unshrunk(published.shares * published.people, noise)
+        self.seen[places] = unshrunk(noise.sums(published), noise)
         self.published, self.known, self.noise = published, known, noise
 
     def scores(self, people: Members) -> Floats:
         """Return the log likelihood ratio of each person."""
-        shares = bounded(word_shares(people.counts))
+        shares = self.noise.added(people.counts)
         owner = np.repeat(np.arange(len(people)), np.diff(shares.indptr))
         word, adds = shares.indices, shares.data
         expected, variance, seen = self.expected[word], self.variance[word], self.seen[word]

@@ -77,7 +77,7 @@ class OverBackground(Private):
 
     background: Background | None = None
 
-    def words(self, shares: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
+    def words(self, counts: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
         """Return the public words, which have to be among the names, and about how many people use each."""
         if self.background is None:
             raise ValueError("a card over a background needs the background")
@@ -86,9 +86,13 @@ class OverBackground(Private):
         reach = math.sqrt(self.words_each)
         scale = reach / math.sqrt(2 * (1 - sum(SPENT.values())) * self.budget)
         self.spent["words"] = library().noise_rho(scale, reach)
-        users = _users(sp.csr_matrix(shares[:, public]), self.background.shares, self.words_each)
+        users = _users(sp.csr_matrix(counts[:, public]), self.background.shares, self.words_each)
         noisy = np.array(library().gaussian(scale)(users.tolist()), np.float64)
         return public, blended(noisy, scale, self.background.shares, k)
+
+    def shares(self, sums: Floats, community: Community) -> Floats:
+        """Return shares of what is written: the sums are how many people use a word."""
+        return shares_from_users(np.clip(sums / community.people, 1e-7, 0.99), community)
 
 
 def _users(used: sp.csr_matrix, shares: Floats, most: int) -> Ints:
@@ -132,9 +136,7 @@ def describe_over(
     noise = OverBackground(options.epsilon, options.delta, options.words_each, background=background)
     members = _with_words(members, background.words)
     made = safe_statistics(members, options.k, noise, name)
-    # Here words come with the share of people who use them, not with their share of what is written.
-    shares = shares_from_users(np.minimum(made.shares, 0.99), made)
-    return repetitive_as(members, replace(made, shares=shares, rare_words=0), noise), noise
+    return repetitive_as(members, made, noise), noise
 
 
 def shares_from_users(users: Floats, community: Community) -> Floats:

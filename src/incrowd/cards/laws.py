@@ -3,17 +3,18 @@
 - *Lengths.* How many people wrote so many posts and so many words: counts over ranges with enough people in each.
 - *Listed words.* Only words of many people are listed, with their mean share of what people write. Of a person's words,
   the share that is listed has a mean that depends on how much they wrote.
-- *Rare words* are the rest. Nobody knows which they are, but people share some of them: it is as if there were so many
-  rare words, all equally common. Somebody's own rare words are put in the place of these by lot (a hash).
+- *Rare words* are the rest. Nobody knows which they are: made-up people share them with nobody.
 - *Repetition.* A Pólya urn with the listed words as base shares p and concentration a: small, and a person writes few
   words again and again; endless, and every word is drawn anew. Whoever wrote n listed words does not use a word with
   probability ``G(a(1-p) + n) G(a) / (G(a(1-p)) G(a + n))`` (G: the gamma function), which tells how many people use it.
+- *Correction.* Made-up people are a little farther away than real ones, by how much depends on who asks: real people
+  have interests in common. Measured on people held out while the card is made, see :class:`Correction`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from incrowd.cards.card import Card
-from incrowd.distances.profile_index import Keys, Profile, word_keys
+from incrowd.distances.profile_index import Keys, word_keys
 from incrowd.errors import UnreadableSource
 
 Ints = NDArray[np.int64]
@@ -34,6 +35,8 @@ POST_STEPS = np.array([1, 2, 3, 5, 10, 20, 40, 80, 160], np.int64)
 WORD_STEPS = np.unique(np.round(2 ** np.arange(0, 17.5, 0.5)).astype(np.int64))
 """Where steps of words begin: 1, 2, 3, 4, 6, 8, … up to 131,072."""
 MOST_WORDS = 1_000_000
+MUCH = 300
+"""Words from which on what people write counts in full."""
 ENDLESS = 1e9
 """A concentration beyond which nothing changes."""
 
@@ -45,6 +48,37 @@ def step_of(values: Any, steps: Ints) -> Ints:
     [0, 2, 3, 4]
     """
     return np.asarray(np.searchsorted(steps, np.asarray(values), side="right") - 1, np.int64)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """From distances to made-up people to distances to real ones, for each profile that asks.
+
+    A real person is as far away as a made-up one at distance y is by ``w · (1, y, m, s, d, yd, l)``: m and s are the
+    mean and the spread of all the profile's distances to made-up people, d is the logarithm of how many different words
+    it has, l the share of its words that is listed. It is fitted so that as many made-up people as real ones are within
+    any distance.
+    """
+
+    weights: tuple[float, ...]
+
+    def terms(self, made_up: Floats, mean: Any, spread: Any, different: Any, listed: Any) -> Floats:
+        """Return what the weights are for, in a last axis; one profile's or, all as columns, several profiles'."""
+        several = np.log(np.maximum(different, 1))
+        parts = (1.0, made_up, mean, spread, several, made_up * several, listed)
+        return np.stack([np.broadcast_to(part, np.shape(made_up)) for part in parts], axis=-1)
+
+    def made_up_limit(self, limit: Any, mean: Any, spread: Any, different: Any, listed: Any) -> Floats:
+        """Return within which distance of made-up people as many are as real ones are within `limit`."""
+        at_zero = self.terms(np.zeros(np.shape(limit)), mean, spread, different, listed) @ self.weights
+        at_one = self.terms(np.ones(np.shape(limit)), mean, spread, different, listed) @ self.weights
+        return np.asarray((np.asarray(limit) - at_zero) / np.maximum(at_one - at_zero, FLATTEST))
+
+
+AS_IT_IS = Correction((0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+"""Made-up people are as far away as real ones: where nobody was held out."""
+FLATTEST = 0.2
+"""Real distances grow at least so fast with made-up ones; less would be chance in few people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +98,8 @@ class Community:
     hours: Floats
     """The share of posts in each hour of the day (UTC)."""
     concentration: float
-    rare_words: int = 0
-    """As if there were so many words that are not listed, all equally common; 0: nobody shares any."""
+    correction: Correction = field(default_factory=lambda: AS_IT_IS)
+    """How far away real people are, if made-up ones are so far."""
 
     @classmethod
     def of(cls, card: Card, community: str) -> Community:
@@ -85,12 +119,12 @@ class Community:
                 spread=float(facts["spread"]),
                 hours=tables["hours"]["share"].cast(pl.Float64).to_numpy(),
                 concentration=float(facts["concentration"]),
-                rare_words=int(facts["rare_words"]),
+                correction=Correction(tuple(map(float, facts.get("correction") or AS_IT_IS.weights))),
             )
         except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError):
             raise UnreadableSource(
                 f"the card does not say about '{community}' what cards of this version say: tables words, lengths, "
-                "listed and hours, and the facts people, spread, concentration and rare_words."
+                "listed and hours, and the facts people, spread and concentration."
             ) from None
         found._check(community)
         return found
@@ -113,7 +147,7 @@ class Community:
             "words": len(self.words),
             "spread": self.spread,
             "concentration": self.concentration,
-            "rare_words": self.rare_words,
+            "correction": None if self.correction == AS_IT_IS else list(self.correction.weights),
         }
 
     def _check(self, name: str) -> None:
@@ -135,7 +169,8 @@ class Community:
             and self.listed.height > 0
             and bool(self.listed["mean"].is_between(0, 1).all())
             and 0 <= self.spread <= 1
-            and 0 <= self.rare_words <= MOST_WORDS
+            and len(self.correction.weights) == len(AS_IT_IS.weights)
+            and bool(np.isfinite(self.correction.weights).all())
             and bool(self.listed["words_step"].is_between(0, len(WORD_STEPS) - 1).all())
         )
         if not fine:
@@ -160,25 +195,15 @@ class Community:
 
     @cached_property
     def keys(self) -> Keys:
-        """The numbers of its words, as profiles have them: listed ones, then rare ones."""
-        return np.concatenate(
-            [word_keys(self.words), word_keys(f"rare word {n}" for n in range(self.rare_words))]
-        )
+        """The numbers of its words, as profiles have them."""
+        return word_keys(self.words)
 
     def places(self, keys: Keys) -> Ints:
-        """Return where in `keys` words stand that have these numbers; a rare one takes a place by lot, -1: none."""
-        order = np.argsort(self.keys[: len(self.words)])
+        """Return where in `keys` words stand that have these numbers; -1: none."""
+        order = np.argsort(self.keys)
         ordered = self.keys[order]
         at = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
-        by_lot = len(self.words) + (keys % np.uint64(max(self.rare_words, 1))).astype(np.int64)
-        unlisted = by_lot if self.rare_words else np.full(len(keys), -1)
-        return np.where(ordered[at] == keys, order[at], unlisted)
-
-    def profile(self, profile: Profile) -> Profile:
-        """Return somebody's words as made-up people of this community have them: rare words in their places by lot."""
-        place = self.places(profile.keys)
-        keys = np.where(place >= 0, self.keys[np.maximum(place, 0)], profile.keys)
-        return Profile.of_counts(keys, profile.counts)
+        return np.where(ordered[at] == keys, order[at], -1)
 
     @cached_property
     def base(self) -> Floats:
@@ -212,3 +237,28 @@ def unused(base: Any, written: Any, concentration: float) -> Floats:
     rest = concentration * (1 - p)
     logs = gammaln(rest + n) - gammaln(rest) + gammaln(concentration) - gammaln(concentration + n)
     return np.asarray(np.exp(logs))
+
+
+def rooted_sums(shares: Any, community: Community) -> Floats:
+    """Return what people add to words of such shares on average, by the lengths: roots of counts over those of lengths.
+
+    Whoever writes n words uses a word of share p about as often as a Poisson law of mean np says; less than
+    :data:`MUCH` is taken for as much.
+    """
+    table = community.lengths
+    length = np.sqrt(table["words_from"].to_numpy() * table["words_to"].to_numpy())
+    weight = table["people"].to_numpy() / float(table["people"].sum())
+    mean = np.asarray(shares, float)[..., None] * length
+    uses = np.arange(1, 60)
+    logs = uses * np.log(np.maximum(mean, 1e-12))[..., None] - mean[..., None] - gammaln(uses + 1)
+    few = np.exp(logs) @ np.sqrt(uses)
+    # A root of many is the root of the mean, less by an eighth of its variance.
+    root = np.where(mean < 30, few, np.sqrt(np.maximum(mean - 0.25, 1e-12)))
+    return np.asarray((root / np.sqrt(np.maximum(length, MUCH))) @ weight)
+
+
+def shares_of_rooted(sums: Floats, community: Community) -> Floats:
+    """Return the shares that have such mean roots: :func:`rooted_sums` read the other way round."""
+    grid = np.exp(np.linspace(math.log(1e-8), 0.0, 500))
+    rising = np.maximum.accumulate(rooted_sums(grid, community)) * (1 + np.arange(len(grid)) * 1e-12)
+    return np.asarray(np.exp(np.interp(np.log(np.maximum(sums, 1e-12)), np.log(rising), np.log(grid))))

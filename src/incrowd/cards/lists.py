@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from incrowd.cards.noise import CLEAR, UNIT, Blur, Noise, Private, above, library, shrunk
+from incrowd.cards.noise import UNIT, Blur, Noise, Private, above, library, shrunk
 from incrowd.opendp_library import least_threshold
 
 Ints = NDArray[np.int64]
@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 
 BLUR_SUMS, BLUR_PEOPLE = 5.0, 10.0
 """Noise of the default: on everybody's parts of an item, and on counts of people."""
+CLEAR = 2.5
+"""An item is listed if its noisy sum is so many times the noise."""
 SPENT_ON_LISTS = {"lengths": 0.1, "listed": 0.1}
 """Parts of the budget; the items themselves have the rest."""
 LONGEST_LIST = 5_000
@@ -52,10 +54,10 @@ def even_parts(lists: sp.csr_matrix, longest: int = LONGEST_LIST) -> sp.csr_matr
 class BlurLists(Blur):
     """The default: an advantage of at most a tenth, if everything but the person is known."""
 
-    def words(self, shares: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
+    def words(self, counts: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
         """List items of at least `k` people whose noisy sum stands clear of the noise."""
-        held = np.bincount(shares.indices, minlength=len(names))
-        sums = np.asarray(even_parts(shares).sum(axis=0)).ravel()
+        held = np.bincount(counts.indices, minlength=len(names))
+        sums = np.asarray(even_parts(counts).sum(axis=0)).ravel()
         noisy = sums + BLUR_SUMS * self.rng.standard_normal(len(sums))
         listed = np.flatnonzero((held >= k) & (noisy >= self.line(k)))
         return listed, shrunk(noisy[listed], self.word_spread(noisy[listed]))
@@ -77,9 +79,9 @@ class BlurLists(Blur):
 class PrivateLists(Private):
     """Differentially private for people, with their whole lists."""
 
-    def words(self, shares: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
+    def words(self, counts: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
         """List items whose noisy sum passes a threshold: one that hardly anybody has does not, and `k` people must."""
-        whole = even_parts(shares)
+        whole = even_parts(counts)
         whole.data = np.floor(whole.data * UNIT)  # down, so that nobody counts for more than one
         sums = np.asarray(whole.sum(axis=0)).ravel().astype(np.int64)
         scale, threshold = self._scale, round(self.line(k) * UNIT)
@@ -114,4 +116,4 @@ _MOVED = (LONGEST_LIST, float(UNIT), float(UNIT))
 
 def list_noise(epsilon: float | None, delta: float, part: float) -> Noise:
     """Return what makes counts of people's items safe; `part` is what they may spend of a private card's budget."""
-    return BlurLists(0) if epsilon is None else PrivateLists(epsilon, delta, part=part)
+    return BlurLists() if epsilon is None else PrivateLists(epsilon, delta, part=part)

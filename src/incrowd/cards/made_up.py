@@ -1,7 +1,7 @@
 """People who do not exist, drawn from a card: as many as the community has, who write as it does.
 
-Everything that counts people within a distance works on them as on the community itself, for profiles that went through
-:meth:`incrowd.cards.laws.Community.profile`.
+Everything that counts people within a distance works on them as on the community itself, within distances that went
+through :class:`incrowd.cards.laws.Correction`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class MadeUp:
     """Made-up people of one community."""
 
     counts: sp.csr_matrix
-    """People down, the community's words across: listed ones, then rare ones."""
+    """People down, the community's words across."""
     rare: Ints
-    """How many words each wrote that nobody shares: all rare ones, where the community has none in common."""
+    """How many words each wrote that are not listed: these are nobody else's."""
     posts: Ints
     keys: Keys
     """The numbers of the words."""
@@ -77,13 +77,9 @@ def made_up_people(
     posts, words = _drawn_lengths(community, size, min_posts, rng)
     listed = _drawn_listed(community, words, rng)
     owner, word = polya_urn(community.base, listed, community.concentration, rng)
-    rare = words - listed if community.rare_words else np.zeros_like(words)
-    rare_owner = np.repeat(np.arange(size, dtype=np.int32), rare)
-    rare_word = len(community.words) + rng.integers(max(community.rare_words, 1), size=len(rare_owner))
-    shape = (size, len(community.keys))
-    whose, which = np.concatenate([owner, rare_owner]), np.concatenate([word, rare_word])
-    counts = sp.coo_matrix((np.ones(len(whose), np.int64), (whose, which)), shape=shape).tocsr()
-    return MadeUp(counts, words - listed - rare, posts, community.keys)
+    shape = (size, len(community.words))
+    counts = sp.coo_matrix((np.ones(len(owner), np.int64), (owner, word)), shape=shape).tocsr()
+    return MadeUp(counts, words - listed, posts, community.keys)
 
 
 def _drawn_lengths(

@@ -1,31 +1,42 @@
 """A community becomes the part of a card: safe counts first, then laws from them, then how good it is.
 
-While it is made, some people are held out and a rehearsal is made of the others: the concentration is chosen so that
-held-out people have as many made-up people near them as real ones, and what is left of the difference becomes the
-interval of everything that is measured with the card.
+While it is made, some people are held out of the words: for them, and for people from elsewhere, real distances are
+compared with distances to made-up people (the correction), and how far counts are off all the same becomes the interval
+of everything that is measured with the card.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from incrowd.cards.laws import ENDLESS, MOST_WORDS, POST_STEPS, WORD_STEPS, Community, ends, step_of
+from incrowd.cards.laws import (
+    AS_IT_IS,
+    ENDLESS,
+    POST_STEPS,
+    WORD_STEPS,
+    Community,
+    Correction,
+    ends,
+    step_of,
+)
 from incrowd.cards.made_up import MadeUp, made_up_people
-from incrowd.cards.members import Members, word_shares
+from incrowd.cards.members import Members, WordCounts, read_elsewhere, word_shares
 from incrowd.cards.noise import Blur, Noise, Private
 from incrowd.distances import pair_distances, pairwise
 from incrowd.distances.profile_index import Keys, word_keys
 from incrowd.errors import InputError
 from incrowd.text.options import TextOptions
+
+if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -35,29 +46,31 @@ SMALLEST = 100
 """Communities with fewer people have no card."""
 EVERYBODY = "everybody"
 """What the people of all communities together are called."""
-ZIPF_RANGE = 6.0
-"""Logarithm of how many times commoner the commonest rare words are than the rarest: about 400 times."""
-MOST_SHARED = 30.0
-"""How many times fewer rare words than by Zipf's law there may be."""
 CLEAR_COUNT = 3.5
 """A number of people is told if it is so many times the noise."""
-FEWEST_ALIKE = 20
+CLEAR_SHARE = 30
+"""A mean share is told if its people are so many times the noise: then it is off by about 0.04."""
+FEWEST_ALIKE = 40
 """Least number of people in a range of lengths."""
-MOST_HELD_OUT, FEWEST_HELD_OUT = 150, 20
+MOST_HELD_OUT, FEWEST_HELD_OUT = 75, 20
 """Members held out while the card is made, at most, and at least for an answer."""
-PRACTISED_POSTS = (20, 10)
-"""They have at least so many posts, the first of these if there are enough of them: half must say something."""
+MOST_TRIED = 400
+"""Members who are in the card, to whom the correction is fitted, at most."""
 COMPARED_POSTS = 10
-"""Those they are compared with have so many."""
-OVERSAMPLED = 4
+"""All these, and those they are compared with, have at least so many posts."""
+MOST_ELSEWHERE = 300
+"""People from elsewhere with whom it is tried, too, at most."""
+RANKS = (3, 4, 6, 8, 11, 15, 20, 28, 40, 55, 75, 100)
+"""The correction is fitted to the distances of the so manieth nearest people."""
+OVERSAMPLED = 8
 """How many made-up people are drawn for each there is, where they are only counted."""
-COVERED = 0.92
-"""Share of held-out people whose true number lies within the interval."""
-LEAST_REACH = 1.5
+COVERED = (0.86, 0.88, 0.9, 0.92, 0.94)
+"""Share of held-out people whose true number lies within the interval, on average over these: one would rest on few."""
+LEAST_REACH = 2.3
 """Of few held-out people all may happen to fit well."""
-UNKNOWN_REACH = 3.0
+UNKNOWN_REACH = 4.0
 """Where nobody was held out: more than was measured for any community of our own."""
-UNEVEN = 0.3
+UNEVEN = 0.2
 """How far numbers of people differ beyond chance, as a share; the interval's shape, not its width."""
 WIDE = 4
 """Steps of words put together where shares are summed up: fewer numbers, more people behind each."""
@@ -94,10 +107,10 @@ class CardOptions:
             raise InputError("--community names a community twice")
         self.noise()
 
-    def noise(self, people: int = SMALLEST) -> Noise:
-        """Return what makes the numbers of a community of so many people safe."""
+    def noise(self) -> Noise:
+        """Return what makes the numbers of a community safe."""
         if self.epsilon is None:
-            return Blur(people)
+            return Blur()
         return Private(self.epsilon, self.delta, self.words_each, self.posts_part)
 
 
@@ -117,9 +130,13 @@ class Accuracy:
 
 
 def describe(
-    members: Members, options: CardOptions, name: str, progress: Progress | None = None
+    members: Members,
+    options: CardOptions,
+    name: str,
+    progress: Progress | None = None,
+    elsewhere: WordCounts | None = None,
 ) -> tuple[Community, Accuracy | None, Noise]:
-    """Describe a community so that it may be published."""
+    """Describe a community so that it may be published; people from elsewhere, if there are any, help to correct it."""
     members = members.without(options.leave_out) if options.leave_out else members
     if len(members) < SMALLEST:
         raise InputError(
@@ -128,45 +145,59 @@ def describe(
         )
     told = progress or (lambda done, total, what: None)
     told(0, 2, f"{name}: counting people")
-    noise = options.noise(len(members))
-    # Comparing people with each other is not private: a private card goes by Zipf's law alone.
+    noise = options.noise()
+    # Comparing people with each other is not private: a private card has no correction.
     held = np.zeros(0, np.int64) if noise.facts() is not None else held_out(members, options.seed)
-    others = members.only(np.setdiff1d(np.arange(len(members)), held))
-    made = safe_statistics(others, options.k, noise, name, held_out=len(held))
+    made = safe_statistics(members, options.k, noise, name, held)
     told(1, 2, f"{name}: comparing members held out with made-up people")
     if len(held) < FEWEST_HELD_OUT:
         return made, None, noise
-    near = Neighbours.of(members, held, others, made, options.seed)
-    alike = near.best_likeness()
+    corrected, accuracy = rehearsed(members, held, elsewhere, made, options.seed)
     told(2, 2, f"{name}: done")
-    return alike.on(made), near.accuracy(alike), noise
+    return corrected, accuracy, noise
 
 
-def safe_statistics(members: Members, k: int, noise: Noise, name: str, held_out: int = 0) -> Community:
-    """Sum up words, lengths and hours, and let only noisy sums out; those held out count as people only."""
-    listed, sums = noise.words(word_shares(members.counts), members.vocabulary, k)
+def people_elsewhere(crowd: Crowd, community: str, options: CardOptions) -> WordCounts | None:
+    """Read people of a crowd who do not write in a community, for :func:`describe`; a private card takes none."""
+    if options.epsilon is not None:
+        return None
+    return read_elsewhere(
+        crowd,
+        community,
+        options.text,
+        most=MOST_ELSEWHERE,
+        min_posts=COMPARED_POSTS,
+        leave_out=options.leave_out,
+        seed=options.seed,
+    )
+
+
+def safe_statistics(members: Members, k: int, noise: Noise, name: str, held: Ints | None = None) -> Community:
+    """Sum up words, lengths and hours, and let only noisy sums out; words of those held out do not count."""
+    rest = np.setdiff1d(np.arange(len(members)), np.zeros(0, np.int64) if held is None else held)
+    listed, sums = noise.words(members.counts[rest], members.vocabulary, k)
     if not len(listed):
         raise InputError(
             f"'{name}': no word is used by enough of its {len(members):,} people to be listed. "
             "Put several communities together, or allow more with a larger --epsilon."
         )
     table, spread = _listed(members, listed, noise)
-    people = max(
-        float(SMALLEST), float(noise.counts("people", np.array([len(members) + held_out]), reach=1.0)[0])
-    )
-    counted = max(people - held_out, 1.0)  # never the true number, which noise is to hide
-    shares = np.array([float(f"{share:.2g}") for share in np.clip(sums / counted, 1e-7, 1.0)])
-    unlisted = 1 - float(table["mean"][table.height // 2])
-    return Community(
+    people = max(float(SMALLEST), float(noise.counts("people", np.array([len(members)]), reach=1.0)[0]))
+    without_words = Community(
         people=rounded_people(round(people)),
         words=tuple(members.vocabulary[place] for place in listed.tolist()),
-        shares=shares,
+        shares=np.ones(len(listed)),
         lengths=_lengths(members, noise),
         listed=table,
         spread=spread,
         hours=_hours(members, noise),
         concentration=ENDLESS,
-        rare_words=int(float(f"{rare_words(shares, unlisted):.2g}")),
+    )
+    # Those whose words count are never the true number, which noise is to hide.
+    counted = max(people - len(members) + len(rest), 1.0)
+    shares = noise.shares(sums * without_words.people / counted, without_words)
+    return replace(
+        without_words, shares=np.array([float(f"{share:.2g}") for share in np.clip(shares, 1e-7, 1.0)])
     )
 
 
@@ -182,13 +213,13 @@ def rounded_people(people: int) -> int:
 
 def _lengths(members: Members, noise: Noise) -> pl.DataFrame:
     """Count people by posts and words, and put ranges of words together until enough people are in each."""
-    pairs = (len(WORD_STEPS) + 1) // 2
-    table = np.zeros((len(POST_STEPS), pairs), np.int64)
-    np.add.at(table, (step_of(members.posts, POST_STEPS), step_of(members.words, WORD_STEPS) // 2), 1)
+    cells = (len(WORD_STEPS) + WIDE - 1) // WIDE
+    table = np.zeros((len(POST_STEPS), cells), np.int64)
+    np.add.at(table, (step_of(members.posts, POST_STEPS), step_of(members.words, WORD_STEPS) // WIDE), 1)
     told = noise.counts("lengths", table, reach=1.0)
     # Noise in the many empty cells would add up to people who wrote a hundred thousand words.
     told[told < CLEAR_COUNT * noise.spread("lengths", 1.0)] = 0.0
-    noisy = np.repeat(told / 2, 2, axis=1)[:, : len(WORD_STEPS)]
+    noisy = np.repeat(told / WIDE, WIDE, axis=1)[:, : len(WORD_STEPS)]
     least = max(FEWEST_ALIKE, 4 * noise.spread("lengths", 1.0))
     rows = [(posts, *found) for posts in range(len(POST_STEPS)) for found in ranges(noisy[posts], least)]
     if not rows:
@@ -231,7 +262,8 @@ def _listed(members: Members, listed: Ints, noise: Noise) -> tuple[pl.DataFrame,
     for row, value in enumerate((np.ones(len(share)), share)):
         np.add.at(sums[row], step, np.round(SHARE_UNIT * value).astype(np.int64))
     noisy = noise.counts("listed", sums, reach=SHARE_UNIT * math.sqrt(2)) / SHARE_UNIT
-    enough = np.flatnonzero(noisy[0] >= max(60.0, 0.02 * float(noisy[0].sum())))
+    off = noise.spread("listed", SHARE_UNIT * math.sqrt(2)) / SHARE_UNIT
+    enough = np.flatnonzero(noisy[0] >= max(60.0, 0.02 * float(noisy[0].sum()), CLEAR_SHARE * off))
     if not enough.size:
         enough = np.array([int(noisy[0].argmax())])
     mean = np.clip(noisy[1, enough] / np.maximum(noisy[0, enough], 1.0), 0.02, 0.98).round(2)
@@ -257,115 +289,125 @@ def _hours(members: Members, noise: Noise) -> Floats:
 # The rehearsal
 
 
-@dataclass(frozen=True)
-class Likeness:
-    """How like each other people write, as one number: 0 as independent draws do.
-
-    Above 0 they are less alike, because everybody repeats their own words: 1 / concentration. Below 0 they are more
-    alike, because they share more of their rare words.
-    """
-
-    value: float = 0.0
-
-    def on(self, community: Community) -> Community:
-        """Return a community whose people are so alike."""
-        if self.value > 0:
-            return replace(community, concentration=float(f"{1 / self.value:.2g}"))
-        fewer = community.rare_words / (1 + MOST_SHARED * -self.value)
-        return replace(community, concentration=ENDLESS, rare_words=max(1, int(float(f"{fewer:.2g}"))))
-
-
-def rare_words(shares: Floats, unlisted: float) -> int:
-    """Return as if how many equally common words the unlisted ones are, from the listed ones.
-
-    By Zipf's law, words with a share above s are as many as c / s, up to the smallest listed share t. The chance that
-    two rare words are the same is then t / (m z), where m is the share of rare words altogether and z the logarithm of
-    the range of their shares; its inverse is the number looked for.
-    """
-    least = float(np.quantile(shares, 0.05))
-    return int(min(max(unlisted, 0.02) * ZIPF_RANGE / least, MOST_WORDS / 2))
-
-
 def held_out(members: Members, seed: int) -> Ints:
-    """Choose members who stay out of the card, to try it on: some of those with enough posts in either half."""
+    """Choose members whose words stay out of the card, to try it on."""
+    able = _able(members, seed)
+    return np.sort(able[: min(MOST_HELD_OUT, len(able) // 4)])
+
+
+def _able(members: Members, seed: int) -> Ints:
+    """Return, in an order by lot, members with enough posts, and words in either half of them."""
     first, second = members.halves()
     written = (np.diff(first.indptr) > 0) & (np.diff(second.indptr) > 0)
-    for posts in PRACTISED_POSTS:
-        able = np.flatnonzero(written & (members.posts >= posts))
-        if len(able) >= 4 * MOST_HELD_OUT:
-            break
-    rng = np.random.default_rng([seed, 1])
-    return np.sort(rng.permutation(able)[: min(MOST_HELD_OUT, len(able) // 4)])
+    able = np.flatnonzero(written & (members.posts >= COMPARED_POSTS))
+    return np.random.default_rng([seed, 1]).permutation(able)
+
+
+def rehearsed(
+    members: Members, held: Ints, elsewhere: WordCounts | None, draft: Community, seed: int
+) -> tuple[Community, Accuracy]:
+    """Correct a community so that as many made-up as real people are near, then try it on those held out.
+
+    The correction is fitted to members and to people from elsewhere. Members who are in the card will do: what one of
+    them adds to it is far below the noise. How good it is, those held out tell: how many people are as near to one half
+    of their posts as the other half is?
+    """
+    practised = np.flatnonzero(members.posts >= COMPARED_POSTS)
+    there = word_shares(members.counts[practised])
+    halves = [word_shares(half) for half in members.halves()]
+
+    def apart(profiles: sp.csr_matrix, who: Ints) -> Floats:
+        real = np.asarray(pairwise(profiles, there))
+        real[practised == who[:, None]] = np.inf  # nobody is their own neighbour
+        return real
+
+    tried = np.setdiff1d(_able(members, seed)[: len(held) + MOST_TRIED], held)
+    asked = Asked.of(halves[0][tried], members.vocabulary, draft, seed + 1)
+    found = [asked.terms_at(apart(halves[0][tried], tried), len(practised) - 1)]
+    if elsewhere is not None and len(elsewhere) > 0:
+        others = word_shares(elsewhere.counts)
+        asked = Asked.of(others, elsewhere.vocabulary, draft, seed + 2)
+        real = np.asarray(pairwise(*together(others, elsewhere.vocabulary, there, members.vocabulary)))
+        found.append(asked.terms_at(real, len(practised)))
+    terms, distances = (np.concatenate([one[part] for one in found]) for part in (0, 1))
+    weights = np.linalg.lstsq(terms, distances, rcond=None)[0]
+    community = replace(draft, correction=Correction(tuple(float(f"{weight:.6g}") for weight in weights)))
+    profiles = sp.vstack([halves[0][held], halves[1][held]], format="csr")
+    own = np.tile(
+        pair_distances(halves[0][held], halves[1][held], np.column_stack([np.arange(len(held))] * 2)), 2
+    )
+    exact = (apart(profiles, np.tile(held, 2)) <= own[:, None]).sum(axis=1)
+    asked = Asked.of(profiles, members.vocabulary, community, seed + 3)
+    return community, _accuracy(exact, made_up_near(community, asked, own, COMPARED_POSTS), len(held))
+
+
+def _accuracy(exact: Ints, made: Floats, people: int) -> Accuracy:
+    """Compare real and made-up neighbours."""
+    from scipy.stats import spearmanr
+
+    error = np.abs(np.log((exact + 1) / (made + 1))) / _scale(made)
+    return Accuracy(
+        people=people,
+        spearman=round(float(spearmanr(exact, made).statistic), 3),
+        same_side=round(float(np.mean((exact >= 10) == (made >= 10))), 3),
+        median_exact=float(np.median(exact)),
+        median_card=float(np.median(made)),
+        reach=round(max(float(np.quantile(error, COVERED).mean()), LEAST_REACH), 2),
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
-    """People held out: how many of the others are as near to one half of their posts as the other half is."""
+class Asked:
+    """Some profiles, and how far made-up people of a community are from each."""
 
-    draft: Community
-    vocabulary: tuple[str, ...]
-    profiles: sp.csr_matrix
-    """Word shares of the first halves."""
-    own: Floats
-    """How far each person's halves are apart."""
-    exact: Ints
-    compared: int
-    """How many others there are."""
-    seed: int
+    made_up: Floats
+    """Profiles down, made-up people across."""
+    different: Ints
+    """How many different words each has."""
+    listed: Floats
+    """Which share of its words is listed."""
 
     @classmethod
-    def of(cls, members: Members, held: Ints, others: Members, draft: Community, seed: int) -> Neighbours:
-        """Compare the halves of those held out with each other and with all others."""
-        first, second = (word_shares(half[held]) for half in members.halves())
-        own = pair_distances(first, second, np.column_stack([np.arange(len(held))] * 2))
-        practised = others.only(others.posts >= COMPARED_POSTS)
-        exact = (np.asarray(pairwise(first, word_shares(practised.counts))) <= own[:, None]).sum(axis=1)
-        return cls(draft, members.vocabulary, first, np.asarray(own), exact, len(practised), seed)
+    def of(
+        cls,
+        shares: sp.csr_matrix,
+        vocabulary: Iterable[str],
+        community: Community,
+        seed: int,
+        min_posts: int = COMPARED_POSTS,
+    ) -> Asked:
+        """Make up people, several times as many as there are: chance in drawing them would count, too."""
+        profiles = on_card(shares, word_keys(vocabulary), community)
+        size = OVERSAMPLED * community.how_many(min_posts)
+        people = made_up_people(community, min_posts=min_posts, people=size, seed=seed)
+        listed = np.asarray(profiles[:, : len(community.words)].sum(axis=1)).ravel()
+        return cls(distances_to(profiles, people), np.diff(shares.indptr), listed)
 
-    def made_up(self, alike: Likeness, crowd: int = 0) -> Floats:
-        """Return how many made-up people are as near."""
-        community = alike.on(self.draft)
-        profiles = on_card(self.profiles, self.keys, community)
-        return made_up_within(community, profiles, self.own, min_posts=COMPARED_POSTS, seed=self.seed + crowd)
+    def laws(self) -> tuple[Floats, Floats, Ints, Floats]:
+        """Return what the correction goes by, a value for each profile."""
+        return self.made_up.mean(axis=1), self.made_up.std(axis=1), self.different, self.listed
 
-    @cached_property
-    def keys(self) -> Keys:
-        """The numbers of the words of the profiles."""
-        return word_keys(self.vocabulary)
+    def terms_at(self, real: Floats, people: int) -> tuple[Floats, Floats]:
+        """Return the terms of the correction at some ranks of made-up distances, and the real distances there."""
+        ranks = [rank for rank in RANKS if rank < people / 3] or [1]
+        near = np.sort(real, axis=1)[:, [rank - 1 for rank in ranks]]
+        alike = np.quantile(self.made_up, [(rank - 0.5) / people for rank in ranks], axis=1).T
+        laws = (np.asarray(law)[:, None] for law in self.laws())
+        terms = AS_IT_IS.terms(alike, *laws)
+        return terms.reshape(-1, terms.shape[-1]), near.ravel()
 
-    def best_likeness(self) -> Likeness:
-        """Return the likeness at which made-up and real neighbours are equally many, for half of the people.
 
-        Of those who hide among some, not nearly all: the others would be the same at any likeness.
-        """
-        some = (self.exact >= 5) & (self.exact <= self.compared / 2)
-        if some.sum() < FEWEST_HELD_OUT / 2:
-            some = self.exact > 0
-
-        def excess(value: float) -> float:
-            made = self.made_up(Likeness(value))
-            return float(np.median(np.log((made[some] + 1) / (self.exact[some] + 1)))) if some.any() else 0.0
-
-        low, high = (0.0, 1 / 400) if excess(0.0) > 0 else (-1.0, 0.0)
-        for _ in range(7):
-            middle = (low + high) / 2
-            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-        return Likeness((low + high) / 2)
-
-    def accuracy(self, alike: Likeness, crowds: int = 4) -> Accuracy:
-        """Compare real and made-up neighbours."""
-        from scipy.stats import spearmanr
-
-        made, exact = np.stack([self.made_up(alike, crowd + 1) for crowd in range(crowds)]), self.exact
-        error = np.abs(np.log((exact + 1) / (made + 1))) / _scale(made)
-        return Accuracy(
-            people=len(exact),
-            spearman=round(float(np.mean([spearmanr(exact, one).statistic for one in made])), 3),
-            same_side=round(float(np.mean((exact >= 10) == (made >= 10))), 3),
-            median_exact=float(np.median(exact)),
-            median_card=float(np.mean(np.median(made, axis=1))),
-            reach=round(max(float(np.quantile(error, COVERED)), LEAST_REACH), 2),
-        )
+def together(
+    a: sp.csr_matrix, a_words: Sequence[str], b: sp.csr_matrix, b_words: Sequence[str]
+) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """Return rows over two vocabularies over one."""
+    place = {word: at for at, word in enumerate(b_words)}
+    for word in a_words:
+        place.setdefault(word, len(place))
+    columns = np.array([place[word] for word in a_words], np.int64)
+    moved = sp.csr_matrix((a.data, columns[a.indices], a.indptr), shape=(a.shape[0], len(place)))
+    moved.sort_indices()
+    return moved, sp.csr_matrix((b.data, b.indices, b.indptr), shape=(b.shape[0], len(place)))
 
 
 def on_card(shares: sp.csr_matrix, keys: Keys, community: Community) -> sp.csr_matrix:
@@ -378,26 +420,20 @@ def on_card(shares: sp.csr_matrix, keys: Keys, community: Community) -> sp.csr_m
     return sp.csr_matrix(shares @ choice)
 
 
-def made_up_within(
-    community: Community, profiles: sp.csr_matrix, limits: Floats, *, min_posts: int, seed: int
-) -> Floats:
-    """Return how many people of a community each profile has within its limit, as made-up people suggest.
-
-    Several times as many are drawn as there are, and counted for as many fewer: chance in the drawing would be as
-    large as all other errors together.
-    """
-    size = OVERSAMPLED * community.how_many(min_posts)
-    people = made_up_people(community, min_posts=min_posts, people=size, seed=seed)
-    return np.asarray(within(profiles, people, limits) / OVERSAMPLED)
+def made_up_near(community: Community, asked: Asked, limits: Floats, min_posts: int) -> Floats:
+    """Return how many people of a community each profile has within its limit, as made-up people suggest."""
+    within = community.correction.made_up_limit(limits, *asked.laws())
+    near = (asked.made_up <= within[:, None]).sum(axis=1)
+    return np.asarray(near * community.how_many(min_posts) / max(asked.made_up.shape[1], 1))
 
 
-def within(profiles: sp.csr_matrix, people: MadeUp, limits: Floats) -> Ints:
-    """Count the made-up people that each profile (see :func:`on_card`) has within its limit."""
+def distances_to(profiles: sp.csr_matrix, people: MadeUp) -> Floats:
+    """Return how far made-up people are from profiles (see :func:`on_card`)."""
     # What people share with nobody lies in one column for all of them, which no profile has.
     none = sp.csr_matrix((len(people), 1))
     rows = sp.hstack([people.counts, none, sp.csr_matrix(people.rare.astype(float)[:, None])], format="csr")
     padded = sp.hstack([profiles, sp.csr_matrix((profiles.shape[0], 1))], format="csr")
-    return np.asarray((np.asarray(pairwise(padded, word_shares(rows))) <= limits[:, None]).sum(axis=1))
+    return np.asarray(pairwise(padded, word_shares(rows)))
 
 
 def _scale(people: Any) -> Floats:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.text.counting import counts
 from incrowd.text.options import TextOptions
+from incrowd.text.tokeniser import Tokeniser
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
@@ -21,6 +22,20 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Progress = Callable[[float, float | None, str], None]
 HOUR = 3600
+MOST_POSTS_ELSEWHERE = 200
+"""Of one person, so many posts from elsewhere are read."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordCounts:
+    """Some people's words."""
+
+    counts: sp.csr_matrix
+    """People down, words across."""
+    vocabulary: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return int(self.counts.shape[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,3 +137,36 @@ def _hours(crowd: Crowd, communities: list[str] | None, users: list[str]) -> Flo
     table[found["row"].to_numpy(), found["hour"].to_numpy()] = found["len"].to_numpy()
     total = table.sum(axis=1, keepdims=True)
     return np.where(total > 0, table / np.maximum(total, 1), 1 / 24)
+
+
+def read_elsewhere(
+    crowd: Crowd,
+    community: str,
+    text: TextOptions,
+    *,
+    most: int,
+    min_posts: int,
+    leave_out: Iterable[str] = (),
+    seed: int = 0,
+) -> WordCounts:
+    """Read some people of a crowd who do not write in a community: they write as strangers to it do."""
+    posts = crowd.posts().select("user", "community", "text")
+    counted = posts.group_by("user").agg(posts=pl.len(), here=(pl.col("community") == community).any())
+    able = counted.filter(~pl.col("here") & (pl.col("posts") >= min_posts)).collect()["user"].sort()
+    gone = set(leave_out)
+    users = [user for user in able.to_list() if user not in gone]
+    chosen = sorted(np.random.default_rng([seed, 2]).permutation(len(users))[:most].tolist())
+    people = pl.DataFrame({"user": [users[place] for place in chosen], "row": range(len(chosen))})
+    found = (
+        posts.join(people.lazy(), on="user")
+        .group_by("row", maintain_order=True)
+        .head(MOST_POSTS_ELSEWHERE)
+        .collect()
+    )
+    tokeniser = Tokeniser(text)
+    tokens = tokeniser.numbers(found["text"])
+    owner = np.repeat(found["row"].to_numpy(), tokens.lengths)
+    vocabulary = tuple(tokeniser.vocabulary().to_list())
+    ones = np.ones(len(owner), np.int64)
+    counts = sp.coo_matrix((ones, (owner, tokens.numbers)), shape=(len(chosen), len(vocabulary))).tocsr()
+    return WordCounts(counts[np.diff(counts.indptr) > 0], vocabulary)

@@ -19,6 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from incrowd.cards.laws import MUCH, Community, rooted_sums, shares_of_rooted
+from incrowd.cards.members import word_shares
 from incrowd.errors import InputError
 from incrowd.opendp_library import OpenDP, least_threshold
 
@@ -27,12 +29,12 @@ Floats = NDArray[np.float64]
 
 REACH, LARGEST = 0.06, 0.02
 """Word shares of one person count so far: together (Euclidean), and of one word."""
-BLUR_PER_PERSON, BLUR_LEAST, BLUR_MOST, BLUR_RELATIVE = 5e-5, 0.1, 0.3, 0.12
-"""Noise of the default on the sum of everybody's shares of a word: so much for each person of the community, within
-these bounds, and this part of the sum itself. docs/explanation/cards.md says how they were chosen."""
-BLUR_COUNT = 2.5
+BLUR = 4.0
+"""Noise of the default on what everybody adds to a word, which has length 1 at most for all words of a person together.
+docs/explanation/cards.md says how it was chosen."""
+BLUR_COUNT = 5.0
 """Noise of the default on counts of people."""
-CLEAR = 2.5
+CLEAR = 2.0
 """A word is listed if its noisy sum is so many times the noise."""
 UNIT = 10_000
 """Shares are counted in ten-thousandths where noise is added to whole numbers."""
@@ -58,11 +60,23 @@ class Noise(ABC):
     """How counts of people become numbers that may leave."""
 
     @abstractmethod
-    def words(self, shares: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
-        """Return which words may be listed, and about how large everybody's shares of each are together.
+    def words(self, counts: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
+        """Return which words may be listed, and about how large what everybody adds to each is together.
 
-        `shares` has a row for each person, which adds up to 1.
+        `counts` has a row for each person: how often they use each word.
         """
+
+    @abstractmethod
+    def added(self, counts: sp.csr_matrix) -> sp.csr_matrix:
+        """Return what each person adds to the sum of each word."""
+
+    @abstractmethod
+    def shares(self, sums: Floats, community: Community) -> Floats:
+        """Return the mean share of what people write of words that have such sums."""
+
+    @abstractmethod
+    def sums(self, community: Community) -> Floats:
+        """Return the sums of a community's words again, from their shares: what an attacker does."""
 
     @abstractmethod
     def counts(self, what: str, values: Ints, *, reach: float) -> Floats:
@@ -70,7 +84,7 @@ class Noise(ABC):
 
     @abstractmethod
     def word_spread(self, sums: Floats) -> Floats:
-        """Return the standard deviation of the noise on sums of shares."""
+        """Return the standard deviation of the noise on sums."""
 
     @abstractmethod
     def line(self, k: int) -> float:
@@ -87,32 +101,43 @@ class Noise(ABC):
 
 @dataclass(frozen=True)
 class Blur(Noise):
-    """The default: measured, not proved."""
+    """The default: measured, not proved.
 
-    people: int
-    """How many people the community has; more are noise enough for each other, and can bear more of ours."""
+    Everybody adds the roots of their counts over the root of how much they wrote: words of the middle, which tell
+    people apart, stand out of the same noise better than by their shares, of which the commonest words have most. All
+    that one person adds has length 1 at most, and less if they wrote little, from which little is to be learnt.
+    """
+
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(secrets.randbits(128)))
 
-    def words(self, shares: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
+    def words(self, counts: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
         """List words of at least `k` people whose noisy sum stands clear of the noise."""
-        users = np.bincount(shares.indices, minlength=len(names))
-        sums = np.asarray(bounded(shares).sum(axis=0)).ravel()
-        noisy = sums + self.word_spread(sums) * self.rng.standard_normal(len(sums))
+        users = np.bincount(counts.indices, minlength=len(names))
+        sums = np.asarray(self.added(counts).sum(axis=0)).ravel()
+        noisy = sums + BLUR * self.rng.standard_normal(len(sums))
         listed = np.flatnonzero((users >= k) & (noisy >= self.line(k)))
         return listed, shrunk(noisy[listed], self.word_spread(noisy[listed]))
 
+    def added(self, counts: sp.csr_matrix) -> sp.csr_matrix:
+        """Return the roots of everybody's counts, each person's with a length of 1 at most."""
+        written = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), MUCH)
+        return sp.csr_matrix(sp.diags(1 / np.sqrt(written)) @ counts.astype(np.float64).sqrt())
+
+    def shares(self, sums: Floats, community: Community) -> Floats:
+        """Return the shares at which people of such lengths would have such sums."""
+        return shares_of_rooted(sums / community.people, community)
+
+    def sums(self, community: Community) -> Floats:
+        """Return the sums of a community's words again."""
+        return rooted_sums(community.shares, community) * community.people
+
     def word_spread(self, sums: Floats) -> Floats:
-        """Return how much noise there is on sums of shares."""
-        return np.hypot(self.floor, BLUR_RELATIVE * sums)
+        """Return how much noise there is on sums."""
+        return np.full(np.shape(sums), BLUR)
 
     def line(self, k: int) -> float:
         """Return the noisy sum from which a word is listed."""
-        return CLEAR * self.floor
-
-    @property
-    def floor(self) -> float:
-        """The least noise on a sum of shares."""
-        return min(max(BLUR_PER_PERSON * self.people, BLUR_LEAST), BLUR_MOST)
+        return CLEAR * BLUR
 
     def counts(self, what: str, values: Ints, *, reach: float) -> Floats:
         """Add noise to counts."""
@@ -160,9 +185,9 @@ class Private(Noise):
         # A hair less than allowed, so that parts that add up to it do so in floating point, too.
         self.budget = self.part * library().most_rho(self.epsilon, self.delta / 2) * (1 - 1e-9)
 
-    def words(self, shares: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
+    def words(self, counts: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
         """List words whose noisy sum passes a threshold: one that hardly anybody uses does not, and `k` people must."""
-        whole = bounded(shares)
+        whole = self.added(counts)
         # Rounded down, so that the bounds still hold; shares add up to 1, so that no more than UNIT are above 0.
         whole.data = np.floor(whole.data * UNIT)
         sums = np.asarray(whole.sum(axis=0)).ravel().astype(np.int64)
@@ -171,12 +196,24 @@ class Private(Noise):
         listed, noisy = above(sums, scale, threshold)
         return listed, shrunk(noisy, self.word_spread(noisy))
 
+    def added(self, counts: sp.csr_matrix) -> sp.csr_matrix:
+        """Return shares cut so that nobody counts for more than the bounds."""
+        return bounded(word_shares(counts))
+
+    def shares(self, sums: Floats, community: Community) -> Floats:
+        """Return mean shares: the sums are of shares."""
+        return np.asarray(sums / community.people)
+
+    def sums(self, community: Community) -> Floats:
+        """Return the sums of a community's words again."""
+        return np.asarray(community.shares * community.people)
+
     def _word_scale(self) -> float:
         part = 1 - sum(SPENT.values())
         return REACH * UNIT / math.sqrt(2 * part * self.budget)
 
     def word_spread(self, sums: Floats) -> Floats:
-        """Return how much noise there is on sums of shares."""
+        """Return how much noise there is on sums."""
         return np.full(np.shape(sums), self._word_scale() / UNIT)
 
     def line(self, k: int) -> float:

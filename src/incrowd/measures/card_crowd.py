@@ -24,8 +24,9 @@ from incrowd.cards.card import Card
 from incrowd.cards.default import default_card
 from incrowd.cards.laws import Community
 from incrowd.cards.made_up import MadeUp, made_up_people
+from incrowd.cards.make import COMPARED_POSTS
 from incrowd.crowd.array_cache import Arrays, DiskArray, identities
-from incrowd.distances.profile_index import CommunityIndex, word_keys
+from incrowd.distances.profile_index import CommunityIndex, Squares, word_keys
 from incrowd.errors import InputError, OnlyACard
 from incrowd.measures.person import post_words
 from incrowd.measures.prepared import YOU, Made, Population, PreparedCrowd
@@ -230,6 +231,21 @@ class CardCrowd(PreparedCrowd):
             posts=np.append(made.posts, len(own.matrix.indptr) - 1),
         )
 
+    def within(self, community: str, squares: Squares, limit: float) -> NDArray[np.bool_]:
+        """Mark the made-up people who stand for real ones within a distance of a profile."""
+        made, _ = self.made_up(community)
+        correction, profile = Community.of(self.card, community).correction, squares.profile
+        if limit != limit or profile.empty:
+            return squares.within(limit)
+        # As it was fitted: to people who have so many posts.
+        apart = np.sqrt(np.maximum(squares.squares[: len(made)][made.posts >= COMPARED_POSTS], 0.0))
+        if not len(apart):
+            return squares.within(limit)
+        listed = float(profile.counts_at(made.keys).sum()) / profile.total
+        made_up = correction.made_up_limit(limit, apart.mean(), apart.std(), len(profile.keys), listed)
+        rows = np.arange(len(squares.index))
+        return squares.within_each(rows, np.where(rows < len(made), float(made_up), limit))
+
     def count(self, community: str, rows: NDArray[np.bool_]) -> int:
         """Return how many people some rows stand for: a draw's share of them, on average over the draws."""
         made, _ = self.made_up(community)
@@ -244,8 +260,7 @@ class CardCrowd(PreparedCrowd):
 
 def made_up_of(card: Card, community: str, seed: int) -> MadeUp:
     """Make up the people that one is compared with in a community of a card."""
-    # A person's own words keep their keys while they are changed, so rare words are nobody else's here.
-    laws = replace(Community.of(card, community), rare_words=0)
+    laws = Community.of(card, community)
     draws = int(np.clip(ROWS // max(laws.people, 1), 1, MOST_DRAWS))
     return made_up_people(laws, people=draws * min(laws.people, ROWS), seed=seed)
 

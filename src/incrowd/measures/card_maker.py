@@ -10,7 +10,7 @@ import polars as pl
 
 from incrowd.cards.card import Card, text_facts
 from incrowd.cards.lists import POSTS_PART, list_noise
-from incrowd.cards.make import EVERYBODY, SMALLEST, CardOptions, Progress, describe
+from incrowd.cards.make import EVERYBODY, SMALLEST, CardOptions, Progress, describe, people_elsewhere
 from incrowd.cards.members import Members, read_members
 from incrowd.cards.noise import Noise
 from incrowd.measures.prepared import PreparedCrowd
@@ -62,7 +62,8 @@ def _posts(
     """Return what the head says about each community, its tables, and what made them safe."""
     found = []
     for name, members in _communities(crowd, options, progress):
-        community, accuracy, noise = describe(members, options, name, progress)
+        elsewhere = people_elsewhere(crowd, name, options) if options.communities else None
+        community, accuracy, noise = describe(members, options, name, progress, elsewhere)
         tried = None if accuracy is None else asdict(accuracy)
         found.append(({"name": name, **community.facts(), "accuracy": tried}, community.tables(), noise))
     # Measures count everybody in a community: in a private card of several, somebody would count twice.

@@ -195,6 +195,10 @@ class PreparedCrowd:
         """Say why the people of a community may be the wrong ones to compare with; empty: they are not."""
         return ""
 
+    def within(self, community: str, squares: Squares, limit: float) -> NDArray[np.bool_]:
+        """Mark the rows of a community's words that are within a distance of a profile, or stand for people who are."""
+        return squares.within(limit)
+
     def count(self, community: str, rows: NDArray[np.bool_]) -> int:
         """Return how many people some rows of a community's words stand for."""
         return int(rows.sum())

@@ -363,6 +363,18 @@
     return Infinity;
   }
 
+  // Within which distance of made-up people as many are as real ones are within a limit: incrowd.cards.laws.Correction.
+  function madeUpLimit(people, apart, limit, different, listed) {
+    if (!people.practised.length) return limit;
+    const some = people.practised.map((row) => apart[row]);
+    const mean = some.reduce((sum, one) => sum + one, 0) / some.length;
+    const spread = Math.sqrt(some.reduce((sum, one) => sum + (one - mean) ** 2, 0) / some.length);
+    const [level, slope, byMean, bySpread, byWords, slopeByWords, byListed] = people.correction;
+    const words = Math.log(Math.max(different, 1));
+    const zero = level + byMean * mean + bySpread * spread + byWords * words + byListed * listed;
+    return (limit - zero) / Math.max(slope + slopeByWords * words, people.flattest);
+  }
+
   // How many write alike: Jensen-Shannon, by the words both use.
   function writeAlike(people, counts) {
     const said = [...counts.values()].reduce((a, b) => a + b, 0);
@@ -372,16 +384,18 @@
       const place = people.place.get(word);
       if (place !== undefined) dense[place] = count / said;
     }
-    const least = 1 - given.radius ** 2;
-    let within = 0;
+    const apart = new Float64Array(people.rows);
     for (let row = 0; row < people.rows; row++) {
       let alike = 0;
       for (let k = people.starts[row]; k < people.starts[row + 1]; k++) {
         const p = dense[people.columns[k]], q = people.shares[k];
         if (p > 0) alike += ((p + q) * Math.log2(p + q) - p * Math.log2(p) - q * Math.log2(q)) / 2;
       }
-      within += alike >= least - 1e-9;
+      apart[row] = Math.sqrt(Math.max(0, 1 - alike));
     }
+    const listed = dense.reduce((sum, share) => sum + share, 0);
+    const limit = madeUpLimit(people, apart, given.radius, counts.size, listed);
+    const within = apart.reduce((sum, one) => sum + (one <= limit + 1e-9), 0);
     return 1 + Math.round((within * people.people) / people.rows);
   }
 

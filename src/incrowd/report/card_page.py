@@ -16,7 +16,8 @@ from jinja2 import Template
 from numpy.typing import NDArray
 
 from incrowd.cards.card import Card
-from incrowd.cards.laws import Community
+from incrowd.cards.laws import FLATTEST, Community
+from incrowd.cards.make import COMPARED_POSTS
 from incrowd.errors import InputError
 from incrowd.measures.card_crowd import made_up_of
 from incrowd.measures.protocol import AT_RISK_ABOVE, WATCH_ABOVE, AdvisorOptions
@@ -83,6 +84,9 @@ def _community(card: Card, name: str, seed: int) -> dict[str, Any]:
         "rows": len(made),
         "words": list(laws.words),
         "users": [float(f"{share:.6g}") for share in laws.users],
+        "practised": np.flatnonzero(made.posts >= COMPARED_POSTS).tolist(),
+        "correction": list(laws.correction.weights),
+        "flattest": FLATTEST,
         "made_up": base64.b64encode(gzip.compress(packed, 9, mtime=0)).decode(),
     }
 

@@ -19,15 +19,15 @@ from incrowd.cards.laws import Community
 from incrowd.cards.make import (
     UNKNOWN_REACH,
     Accuracy,
+    Asked,
     CardOptions,
     describe,
     interval,
-    made_up_within,
-    on_card,
+    made_up_near,
+    people_elsewhere,
 )
 from incrowd.cards.members import read_members
 from incrowd.distances import pair_distances, pairwise
-from incrowd.distances.profile_index import word_keys
 from incrowd.errors import InputError
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.linkability.two_communities import read_both
@@ -88,7 +88,6 @@ class CardRates:
             "width": float(np.mean(np.median((self.high + 1) / (self.low + 1), axis=1))),
             "crowds": len(made),
             "concentration": self.community.concentration,
-            "rare_words": self.community.rare_words,
         }
 
 
@@ -124,16 +123,14 @@ def card_rates(crowd: Crowd, options: CardStudyOptions, progress: Progress | Non
         memory=options.memory,
     )
     members = read_members(crowd, [options.target], options.text, memory=options.memory, progress=progress)
-    community, accuracy, _ = describe(members, made, options.target, progress)
-    profiles = on_card(source, word_keys(both.counts.vocabulary), community)
+    elsewhere = people_elsewhere(crowd, options.target, made)
+    community, accuracy, _ = describe(members, made, options.target, progress, elsewhere)
     found = []
     for number in range(options.crowds):
         if progress:
             progress(number, options.crowds, "making up crowds")
-        near = made_up_within(
-            community, profiles, own, min_posts=options.min_posts, seed=options.seed + number
-        )
-        found.append(1 + near)
+        asked = Asked.of(source, both.counts.vocabulary, community, options.seed + number, options.min_posts)
+        found.append(1 + made_up_near(community, asked, np.asarray(own), options.min_posts))
     made_up = np.stack(found)
     low, high = interval(made_up - 1, UNKNOWN_REACH if accuracy is None else accuracy.reach)
     return CardRates(community, accuracy, exact, made_up, low + 1, high + 1)

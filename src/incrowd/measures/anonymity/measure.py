@@ -201,7 +201,7 @@ class ReadyAnonymity(Ready):
 
     def _near(self, person: Person, name: str) -> NDArray[np.bool_]:
         """Mark who else is within the radius."""
-        near = person.squares(name, name).within(self.options.radius)
+        near = self.crowd.within(name, person.squares(name, name), self.options.radius)
         row = person.row(name)
         if row is not None:
             near[row] = False

@@ -287,7 +287,7 @@ class ReadyLinkability(Ready):
     def _matching(self, a: Person, source: str, b: Person, target: str) -> tuple[float, NDArray[np.bool_]]:
         """Return how far two profiles are apart, and who in the target community is no farther from the first."""
         apart = distance(a.profile(source), b.profile(target))
-        return apart, a.squares(source, target).within(apart)
+        return apart, self.crowd.within(target, a.squares(source, target), apart)
 
     def _rank(self, person: Person, pair: LinkabilityOptions, rivals: PeopleInBoth, size: int) -> SampledRank:
         """Count who has a smaller matching set; the person may be in theirs."""
