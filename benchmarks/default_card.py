@@ -16,6 +16,7 @@ import itertools
 import json
 import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ import pyarrow as pa
 from incrowd import __version__, default_card
 from incrowd.cards.background import Background, describe_over
 from incrowd.cards.card import Card, text_facts
-from incrowd.cards.make import CardOptions, describe
+from incrowd.cards.make import CardOptions, describe, people_elsewhere
 from incrowd.cards.members import Members, read_members, word_shares
 from incrowd.crowd import Crowd
 from incrowd.crowd.own_export import OwnExport
@@ -173,8 +174,10 @@ def alike_in(folder: Path, name: str, count: int = 60) -> dict[str, float]:
     members, pool = read_members(crowd, [name], options.text), crowd.posts(community=name).collect()
     able = pool.group_by("user").len().filter(pl.col("len") >= 10)["user"].sort().to_numpy()
     judged = sorted(np.random.default_rng(0).choice(able, count, replace=False).tolist())
-    community, _, _ = describe(members.without(judged), options, name)
-    head = {"text": text_facts(options.text), "communities": [{"name": name, **community.facts()}]}
+    elsewhere = people_elsewhere(crowd, name, options)
+    community, accuracy, _ = describe(members.without(judged), options, name, None, elsewhere)
+    about = {"name": name, **community.facts(), "accuracy": accuracy and asdict(accuracy)}
+    head = {"text": text_facts(options.text), "communities": [about]}
     _DRAWN.clear()
     card = Card.made(head, [community.tables()])
     return counted_twice(members, judged, {user: own_posts(pool, user) for user in judged}, card)

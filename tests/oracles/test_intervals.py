@@ -19,8 +19,9 @@ from scipy.stats import beta, binom
 import incrowd
 from incrowd import CardOptions, Crowd, synthetic
 from incrowd.cards.audit import _advantage
-from incrowd.cards.make import COMPARED_POSTS, Neighbours, describe, interval, made_up_within, on_card
-from incrowd.cards.members import read_members
+from incrowd.cards.make import COMPARED_POSTS, Asked, describe, interval, made_up_near
+from incrowd.cards.members import read_members, word_shares
+from incrowd.distances import pairwise as distances
 from incrowd.measures.disclosures.facts import Told
 from incrowd.measures.disclosures.population import DEPENDENT, together
 from incrowd.measures.exposure.card import EDGES, SURE, rank_between
@@ -277,17 +278,20 @@ def test_members_left_out_of_a_card_are_covered_as_those_it_was_tried_on(tmp_pat
     crowd.ingest([files], kind="posts")
     options = CardOptions(communities=("cycling",))
     members = read_members(crowd, ["cycling"], options.text)
+    one, other = (word_shares(half) for half in members.halves())
+    compared = np.flatnonzero(members.posts >= COMPARED_POSTS)
     rng, covered = np.random.default_rng(14), []
     for _ in range(4):
-        out = np.sort(rng.choice(np.flatnonzero(members.posts >= 10), 40, replace=False))
+        out = np.sort(rng.choice(compared, 40, replace=False))
         others = members.only(np.setdiff1d(np.arange(len(members)), out))
         community, accuracy, _ = describe(others, options, "cycling")
         assert accuracy is not None
-        near = Neighbours.of(members, out, others, community, 0)
-        profiles = on_card(near.profiles, near.keys, community)
-        told = made_up_within(community, profiles, near.own, min_posts=COMPARED_POSTS, seed=1)
-        low, high = interval(told, accuracy.reach)
-        covered.append((low <= near.exact) & (near.exact <= high))
+        own = np.asarray(distances(one[out], other[out])).diagonal()
+        there = word_shares(members.counts[np.setdiff1d(compared, out)])
+        exact = (np.asarray(distances(one[out], there)) <= own[:, None]).sum(axis=1)
+        asked = Asked.of(one[out], members.vocabulary, community, 1)
+        low, high = interval(made_up_near(community, asked, own, COMPARED_POSTS), accuracy.reach)
+        covered.append((low <= exact) & (exact <= high))
     assert np.mean(covered) >= 0.8  # about nine in ten; the noise of a card has no seed
 
 

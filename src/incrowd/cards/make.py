@@ -120,7 +120,8 @@ class Accuracy:
 
     people: int
     """Held out, and with enough posts to tell."""
-    spearman: float
+    spearman: float | None
+    """None: everybody has as many."""
     same_side: float
     """Share on the same side of ten people."""
     median_exact: float
@@ -346,9 +347,10 @@ def _accuracy(exact: Ints, made: Floats, people: int) -> Accuracy:
     from scipy.stats import spearmanr
 
     error = np.abs(np.log((exact + 1) / (made + 1))) / _scale(made)
+    differ = np.ptp(exact) > 0 and np.ptp(made) > 0
     return Accuracy(
         people=people,
-        spearman=round(float(spearmanr(exact, made).statistic), 3),
+        spearman=round(float(spearmanr(exact, made).statistic), 3) if differ else None,
         same_side=round(float(np.mean((exact >= 10) == (made >= 10))), 3),
         median_exact=float(np.median(exact)),
         median_card=float(np.median(made)),

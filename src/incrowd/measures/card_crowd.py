@@ -24,7 +24,7 @@ from incrowd.cards.card import Card
 from incrowd.cards.default import default_card
 from incrowd.cards.laws import Community
 from incrowd.cards.made_up import MadeUp, made_up_people
-from incrowd.cards.make import COMPARED_POSTS
+from incrowd.cards.make import COMPARED_POSTS, interval
 from incrowd.crowd.array_cache import Arrays, DiskArray, identities
 from incrowd.distances.profile_index import CommunityIndex, Squares, word_keys
 from incrowd.errors import InputError, OnlyACard
@@ -43,8 +43,8 @@ ROWS = 4_000
 """About so many people are made up for a community, in whole draws: more makes chance smaller, and takes longer."""
 MOST_DRAWS = 10
 OFF = 200.0
-"""Among real people a number may be so many times smaller or larger: nine in ten lie between, in the worst community
-that it was chosen by (docs/explanation/cards.md)."""
+"""For a card that has not measured how far off it is, as a private one: among real people a number may be so many times
+smaller or larger. Nine in ten lie between, in the worst community that it was chosen by (docs/explanation/cards.md)."""
 LOOKED_AT = 200
 """Posts that tell whether a card is of people who write in the owner's language."""
 FOREIGN = 1 / 3
@@ -254,7 +254,12 @@ class CardCrowd(PreparedCrowd):
     def told(self, assessment: Assessment, community: str) -> Assessment:
         """Say that a number of people was counted among made-up ones, and how far off it may be."""
         most = float(self.members(community) + 1)
-        ends = max(1.0, assessment.value / OFF), min(assessment.value * OFF, most)
+        reach = (self.card.facts(community).get("accuracy") or {}).get("reach")
+        if reach is None:
+            low, high = assessment.value / OFF, assessment.value * OFF
+        else:
+            low, high = (1 + float(end) for end in interval(assessment.value - 1, float(reach)))
+        ends = max(1.0, low), min(high, most)
         return replace(assessment, standing=Standing.ESTIMATED, interval=ends)
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from incrowd import __version__
 from incrowd.cards.laws import Community
@@ -29,6 +28,7 @@ from incrowd.cards.make import (
 from incrowd.cards.members import read_members
 from incrowd.distances import pair_distances, pairwise
 from incrowd.errors import InputError
+from incrowd.measures.linkability.definition import spearman
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.linkability.two_communities import read_both
 from incrowd.profiles import unigram
@@ -80,7 +80,7 @@ class CardRates:
             "pairs": len(exact),
             "people": self.community.people,
             "words": len(self.community.words),
-            "spearman": float(np.mean([spearmanr(exact, one).statistic for one in made])),
+            "spearman": float(np.mean([spearman(exact, one) for one in made])),
             "same_side": float(np.mean((exact >= LINE) == (made >= LINE))),
             "median_exact": float(np.median(exact)),
             "median_card": float(np.mean(np.median(made, axis=1))),
