@@ -13,7 +13,7 @@ from tests.belief.making import random_evidence, random_table, spelled_out, tabl
 
 from incrowd.measures.belief import crowd_belief, crowd_kernel
 from incrowd.measures.belief.crowd_belief import CELLS, CrowdBelief, Tries, combined, grouped
-from incrowd.measures.belief.engine import Belief, joint_probability
+from incrowd.measures.belief.engine import BeliefModel, joint_probability
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, SeenAttributes
 from incrowd.synthetic import SyntheticAttributes
@@ -63,7 +63,7 @@ def test_tries_of_a_smoothing_equal_plain_guesses_bit_by_bit(seed: int) -> None:
         assert tries.score(smoothing) == plain
 
 
-def _agree(one: Belief, other: Belief, evidence: SeenAttributes) -> None:
+def _agree(one: BeliefModel, other: BeliefModel, evidence: SeenAttributes) -> None:
     np.testing.assert_allclose(one.mass(evidence), other.mass(evidence), rtol=1e-12, atol=1e-15)
     targets = range(len(one.space.attributes))
     for mine, theirs in zip(

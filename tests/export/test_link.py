@@ -163,7 +163,7 @@ def a_card_without_some(people: Crowd) -> tuple[Card, list[str]]:
     judged = sorted(counted["user"].head(40).to_list())
     options = CardOptions()
     members = read_members(people, [ONE], options.text).without(judged)
-    community = safe_statistics(members, options.k, Blur(len(members), np.random.default_rng(0)), ONE)
+    community = safe_statistics(members, options.k, Blur(np.random.default_rng(0)), ONE)
     head = {"text": text_facts(options.text), "communities": [{"name": ONE, **community.facts()}]}
     return Card.made(head, [community.tables()]), judged
 

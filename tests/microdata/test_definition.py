@@ -131,7 +131,7 @@ def test_huge_profiles_neither_overflow_nor_vanish() -> None:
         (lambda: ScoreSpec(rare_fraction=2), "share"),
         (lambda: GroupSpec(fewest=5, most=2), "fewest <= most"),
         (lambda: ReleaseSpec(crowd=0), "1 or more"),
-        (lambda: ProfileFilter(fewest=9, most=8), "fewest <= most"),
+        (lambda: ProfileFilter(fewest=9, most=8), "at least as many as the fewest, 9"),
     ],
 )
 def test_senseless_options_are_refused_with_what_would_make_sense(make: object, message: str) -> None:

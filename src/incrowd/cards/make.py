@@ -151,7 +151,8 @@ def describe(
     held = np.zeros(0, np.int64) if noise.facts() is not None else held_out(members, options.seed)
     made = safe_statistics(members, options.k, noise, name, held)
     told(1, 2, f"{name}: comparing members held out with made-up people")
-    if len(held) < FEWEST_HELD_OUT:
+    # Noise may have left nobody with as many posts as those held out.
+    if len(held) < FEWEST_HELD_OUT or made.how_many(COMPARED_POSTS) < 1:
         return made, None, noise
     corrected, accuracy = rehearsed(members, held, elsewhere, made, options.seed)
     told(2, 2, f"{name}: done")

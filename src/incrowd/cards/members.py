@@ -156,7 +156,10 @@ def read_elsewhere(
     gone = set(leave_out)
     users = [user for user in able.to_list() if user not in gone]
     chosen = sorted(np.random.default_rng([seed, 2]).permutation(len(users))[:most].tolist())
-    people = pl.DataFrame({"user": [users[place] for place in chosen], "row": range(len(chosen))})
+    people = pl.DataFrame(
+        {"user": [users[place] for place in chosen], "row": range(len(chosen))},
+        schema={"user": able.dtype, "row": pl.Int64},
+    )
     found = (
         posts.join(people.lazy(), on="user")
         .group_by("row", maintain_order=True)
