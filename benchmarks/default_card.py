@@ -1,7 +1,6 @@
 """Makes the card that comes with incrowd, and judges it on people who are not in it.
 
     python -m benchmarks.default_card --out src/incrowd/cards/reddit.card     make it again (other noise each time)
-    python -m benchmarks.default_card --topics --out ...                      only count topics again, by new weights
     python -m benchmarks default_card                                         judge the one that is inside
 
 Made of the general group of ``reddit_users`` (people who were not looked up in a mental-health forum), all subreddits
@@ -106,16 +105,6 @@ def make() -> Card:
         "left_out": list(LEFT_OUT),
     }
     return Card.made(head, [{**community.tables(), "exposure.topics": topics}])
-
-
-def with_topics_of(card: Card, other: Card) -> Card:
-    """Return a card with the topics of another one; both were made of the same people, on the same account.
-
-    Every part has a noise and a share of the account of its own, so one part drawn anew is the same promise.
-    """
-    (tables,) = card.parts
-    head = {name: value for name, value in card.head.items() if name not in ("format", "version", "hash")}
-    return Card.made(head, [{**tables, "exposure.topics": other.parts[0]["exposure.topics"]}])
 
 
 def judge(count: int = 250, seed: int = 1) -> dict[str, Any]:
@@ -287,7 +276,6 @@ def main() -> dict[str, Any] | None:
     """Make the card if told where to, or judge the one inside; needs nothing but the data."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="make the card anew and write it here")
-    parser.add_argument("--topics", action="store_true", help="take all but the topics from the card inside")
     parser.add_argument(
         "--alike", type=Path, help="how many write alike: in communities of this crowd, instead"
     )
@@ -299,7 +287,7 @@ def main() -> dict[str, Any] | None:
         print(f"   skipped: {DATA} is not here")
         return None
     if chosen.out is not None:
-        card = with_topics_of(default_card(), make()) if chosen.topics else make()
+        card = make()
         card.write(chosen.out)
         print(card, f"{chosen.out.stat().st_size:,} bytes")
         return None
