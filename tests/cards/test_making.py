@@ -297,10 +297,11 @@ class TestSafety:
 
 class TestAudit:
     def test_the_attack_finds_people_where_there_is_no_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(noises, "BLUR", 0.01)
+        for name in ("BLUR", "BLUR_COUNT"):
+            monkeypatch.setattr(noises, name, 1e-9)
         found = audit_community(people(500), CardOptions(), "test", cards=12, planted=60)
-        assert found.ordinary.auc > 0.58  # 0.62 to 0.68 with other noise on the lengths; 0.5 is guessing
-        assert found.ordinary.interval[0] > 0.02
+        assert found.ordinary.auc > 0.65
+        assert found.ordinary.advantage > 0.15
         assert found.ordinary.people == 12 * 30
 
     def test_and_next_to_nobody_in_a_private_card(self) -> None:
@@ -313,9 +314,9 @@ class TestAudit:
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four hundred people in two communities, 150 of them in both."""
+    """Four hundred and twenty people in two communities, 150 of them in both."""
     folder = tmp_path_factory.mktemp("cards") / "crowd"
-    members = people(400, seed=2, least=40)
+    members = people(420, seed=2, least=40)
     rows = []
     for number, half in enumerate(members.halves()):
         for person in range(250) if number == 0 else range(100, len(members)):
@@ -387,7 +388,7 @@ class TestCommands:
         assert found["same_side"] > 0.6
         assert found["covered"] > 0.6
         assert found["width"] >= 1
-        assert found["words"] > 5
+        assert found["words"] > 20
         few = ["study", "card", str(crowd), "--source", "a", "--target", "b", "--min-posts", "13"]
         assert run(*few, code=1) == ""  # nobody has so many posts
 

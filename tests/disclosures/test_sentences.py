@@ -51,7 +51,7 @@ def test_there_are_enough_sentences_of_every_kind() -> None:
         ("fresh_sentences.tsv", 0.9),
         ("held_back_sentences.tsv", 0.9),
         ("second_sentences.tsv", 0.9),
-        ("third_sentences.tsv", 0.8),  # the hardest: rants, profiles, second-language English
+        ("third_sentences.tsv", 0.88),  # the hardest: rants, profiles, second-language English
         ("fourth_sentences.tsv", 0.9),
         ("fifth_sentences.tsv", 0.9),
     ],

@@ -43,9 +43,10 @@ def test_who_is_found_is_known_without_labels(share: float, scale: float) -> Non
     """Also where strangers stand further apart than those practised on."""
     margin, right = drawn(np.random.default_rng(5), 20_000, share, beside=20_000, scale=scale)
     probability, estimated = MODEL.found(margin)
-    assert estimated.mean == pytest.approx(right.mean(), rel=0.25)
+    known = scale == SCALE  # as practised; else the scale is found from the margins alone
+    assert estimated.mean == pytest.approx(right.mean(), rel=0.15 if known else 0.25)
     assert estimated.low < right.mean() < estimated.high
-    assert reliability(probability, right, np.arange(len(right)))["error"] < 0.006
+    assert reliability(probability, right, np.arange(len(right)))["error"] < (0.005 if known else 0.006)
     likely = probability > 0.3
     assert likely.sum() > 20
     assert probability[likely].mean() == pytest.approx(right[likely].mean(), abs=0.12)
