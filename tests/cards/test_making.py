@@ -316,7 +316,7 @@ class TestAudit:
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four hundred and twenty people in two communities, 150 of them in both."""
     folder = tmp_path_factory.mktemp("cards") / "crowd"
-    members = people(420, seed=2, least=40)
+    members = people(420, seed=2, least=150)
     rows = []
     for number, half in enumerate(members.halves()):
         for person in range(250) if number == 0 else range(100, len(members)):
