@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from tests.cli.running import incrowd as run
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
 from incrowd.measures.attackers import ATTACKERS
-from incrowd.statistics import auc_of_rates
+from incrowd.statistics import auc, auc_of_rates
 from incrowd.study.attacked import ValidityOptions, Verdicts, pooled
 from incrowd.study.validity import validity_study
 from incrowd.study.validity_questions import ITEM_ATTACKERS, items, links
@@ -48,10 +47,10 @@ def test_the_numbers_of_a_community_by_hand() -> None:
     rates, told = one.found["x"], one.predicted
     pairs = [(a, b, rates[a] * (1 - rates[b])) for a in range(5) for b in range(5)]
     right = sum(weight * ((told[a] > told[b]) + (told[a] == told[b]) / 2) for a, b, weight in pairs)
-    assert one.auc_of_attempts("x") == pytest.approx(right / sum(weight for _, _, weight in pairs))
-    assert math.isnan(one.auc_of_itself("x"))
+    assert one.auc_of_attempts("x")[0] == pytest.approx(right / sum(weight for _, _, weight in pairs))
+    assert np.isnan(one.auc_of_itself("x")).all()
     tried = replace(one, found_before={"x": np.array([0.0, 0.0, 0.5, 0.5, 1.0])})
-    assert tried.auc_of_itself("x") == pytest.approx(auc_of_rates(rates, [0, 0, 1, 1, 2]))
+    assert tried.auc_of_itself("x")[0] == pytest.approx(auc_of_rates(rates, [0, 0, 1, 1, 2]))
     predicted, found = one.curve("x")
     assert predicted.tolist() == [0.1, 0.2, 0.3, 0.4, 0.9]
     assert found.tolist() == [0, 0, 1, 0.25, 1.0]
@@ -74,9 +73,41 @@ def test_people_of_several_pairs_are_compared_within_their_pair() -> None:
     together = pooled([first, second, nobody], "all")
     # Within the first 2 of 2 comparisons are in order, within the second 1 of 4.
     assert together.auc("x")[0] == pytest.approx(3 / 6)
-    assert together.auc_of_attempts("x") == pytest.approx(3 / 6)
+    assert together.auc_of_attempts("x")[0] == pytest.approx(3 / 6)
     alone = pooled([first], "all")
     assert alone.auc("x") == pytest.approx(first.auc("x"))
+
+
+def _drawn(rng: np.random.Generator, people: int, share: float, pull: float) -> tuple[np.ndarray, np.ndarray]:
+    """Draw what people were told, and how often they were found in four attempts that share the person's luck."""
+    told, luck = rng.normal(size=people), rng.normal(size=people)
+    chance = 1 / (1 + np.exp(-(np.log(share / (1 - share)) + pull * told + luck)))
+    return told, rng.binomial(4, chance) / 4
+
+
+@pytest.mark.parametrize(("people", "share", "pull"), [(400, 0.03, 0.8), (400, 0.3, 0.8), (60, 0.2, 1.5)])
+def test_the_intervals_of_both_aucs_cover_them(people: int, share: float, pull: float) -> None:
+    rng = np.random.default_rng(people)
+    told, found = _drawn(rng, 200_000, share, pull)
+    often, attempts = auc(found >= 0.5, told), auc_of_rates(found, told)
+    held = np.zeros(2)
+    for _ in range(200):
+        told, found = _drawn(rng, people, share, pull)
+        one = Verdicts("hall", "3 posts", told, {"x": found})
+        for place, (truth, (_, low, high)) in enumerate(
+            ((often, one.auc("x")), (attempts, one.auc_of_attempts("x")))
+        ):
+            held[place] += low <= truth <= high
+    # 95 % are meant; 200 draws give or take 1.5 %.
+    assert (held / 200 >= 0.91).all()
+
+
+def test_everything_in_order_is_not_certain() -> None:
+    """Leaving people out changes nothing here: the interval must not shrink to a point."""
+    one = Verdicts("hall", "3 posts", np.arange(20.0), {"x": (np.arange(20) >= 10).astype(float)})
+    value, low, high = one.auc_of_attempts("x")
+    assert (value, high) == (1, 1)
+    assert 0.7 < low < 0.95
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +192,8 @@ def test_items_are_predicted_and_attacked(tmp_path: Path) -> None:
     assert set(one.found) == set(ITEM_ATTACKERS)
     assert set(one.found_before) == set(ITEM_ATTACKERS)
     for name in ITEM_ATTACKERS:
-        assert one.auc_of_attempts(name) > 0.8
-    assert one.auc_of_itself("cosine of lists") > 0.8
+        assert one.auc_of_attempts(name)[0] > 0.8
+    assert one.auc_of_itself("cosine of lists")[0] > 0.8
     # The prediction's own attacker is the one that the study tries as predicted.
     assert one.found_before["as predicted"].mean() == pytest.approx(one.predicted.mean(), abs=0.03)
     assert not items(Crowd.from_frame(frame.drop("time"), kind="items"), ValidityOptions())

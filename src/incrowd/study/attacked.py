@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from incrowd.errors import InputError
 from incrowd.measures.exposure.evaluation import auc_interval
@@ -18,6 +19,7 @@ Floats = NDArray[np.float64]
 
 QUESTIONS = ("posts", "links", "items")
 BINS = 5
+Z = 1.96
 FEWEST = 40
 """Fewer people judged say nothing."""
 FEWEST_FOUND = 10
@@ -97,17 +99,12 @@ class Verdicts:
         # As wide as if each of those found had been compared with so many others.
         return value, *auc_interval(value, sum(found), int(compared.sum()) / sum(found))
 
-    def auc_of_attempts(self, attacker: str) -> float:
-        """Of an attempt that succeeded and one that failed: how often the first had the higher prediction."""
-        won = [self.found[attacker][group] for group in self._groups]
-        compared = [one.sum() * (1 - one).sum() for one in won]
-        if not sum(compared):
-            return math.nan
-        each = [
-            auc_of_rates(one, self.predicted[group]) if pairs else 0.0
-            for one, group, pairs in zip(won, self._groups, compared, strict=True)
-        ]
-        return float(np.average(each, weights=compared))
+    def auc_of_attempts(self, attacker: str) -> tuple[float, float, float]:
+        """Of an attempt that succeeded and one that failed: how often the first had the higher prediction.
+
+        With a 95 % interval.
+        """
+        return self._ranked(self.found[attacker], self.predicted)
 
     @property
     def _groups(self) -> list[NDArray[np.bool_]]:
@@ -116,11 +113,16 @@ class Verdicts:
             return [np.ones(len(self.predicted), bool)]
         return [self.within == group for group in np.unique(self.within)]
 
-    def auc_of_itself(self, attacker: str) -> float:
+    def auc_of_itself(self, attacker: str) -> tuple[float, float, float]:
         """The same for the attacker's own success in the earlier half: what could have been known in advance."""
         if attacker not in self.found_before:
-            return math.nan
-        return auc_of_rates(self.found[attacker], self.found_before[attacker])
+            return math.nan, math.nan, math.nan
+        return self._ranked(self.found[attacker], self.found_before[attacker])
+
+    def _ranked(self, won: Floats, score: Floats) -> tuple[float, float, float]:
+        """Compare attempts within groups; people are left out whole, since one person's attempts are alike."""
+        groups = np.zeros(len(won), np.int64) if self.within is None else self.within
+        return ranked_within(won, score, groups)
 
     def curve(self, attacker: str) -> tuple[Floats, Floats]:
         """Return predicted and found, in bins of equally many people."""
@@ -129,6 +131,36 @@ class Verdicts:
             np.array([values[part].mean() for part in parts])
             for values in (self.predicted, self.found[attacker])
         )
+
+
+def ranked_within(won: Floats, score: Floats, groups: NDArray[np.int64]) -> tuple[float, float, float]:
+    """Return the AUC of attempts within groups, with a 95 % interval: each person is left out once (jackknife).
+
+    The spread is taken of the log odds, which keeps the ends between 0 and 1. Where everything is in order (or
+    nothing), leaving somebody out changes nothing: there it is as wide as if each person had tried once.
+    """
+    value = _auc_within(won, score, groups)
+    others = np.arange(len(won))
+    kept = (others[others != one] for one in others)
+    each = np.array([_auc_within(won[rows], score[rows], groups[rows]) for rows in kept])
+    if not 0 < value < 1 or not ((each > 0) & (each < 1)).all():
+        return value, *auc_interval(value, max(won.sum(), 1), max((1 - won).sum(), 1))
+    odds = logit(each)
+    spread = math.sqrt((len(each) - 1) * float(np.mean((odds - odds.mean()) ** 2)))
+    return value, *(float(expit(logit(value) + side * Z * spread)) for side in (-1, 1))
+
+
+def _auc_within(won: Floats, score: Floats, groups: NDArray[np.int64]) -> float:
+    """Average the AUC of each group by how many comparisons it holds."""
+    parts = [groups == group for group in np.unique(groups)]
+    compared = [float(won[part].sum() * (1 - won[part]).sum()) for part in parts]
+    if not sum(compared):
+        return math.nan
+    each = [
+        auc_of_rates(won[part], score[part]) if pairs else 0.0
+        for part, pairs in zip(parts, compared, strict=True)
+    ]
+    return float(np.average(each, weights=compared))
 
 
 def pooled(some: Sequence[Verdicts], about: str) -> Verdicts:

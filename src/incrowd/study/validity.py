@@ -105,7 +105,7 @@ def _attacked(
 
 
 def _summary(verdicts: Sequence[Verdicts]) -> str:
-    told = [one.auc_of_attempts(name) for one in verdicts for name in one.found]
+    told = [one.auc_of_attempts(name)[0] for one in verdicts for name in one.found]
     known = [value for value in told if value == value]
     if not known:
         return "Cannot tell: too few people have enough posts or dated items to predict and to attack."
@@ -113,7 +113,7 @@ def _summary(verdicts: Sequence[Verdicts]) -> str:
         f"{sum(len(one.predicted) for one in verdicts):,} predictions held against attackers that they do not use. "
         "Somebody who is found was told a higher probability than somebody who is not in "
         f"{min(known):.0%} to {max(known):.0%} of cases, by attacker ({np.median(known):.0%} in the middle; 50 % is "
-        "chance)."
+        "chance; the table has the interval of each)."
     )
 
 
@@ -128,8 +128,8 @@ def _told_apart(verdicts: Sequence[Verdicts]) -> Section:
             attacker,
             float(one.found[attacker].mean()),
             *((math.nan,) * 3 if one.too_few(attacker) else one.auc(attacker)),
-            one.auc_of_attempts(attacker),
-            one.auc_of_itself(attacker),
+            *one.auc_of_attempts(attacker),
+            *one.auc_of_itself(attacker),
             one.found_often(attacker),
             one.too_few(attacker),
         )
@@ -148,7 +148,11 @@ def _told_apart(verdicts: Sequence[Verdicts]) -> Section:
         "from",
         "to",
         "attempts",
+        "attempts from",
+        "attempts to",
         "itself",
+        "itself from",
+        "itself to",
         "found often",
         "remark",
     )
@@ -156,6 +160,7 @@ def _told_apart(verdicts: Sequence[Verdicts]) -> Section:
         "auc: how often somebody found at least half of the time had a higher prediction than somebody who was not, "
         "with a 95 % interval (of all pairs of communities: within a pair); attempts: the same for single attempts "
         "that succeeded and that failed; itself: the same "
+        "(both with 95 % intervals, people left out one by one) "
         "had this very attacker been tried on the earlier half; found often: people found half of the time or more"
     )
     table = Table(title="Predicted and happened", columns=columns, rows=tuple(rows), note=note)
