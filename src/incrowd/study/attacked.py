@@ -147,7 +147,8 @@ def ranked_within(won: Floats, score: Floats, groups: NDArray[np.int64]) -> tupl
         return value, *auc_interval(value, max(won.sum(), 1), max((1 - won).sum(), 1))
     odds = logit(each)
     spread = math.sqrt((len(each) - 1) * float(np.mean((odds - odds.mean()) ** 2)))
-    return value, *(float(expit(logit(value) + side * Z * spread)) for side in (-1, 1))
+    low, high = expit(logit(value) + Z * spread * np.array([-1, 1]))
+    return value, float(low), float(high)
 
 
 def _auc_within(won: Floats, score: Floats, groups: NDArray[np.int64]) -> float:
