@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.errors import InputError
 from incrowd.measures.disclosures.find import read_text
-from incrowd.measures.disclosures.language import SEEN, beginnings, load_language
+from incrowd.measures.disclosures.language import SEEN, load_language
 
 
 def rows(name: str) -> list[list[str]]:
@@ -73,7 +73,7 @@ def test_whatever_a_rule_matches_begins_with_one_of_its_beginnings() -> None:
     """What is passed over by its first letters could not have matched: every rule, at every place of every sentence."""
     language = load_language()
     for rule in {rule.pattern: rule for rules in language.rules.values() for rule in rules}.values():
-        first = beginnings(rule.pattern, SEEN)
+        first = language.beginnings.of(rule.sketch, SEEN)
         for text, _ in ROWS:
             low = text.lower()
             for place in range(len(low)):

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from re import _parser  # type: ignore[attr-defined]  # how `re` itself reads a pattern; no other reader is as right
 from typing import Any
 
 from incrowd.errors import InputError
+from incrowd.measures.disclosures.beginnings import WORD_END, Beginnings, tree_pattern
 from incrowd.measures.disclosures.identifiers import IdentifierPatterns
 from incrowd.measures.disclosures.places import Gazetteer
 
@@ -38,6 +38,8 @@ class Rule:
     also_signs: bool
     also: tuple[Pair, ...]
     needs: tuple[str, ...]
+    sketch: str
+    """The pattern with a letter for each long list, for :class:`Beginnings`."""
     then_pattern: str = ""
     """What must follow the name that a slot holds: "a Detroit *native*"."""
     after_adverbs: bool = False
@@ -328,7 +330,7 @@ class Language:
             for start in starts:
                 found[start].append(self._rule({**entry, "start": start}))
         # A clause without "I" may begin as one with "I" or "I'm" goes on, if its first letters say so.
-        told_apart = [rule for rule in found["am"] if "" not in beginnings(rule.pattern, SEEN)]
+        told_apart = [rule for rule in found["am"] if "" not in self.beginnings.of(rule.sketch, SEEN)]
         found["dropped"] = [*found["i"], *told_apart]
         return {start: tuple(rules) for start, rules in found.items()}
 
@@ -379,7 +381,7 @@ class Language:
             rules = self.rules[start]
             begun: dict[str, set[int]] = {"": set()}
             for number, rule in enumerate(rules):
-                for text in beginnings(rule.pattern, SEEN):
+                for text in self.beginnings.of(rule.sketch, SEEN):
                     begun.setdefault(text, set()).add(number)
             # Whatever begins with a text begins with all shorter ones, too.
             return {
@@ -420,7 +422,7 @@ class Language:
         for number, rule in enumerate(self.rules["any"]):
             if rule.opens:
                 continue
-            for text in rule.needs or beginnings(rule.pattern, LONGEST_BEGINNING):
+            for text in rule.needs or self.beginnings.of(rule.sketch, LONGEST_BEGINNING):
                 if len(text) < 2 and not rule.needs:
                     raise InputError(
                         f"data/{self.code}/patterns.toml: rule {rule.kind!r} can begin with anything; "
@@ -428,7 +430,7 @@ class Language:
                     )
                 (words if text[0].isalpha() else marks).setdefault(text, []).append(number)
         for number, texts in (
-            (STARTS, beginnings(self.trigger.pattern, LONGEST_BEGINNING)),
+            (STARTS, self.beginnings.of(self.trigger.pattern, LONGEST_BEGINNING)),
             (ACCOUNTS, self.names["words"]["services"]),
             (TYPOS, self.typos),
         ):
@@ -449,7 +451,7 @@ class Language:
             for word in words
         }
         whole = [text for text, some in words.items() if some in ([STARTS], [TYPOS])]
-        tree = _tree_pattern([text + _END if text in whole else text for text in words])
+        tree = tree_pattern([text + WORD_END if text in whole else text for text in words])
         return (
             re.compile(rf"[^a-z0-9_](?=({tree}))"),
             all_rules,
@@ -467,13 +469,9 @@ class Language:
         return {name: re.compile(text) for name, text in self.patterns["guards"].items()}
 
     @cached_property
-    def _slots(self) -> dict[str, str]:
+    def _lists(self) -> dict[str, str]:
+        """Slots that hold one of many names."""
         words = self.words
-        number = "|".join(sorted(self.numbers, key=len, reverse=True))
-        months = "|".join(
-            month if month == "may" else f"{month[:3]}(?:{month[3:]})?\\.?"
-            for month in words["months"]["names"]
-        )
         lists = {
             "health": self.health,
             "language": words["languages"]["names"],
@@ -493,7 +491,17 @@ class Language:
         twice = ("field", "language", "pet", "health")  # "French and German"
         slots |= {f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in twice}
         slots["language3"] = slots["language"].replace("<language>", "<language3>")
-        return slots | {
+        return slots
+
+    @cached_property
+    def _slots(self) -> dict[str, str]:
+        words = self.words
+        number = "|".join(sorted(self.numbers, key=len, reverse=True))
+        months = "|".join(
+            month if month == "may" else f"{month[:3]}(?:{month[3:]})?\\.?"
+            for month in words["months"]["names"]
+        )
+        return self._lists | {
             "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"]|-?something)|[1-9]-[0o]\\b|{number})",
             "n": f"(?P<n>\\d{{1,2}}|an?|{number})",
             "n2": f"(?P<n2>\\d{{1,2}}|an?|{number})",
@@ -512,7 +520,13 @@ class Language:
             **self.patterns["slots"],
         }
 
-    def _rule(self, entry: Mapping[str, Any]) -> Rule:
+    @cached_property
+    def beginnings(self) -> Beginnings:
+        """Tells with which texts rules can begin."""
+        return Beginnings({name: self._slots[name] for name in (*self._lists, "age", "n", "n2", "country")})
+
+    def _filled(self, written: str, entry: Mapping[str, Any], marks: Mapping[str, str]) -> str:
+        """Return the pattern that a rule writes with slots; `marks` stand in for slots that they name."""
         seen: Counter[str] = Counter()
 
         def fill(found: re.Match[str]) -> str:
@@ -522,29 +536,40 @@ class Language:
                     f"data/{self.code}/patterns.toml: unknown slot '{{{name}}}' in {entry['kind']!r}"
                 )
             seen[name] += 1  # a pattern may name a group only once
-            return self._slots[name].replace(f"(?P<{name}>", f"(?P<{name}{'_' * (seen[name] - 1)}>")
+            again = f"(?P<{name}{'_' * (seen[name] - 1)}>"
+            return marks.get(name) or self._slots[name].replace(f"(?P<{name}>", again)
 
+        text = re.sub(r"\{([a-z]\w*)\}", fill, written)
+        if "then" in entry:  # seen from afar: most places need not be read
+            text = text.replace("(?P<place>", rf"(?P<place>(?=[^\n]{{1,50}}?{entry['then']})")
+        # "I've lived" follows its start without a space.
+        return text.replace(" ", " ?", 1) if entry["start"] in ("i", "we") and text[0] == " " else text
+
+    def _begins_with_words(self, sketch: str) -> bool:
+        """Say whether it can only begin with words long enough to look for."""
+        return all(
+            len(text) > 2 and text[0].isalpha() for text in self.beginnings.of(sketch, LONGEST_BEGINNING)
+        )
+
+    def _rule(self, entry: Mapping[str, Any]) -> Rule:
         written = entry["match"]
         after_adverbs = written.startswith((" {v}", "{adv}"))
         if after_adverbs:
             written = written.replace("{v}", "", 1) if written[0] == " " else written.replace("{adv}", "")
         after_word = written.startswith(" {w}")
         written = written.replace("{w}", "", 1)
-        text = re.sub(r"\{([a-z]\w*)\}", fill, written)
-        if "then" in entry:  # seen from afar: most places need not be read
-            text = text.replace("(?P<place>", rf"(?P<place>(?=[^\n]{{1,50}}?{entry['then']})")
-        # "I've lived" follows its start without a space.
-        pattern = text.replace(" ", " ?", 1) if entry["start"] in ("i", "we") and text[0] == " " else text
+        sketch = self._filled(written, entry, self.beginnings.marks)
         return Rule(
             start=entry["start"],
-            pattern=pattern,
+            pattern=self._filled(written, entry, {}),
+            sketch=sketch,
             attribute=entry["attribute"],
             value=entry.get("value", ""),
             kind=entry["kind"],
             sign=entry.get("sign", False),
             also_signs=entry.get("also_signs", entry.get("sign", False)),
             also=tuple((str(name), str(value)) for name, value in entry.get("also", ())),
-            needs=() if _begins_with_words(pattern) else tuple(entry.get("needs", ())),
+            needs=() if self._begins_with_words(sketch) else tuple(entry.get("needs", ())),
             after_adverbs=after_adverbs,
             after_word=after_word,
             then_pattern=entry.get("then", ""),
@@ -557,9 +582,6 @@ OWN_NAME = "~"
 SEEN = 7
 """Letters of a text by which rules are passed over."""
 LONGEST_BEGINNING = 16
-MOST_BEGINNINGS = 1500
-MOST_LETTERS = 10
-"""In a set ("[ab]", a digit) whose letters are told apart."""
 ENGLISH_FROM = 0.12
 """In English texts every third word is one of the commonest twenty; below this share a text is in no known language."""
 FEWEST_WORDS = 15
@@ -569,103 +591,8 @@ STARTS, ACCOUNTS, TYPOS = -1, -2, -3
 """Stand for no rule of their own in :attr:`Language.anywhere`."""
 
 
-def beginnings(pattern: str, longest: int) -> frozenset[str]:
-    """Return texts such that whatever a pattern matches begins with one of them, each at most `longest` letters.
-
-    >>> sorted(beginnings(r" (?:i|we) (?:really )?like \\w+", 20))
-    [' i like ', ' i really like ', ' we like ', ' we really like ']
-    """
-    return frozenset(text for text, _ in _beginnings(_parser.parse(pattern), longest))
-
-
-def _begins_with_words(pattern: str) -> bool:
-    """Say whether it can only begin with words long enough to look for."""
-    return all(len(text) > 2 and text[0].isalpha() for text in beginnings(pattern, LONGEST_BEGINNING))
-
-
-def _beginnings(tokens: Iterable[Any], longest: int) -> set[tuple[str, bool]]:
-    """Return beginnings of a parsed pattern, and of each whether it may go on."""
-    found = {("", True)}
-    for name, value in tokens:
-        going_on = [text for text, more in found if more]
-        if not going_on:
-            break
-        parts = _beginnings_of(str(name), value, longest - min(map(len, going_on)))
-        if len(going_on) * len(parts) > MOST_BEGINNINGS:
-            return {(text, False) for text, _ in found}
-        found = {one for one in found if not one[1]} | {
-            ((text + part)[:longest], more and len(text + part) < longest)
-            for text in going_on
-            for part, more in parts
-        }
-    return found
-
-
-def _beginnings_of(name: str, value: Any, longest: int) -> set[tuple[str, bool]]:
-    nothing, anything = ("", True), ("", False)
-    if name == "LITERAL":
-        return {(chr(value), True)}
-    if name == "IN" and (letters := _letters_in(value)):
-        return {(letter, True) for letter in letters}
-    if name == "SUBPATTERN":
-        return _beginnings(value[-1], longest)
-    if name == "BRANCH":
-        return {one for way in value[1] for one in _beginnings(way, longest)}
-    if name in ("MAX_REPEAT", "MIN_REPEAT"):
-        least, most, inner = value
-        once = _beginnings(inner, longest)
-        repeated = once if most == 1 else {(text, False) for text, _ in once}
-        return repeated | {nothing} if least == 0 else repeated
-    if name == "ASSERT" and value[0] > 0:  # what must follow here
-        return {(text, False) for text, _ in _beginnings(value[1], longest)}
-    return {nothing} if name in ("AT", "ASSERT", "ASSERT_NOT") else {anything}
-
-
-def _letters_in(some: Iterable[Any]) -> set[str]:
-    """Return the letters of a set in a pattern if they are few, else none; digits are 0 to 9 here."""
-    letters: set[str] = set()
-    for kind, value in some:
-        if str(kind) == "LITERAL":
-            letters.add(chr(value))
-        elif str(kind) == "RANGE":
-            letters.update(map(chr, range(value[0], min(value[1], value[0] + MOST_LETTERS) + 1)))
-        elif str(value) == "CATEGORY_DIGIT":
-            letters.update("0123456789")
-        else:
-            return set()
-    return letters if len(letters) <= MOST_LETTERS else set()
-
-
-def _tree_pattern(words: list[str]) -> str:
-    """Return a pattern that finds the longest of many words by walking down their letters, not trying one by one."""
-    tree: dict[str, Any] = {}
-    for word in words:
-        node = tree
-        for letter in word:
-            node = node.setdefault(letter, {})
-        node[""] = {}
-
-    def pattern(node: dict[str, Any]) -> str:
-        order = sorted(letter for letter in node if letter not in ("", _END)) + [_END] * (_END in node)
-        ways = [_letter(letter) + pattern(node[letter]) for letter in order]
-        if not ways:
-            return ""
-        together = ways[0] if len(ways) == 1 and "" not in node else f"(?:{'|'.join(ways)})"
-        return f"{together}?" if "" in node else together
-
-    return pattern(tree)
-
-
-_END = "\b"
-"""As the last letter of a word in a tree: nothing may follow it."""
-
-
-def _letter(letter: str) -> str:
-    return r"(?!\w)" if letter == _END else re.escape(letter)
-
-
 def _alternatives(names: Any) -> str:
-    return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
 
 
 def is_readable(texts: Sequence[str], language: str = "en") -> bool:
