@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from scipy.stats import spearmanr
 
 from incrowd.cards.made_up import polya_urn
-from incrowd.cards.make import COMPARED_POSTS, Asked, CardOptions, describe, made_up_near
+from incrowd.cards.make import COMPARED_POSTS, CardOptions, ProfileDistances, describe, made_up_near
 from incrowd.cards.members import Members, word_shares
 from incrowd.distances import pair_distances, pairwise
 
@@ -56,7 +56,9 @@ def run(
     practised = word_shares(members.only(members.posts >= COMPARED_POSTS).counts)
     exact = (np.asarray(pairwise(source, practised)) <= own[:, None]).sum(axis=1)
     community, _, noise = describe(members, CardOptions(epsilon=epsilon), "made up")
-    made = made_up_near(community, Asked.of(source, VOCABULARY, community, seed=0), own, COMPARED_POSTS)
+    made = made_up_near(
+        community, ProfileDistances.of(source, VOCABULARY, community, seed=0), own, COMPARED_POSTS
+    )
     return {
         "people": community.people,
         "words": len(community.words),

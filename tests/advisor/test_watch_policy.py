@@ -11,7 +11,7 @@ from incrowd.advisor.watch import Watch
 from incrowd.advisor.watch_policy import default_policy, is_crossed, load_policy
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError, UnreadableSource
-from incrowd.measures.lines import Line, Reading
+from incrowd.measures.lines import Line, LineReading
 from incrowd.measures.protocol import ThemeName
 
 
@@ -92,6 +92,6 @@ def test_a_policy_may_name_questions_beside_lines(tmp_path: Path) -> None:
 
 def test_a_rank_that_everybody_shares_without_a_score_crosses_nothing() -> None:
     line = Line(measure="exposure", community="tea", topic="debts", at=5)
-    assert not is_crossed(line, Reading(value=1, of=9, score=0.0))
-    assert is_crossed(line, Reading(value=5, of=9, score=0.1))
-    assert not is_crossed(line, Reading(value=float("nan"), of=9))
+    assert not is_crossed(line, LineReading(value=1, of=9, score=0.0))
+    assert is_crossed(line, LineReading(value=5, of=9, score=0.1))
+    assert not is_crossed(line, LineReading(value=float("nan"), of=9))

@@ -32,8 +32,8 @@ from incrowd.cards.laws import (
 from incrowd.cards.made_up import made_up_index, made_up_people, polya_urn
 from incrowd.cards.make import (
     COMPARED_POSTS,
-    Asked,
     CardOptions,
+    ProfileDistances,
     describe,
     distances_to,
     interval,
@@ -144,7 +144,7 @@ class TestCorrection:
         there = word_shares(members.counts[members.posts >= 10])
         limits = np.sort(np.asarray(js(profiles, there)), axis=1)[:, 19]
 
-        def off(one: Community, asked: Asked) -> float:
+        def off(one: Community, asked: ProfileDistances) -> float:
             return abs(float(np.median(np.log((made_up_near(one, asked, limits, 10) + 1) / 21))))
 
         corrected, as_they_are = [], []
@@ -152,7 +152,7 @@ class TestCorrection:
             community, accuracy, _ = describe(members, CardOptions(), "test")
             assert accuracy is not None
             assert community.correction != AS_IT_IS
-            asked = Asked.of(profiles, VOCABULARY, community, seed=5)
+            asked = ProfileDistances.of(profiles, VOCABULARY, community, seed=5)
             corrected.append(off(community, asked))
             as_they_are.append(off(replace(community, correction=AS_IT_IS), asked))
         assert np.median(corrected) < 0.35

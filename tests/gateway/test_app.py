@@ -23,7 +23,7 @@ from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.policy import load_policy
 from incrowd.gateway.reply import SMALLEST, ReplyClock
 from incrowd.gateway.server import Address
-from incrowd.gateway.service import Service
+from incrowd.gateway.service import GatewayService
 from incrowd.gateway.state import open_secret
 from incrowd.gateway.worker import DecisionThreads
 from incrowd.measures.release import warm_up
@@ -40,7 +40,7 @@ class Place:
             KeyStore(self.state),
         )
         self.keys = {name: store.add(f"client-{name}", name) for name in ("lab", "press", "poor", "stranger")}
-        self.service = Service(
+        self.service = GatewayService(
             decisions=DecisionThreads(Gateway(connect(self.url), policy, self.state)),
             keys=store,
             policy=policy,

@@ -21,10 +21,10 @@ from incrowd.gateway.rules import (
     Case,
     Difference,
     Draft,
+    GatewayRule,
     JointQ,
     KeyedOrder,
     OwnQ,
-    Rule,
     SecretAmounts,
     Suppressor,
     SwappedStrangers,
@@ -64,7 +64,7 @@ class Defences:
             accounts = replace(accounts, min_age_days=0.0)
         return replace(policy, release=release, accounts=accounts, allow_weak=True)
 
-    def rules(self, policy: Policy, secret: Secret, solver: Suppressor) -> Sequence[Rule]:
+    def rules(self, policy: Policy, secret: Secret, solver: Suppressor) -> Sequence[GatewayRule]:
         """Return the list of rules without those that are missing."""
         away = {
             Difference: not self.differencing,
@@ -95,7 +95,7 @@ class DrawnByQuestion(Thresholds):
         return self.policy.release.q + self.noise.draw("changes", entry.origin, entry.key)
 
 
-class CommonestFirst(Rule):
+class CommonestFirst(GatewayRule):
     """Values leave with the commonest first."""
 
     looks_back = True

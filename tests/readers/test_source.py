@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.crowd.readers.base import ReadOptions
-from incrowd.crowd.readers.source import Source, Utf8, decoded, utf16_of
+from incrowd.crowd.readers.source import DecompressedFile, Utf8, decoded, utf16_of
 from incrowd.errors import UnreadableSource
 
 from .files import COMPRESS, wide_window
@@ -24,7 +24,7 @@ each_codec = pytest.mark.parametrize("pack", PACKED.values(), ids=PACKED)
 
 
 def contents(path: Path, options: ReadOptions | None = None, size: int = 1000) -> bytes:
-    with Source(path, options or ReadOptions()) as source:
+    with DecompressedFile(path, options or ReadOptions()) as source:
         pieces = list(iter(lambda: source.read(size), b""))
         assert all(len(piece) <= size for piece in pieces)
         return b"".join(pieces)
@@ -76,7 +76,7 @@ def test_a_second_member_cut_in_its_first_bytes_is_refused(pack: object, tmp_pat
 def test_what_is_complete_can_be_kept(pack: object, tmp_path: Path) -> None:
     assert callable(pack)
     path = write(tmp_path, pack(DATA) + pack(DATA)[:-5])
-    with Source(path, ReadOptions(keep_complete=True)) as source:
+    with DecompressedFile(path, ReadOptions(keep_complete=True)) as source:
         kept = source.readall()
         assert source.incomplete
     assert kept.startswith(DATA)
@@ -129,7 +129,10 @@ def test_a_bomb_stops_at_the_ratio_cap(pack: object, tmp_path: Path) -> None:
     assert callable(pack)
     pieces: list[int] = []
     bomb = write(tmp_path, pack(bytes(2**20)) * 80)
-    with Source(bomb, ReadOptions(max_ratio=50)) as source, pytest.raises(UnreadableSource, match="bomb"):
+    with (
+        DecompressedFile(bomb, ReadOptions(max_ratio=50)) as source,
+        pytest.raises(UnreadableSource, match="bomb"),
+    ):
         pieces.extend(len(piece) for piece in iter(lambda: source.read(2**20), b""))
     assert 60 * 2**20 < sum(pieces) <= 64 * 2**20
     assert max(pieces) <= 2**20
@@ -144,7 +147,7 @@ def test_a_missing_file_a_folder_and_a_pipe_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, said in {"missing": "cannot be opened", ".": "folder", "pipe": "pipe or device"}.items():
         with pytest.raises(UnreadableSource, match=said):
-            Source(tmp_path / name, ReadOptions())
+            DecompressedFile(tmp_path / name, ReadOptions())
 
 
 def test_a_failing_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +163,7 @@ def test_a_failing_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         def close(self) -> None: ...
 
     monkeypatch.setattr("incrowd.crowd.readers.source.open_regular", lambda path: Failing())
-    with Source(tmp_path / "f", ReadOptions()) as source:
+    with DecompressedFile(tmp_path / "f", ReadOptions()) as source:
         assert source.read(100) == b"x" * 10
         with pytest.raises(UnreadableSource, match="reading failed at byte 10"):
             source.read(100)

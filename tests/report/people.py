@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from incrowd.advisor.answer import Action, FinePrint, OwnPost, PersonReport, Plan, Reason, Theme, Verdict
+from incrowd.advisor.answer import Action, FinePrint, MainReason, OwnPost, PersonReport, Plan, Theme, Verdict
 from incrowd.measures.protocol import Changes, Effect, Finding, Level, NotAssessed, ThemeName
 from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing, Threat
 
@@ -129,7 +129,7 @@ def alex(person: str = "alex") -> PersonReport:
         ),
         themes=themes(),
         reasons=(
-            Reason(
+            MainReason(
                 theme=ThemeName.LINKABLE,
                 level=Level.AT_RISK,
                 measure="linkability",
@@ -138,7 +138,7 @@ def alex(person: str = "alex") -> PersonReport:
                 evidence=linked().evidence,
                 explained=linked().explained,
             ),
-            Reason(
+            MainReason(
                 theme=ThemeName.SINGLED_OUT,
                 level=Level.WATCH,
                 measure="microdata",

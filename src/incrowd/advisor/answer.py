@@ -73,7 +73,7 @@ class Theme:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reason:
+class MainReason:
     """Why: one of the strongest findings, with evidence that adds up to `explained`."""
 
     theme: ThemeName
@@ -324,7 +324,7 @@ class PersonReport(Result):
     """True: all others are made up from a card, because there was no crowd to compare with."""
     verdict: Verdict
     themes: tuple[Theme, ...]
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[MainReason, ...] = ()
     actions: tuple[Action, ...] = ()
     plan: Plan | None = None
     write_differently: tuple[WriteDifferently, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from incrowd.advisor.answer import Reason, Theme, Verdict
+from incrowd.advisor.answer import MainReason, Theme, Verdict
 from incrowd.measures.protocol import Finding, Level, NotAssessed, Role, ThemeName, measure_named, shortened
 from incrowd.result import Direction
 
@@ -122,7 +122,7 @@ def _join(claims: Sequence[str], last: str) -> str:
     return f"{', '.join(claims[:-1])}, {last} {claims[-1]}"
 
 
-def strongest(findings: Sequence[Finding]) -> tuple[Reason, ...]:
+def strongest(findings: Sequence[Finding]) -> tuple[MainReason, ...]:
     """Return the worst findings that decide, the worst of each question first; none for what is well hidden."""
     bad = [one for one in findings if one.decides and one.level in (Level.AT_RISK, Level.WATCH)]
     bad.sort(key=lambda one: (-one.level.severity, -one.risk, not one.assessment.evidence))
@@ -134,9 +134,9 @@ def strongest(findings: Sequence[Finding]) -> tuple[Reason, ...]:
     return tuple(_reason(one) for one in [*firsts, *rest][:MOST_REASONS])
 
 
-def _reason(one: Finding) -> Reason:
+def _reason(one: Finding) -> MainReason:
     assessed = one.assessment
-    return Reason(
+    return MainReason(
         theme=one.theme,
         level=one.level,
         measure=assessed.measure,

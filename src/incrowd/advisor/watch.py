@@ -35,7 +35,7 @@ from incrowd.crowd.array_cache import identity
 from incrowd.crowd.disk import AS_BYTES
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.following import GrowingCrowd
-from incrowd.measures.lines import FollowedPost, Follower, Line, Reading
+from incrowd.measures.lines import FollowedPost, Follower, Line, LineReading
 from incrowd.measures.prepared import PreparedCrowd, naming
 from incrowd.measures.protocol import SMALLEST_CROWD, AdvisorOptions, Level, ThemeName, measure_named
 
@@ -102,7 +102,7 @@ class Watch:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def readings(self) -> dict[Line, Reading]:
+    def readings(self) -> dict[Line, LineReading]:
         """Return where the person stands on every line."""
         return {line: self._live.reading(line) for line in self.policy.lines}
 
@@ -228,7 +228,7 @@ class Watch:
             level=str(now.level),
         )
 
-    def _alert(self, line: Line, reading: Reading, crossing: int, position: int | str) -> Alert:
+    def _alert(self, line: Line, reading: LineReading, crossing: int, position: int | str) -> Alert:
         crossed = is_crossed(line, reading)
         back = "Back on the right side: " if reading.defined and not crossed else ""
         return Alert(
@@ -290,12 +290,12 @@ class WatchedPerson:
         self._crowd.add(post)
         return {line for one in self._followers.values() for line in one.add(post)}
 
-    def reading(self, line: Line) -> Reading:
+    def reading(self, line: Line) -> LineReading:
         """Return where the person stands; a handful of people is no crowd."""
         reading = self._followers[line.measure].reading(line)
         if reading.defined and reading.of < SMALLEST_CROWD:
             reason = f"fewer than {SMALLEST_CROWD} people are no crowd"
-            return Reading(value=math.nan, of=reading.of, reason=reason)
+            return LineReading(value=math.nan, of=reading.of, reason=reason)
         return reading
 
 

@@ -10,18 +10,18 @@ from typing import Any
 
 from incrowd.advisor.watch_levels import watchable_questions
 from incrowd.errors import InputError, UnreadableSource
-from incrowd.measures.lines import Line, Reading
+from incrowd.measures.lines import Line, LineReading
 from incrowd.measures.protocol import ThemeName, measure_named, moved_by_posts
 
 SINKS = ("jsonl", "webhook", "desktop", "terminal")
 
 
-def is_crossed(line: Line, reading: Reading) -> bool:
+def is_crossed(line: Line, reading: LineReading) -> bool:
     """Say whether a number is on the wrong side of a line."""
     return measure_named(line.measure).is_crossed(line, reading)
 
 
-def say_line(line: Line, reading: Reading) -> str:
+def say_line(line: Line, reading: LineReading) -> str:
     """Say where the person stands, in plain words."""
     where = line.community or "this crowd"
     if not reading.defined:

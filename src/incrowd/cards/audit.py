@@ -102,7 +102,7 @@ def audit_community(
                 chosen = with_rarest_words(chosen, known, options, rng)
             inner = joined(members.only(rest), chosen.only(inside))
             published = safe_statistics(inner, options.k, options.noise(), name)
-            scores[rare].append((Attack(published, known, options).scores(chosen), inside))
+            scores[rare].append((MembershipAttack(published, known, options).scores(chosen), inside))
             size = len(inner)
     return Audit(
         community=name,
@@ -159,7 +159,7 @@ def unshrunk(sums: Floats, noise: Noise) -> Floats:
     return (low + high) / 2
 
 
-class Attack:
+class MembershipAttack:
     """A likelihood ratio for each person: the card with them against the card without."""
 
     def __init__(self, published: Community, known: Members, options: CardOptions) -> None:

@@ -324,11 +324,11 @@ def rehearsed(
         return real
 
     tried = np.setdiff1d(_able(members, seed)[: len(held) + MOST_TRIED], held)
-    asked = Asked.of(halves[0][tried], members.vocabulary, draft, seed + 1)
+    asked = ProfileDistances.of(halves[0][tried], members.vocabulary, draft, seed + 1)
     found = [asked.terms_at(apart(halves[0][tried], tried), len(practised) - 1)]
     if elsewhere is not None and len(elsewhere) > 0:
         others = word_shares(elsewhere.counts)
-        asked = Asked.of(others, elsewhere.vocabulary, draft, seed + 2)
+        asked = ProfileDistances.of(others, elsewhere.vocabulary, draft, seed + 2)
         real = np.asarray(pairwise(*together(others, elsewhere.vocabulary, there, members.vocabulary)))
         found.append(asked.terms_at(real, len(practised)))
     terms, distances = (np.concatenate([one[part] for one in found]) for part in (0, 1))
@@ -339,7 +339,7 @@ def rehearsed(
         pair_distances(halves[0][held], halves[1][held], np.column_stack([np.arange(len(held))] * 2)), 2
     )
     exact = (apart(profiles, np.tile(held, 2)) <= own[:, None]).sum(axis=1)
-    asked = Asked.of(profiles, members.vocabulary, community, seed + 3)
+    asked = ProfileDistances.of(profiles, members.vocabulary, community, seed + 3)
     return community, _accuracy(exact, made_up_near(community, asked, own, COMPARED_POSTS), len(held))
 
 
@@ -360,7 +360,7 @@ def _accuracy(exact: Ints, made: Floats, people: int) -> Accuracy:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ProfileDistances:
     """Some profiles, and how far made-up people of a community are from each."""
 
     made_up: Floats
@@ -378,7 +378,7 @@ class Asked:
         community: Community,
         seed: int,
         min_posts: int = COMPARED_POSTS,
-    ) -> Asked:
+    ) -> ProfileDistances:
         """Make up people, several times as many as there are: chance in drawing them would count, too."""
         profiles = on_card(shares, word_keys(vocabulary), community)
         size = OVERSAMPLED * community.how_many(min_posts)
@@ -423,7 +423,7 @@ def on_card(shares: sp.csr_matrix, keys: Keys, community: Community) -> sp.csr_m
     return sp.csr_matrix(shares @ choice)
 
 
-def made_up_near(community: Community, asked: Asked, limits: Floats, min_posts: int) -> Floats:
+def made_up_near(community: Community, asked: ProfileDistances, limits: Floats, min_posts: int) -> Floats:
     """Return how many people of a community each profile has within its limit, as made-up people suggest."""
     within = community.correction.made_up_limit(limits, *asked.laws())
     near = (asked.made_up <= within[:, None]).sum(axis=1)

@@ -27,10 +27,10 @@ from incrowd.gateway.ledger import (
     OVER_TIME,
     Answer,
     Client,
+    EarlierAnswer,
     Entry,
     Explanation,
     Ledger,
-    Told,
     ValueDecision,
 )
 from incrowd.gateway.monitoring import logger
@@ -332,7 +332,7 @@ class Gateway:
             closed_until=self._closed,
         )
 
-    def _explain_privately_again(self, case: Case, told: Told) -> Explanation:
+    def _explain_privately_again(self, case: Case, told: EarlierAnswer) -> Explanation:
         """Give what was drawn when the question was asked first. Which values were tested then is not kept."""
         words = self.ledger.charged(told.entry) if told.private else None
         counted = None if words is None else Selection(members_of(words))
@@ -491,7 +491,7 @@ class Gateway:
             found = None if told is None else (told.body, told.asked)
         return None if found is None else Decided(Answer.from_body(found[0]), repeated=True, snapshot=number)
 
-    def _told_privately(self, client: Client, scope: str, query: Query) -> Told | None:
+    def _told_privately(self, client: Client, scope: str, query: Query) -> EarlierAnswer | None:
         since = self._clock() - self.policy.memory
         return self.ledger.private_answer(scope, client.organisation, query.key, since)
 

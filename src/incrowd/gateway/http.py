@@ -14,7 +14,7 @@ from incrowd.gateway.policy import Policy
 from incrowd.gateway.predicate import OPERATORS
 from incrowd.gateway.query import KINDS, MOST_ATTRIBUTES
 from incrowd.gateway.reply import HEADERS
-from incrowd.gateway.service import Reply, Service, error_reply
+from incrowd.gateway.service import GatewayService, Reply, error_reply
 
 try:
     from fastapi import Depends, FastAPI, Request
@@ -30,7 +30,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def gateway_app(service: Service) -> Asgi:
+def gateway_app(service: GatewayService) -> Asgi:
     """Return the application that clients talk to."""
     # The pages that FastAPI would draw of the document load scripts from elsewhere: left out.
     app = FastAPI(title="incrowd gateway", description=DESCRIPTION, docs_url=None, redoc_url=None)
@@ -62,7 +62,7 @@ def gateway_app(service: Service) -> Asgi:
     return _hide_errors(app)
 
 
-def admin_app(service: Service) -> Asgi:
+def admin_app(service: GatewayService) -> Asgi:
     """Return the operator's application: metrics tell answered from empty, so it stays on this machine."""
     app = FastAPI(title="incrowd gateway, operator", openapi_url=None, docs_url=None, redoc_url=None)
     _show_errors_as_json(app)
@@ -103,7 +103,7 @@ def _for_this_machine(app: Asgi) -> Asgi:
 
 
 async def _for_operator(
-    service: Service, request: Request, work: Callable[[bytes], dict[str, Any]]
+    service: GatewayService, request: Request, work: Callable[[bytes], dict[str, Any]]
 ) -> Response:
     """Do what only somebody with the operator's token may ask for."""
     if not service.is_operator(_authorization(request)):
@@ -133,7 +133,7 @@ def what_may_be_asked(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _add_health(app: FastAPI, service: Service) -> None:
+def _add_health(app: FastAPI, service: GatewayService) -> None:
     @app.get("/health", summary="Is the process alive?")
     async def health() -> Response:
         return _json({"status": "alive"})

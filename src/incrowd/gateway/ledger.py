@@ -165,7 +165,7 @@ AWAY = 3 * 86400.0
 
 
 @dataclass(frozen=True)
-class Told:
+class EarlierAnswer:
     """An answer that was given before, and how it came about."""
 
     entry: int
@@ -527,7 +527,7 @@ class Ledger:
             row = self._connection.execute(sql, (scope, scope, snapshot, key)).fetchone()
         return None if row is None else bytes(row[0])
 
-    def private_answer(self, scope: str, organisation: str, key: bytes, since: float) -> Told | None:
+    def private_answer(self, scope: str, organisation: str, key: bytes, since: float) -> EarlierAnswer | None:
         """Return the newest answer to this question since a moment.
 
         It was decided privately, or this organisation has it anyway: telling it again tells nothing new.
@@ -538,9 +538,9 @@ class Ledger:
         )
         with self._lock:
             row = self._connection.execute(sql, (key, since, scope, scope, organisation)).fetchone()
-        return None if row is None else Told(row[0], row[1], row[2], row[3], bool(row[4]))
+        return None if row is None else EarlierAnswer(row[0], row[1], row[2], row[3], bool(row[4]))
 
-    def first_told(self, scope: str, entry: Entry) -> Told:
+    def first_told(self, scope: str, entry: Entry) -> EarlierAnswer:
         """Return how an answer that is given again came about: the first one to this question or about these people."""
         sql = (
             f"SELECT {_TOLD} FROM entries WHERE {_IN_SCOPE} AND attribute = ? AND origin = ? "
@@ -549,7 +549,7 @@ class Ledger:
         about = (scope, scope, entry.attribute, entry.origin, entry.key, entry.digest)
         with self._lock:
             row = self._connection.execute(sql, about).fetchone()
-        return Told(row[0], row[1], row[2], row[3], bool(row[4]))
+        return EarlierAnswer(row[0], row[1], row[2], row[3], bool(row[4]))
 
     def charges(self, scope: str, since: float, after: int) -> list[Charge]:
         """Return what was asked since a moment by entries above `after`, oldest first.

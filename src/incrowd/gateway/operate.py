@@ -29,7 +29,7 @@ from incrowd.gateway.ledger import Client, Explanation, Ledger, ValueDecision, a
 from incrowd.gateway.monitoring import log_to_stderr, logger
 from incrowd.gateway.policy import Policy, cautions, promise, weaknesses
 from incrowd.gateway.report import Support, support_of
-from incrowd.gateway.service import Service
+from incrowd.gateway.service import GatewayService
 from incrowd.gateway.state import lock_state, open_secret, set_aside
 from incrowd.gateway.text_query import read_query, typed_query
 from incrowd.gateway.worker import DecisionProcess
@@ -44,7 +44,7 @@ CHECKED_AUDIT_BYTES = 64 * 2**20
 """An audit log up to this size is checked at every start, within seconds."""
 
 
-def open_service(url: str, policy: Policy, state: Path) -> Service:
+def open_service(url: str, policy: Policy, state: Path) -> GatewayService:
     """Open everything a gateway needs to answer; the first time this takes a snapshot."""
 
     secret = open_secret(state)
@@ -52,7 +52,9 @@ def open_service(url: str, policy: Policy, state: Path) -> Service:
         url, policy, state
     )  # first: it makes sure that nobody else works on this state
     audit = AuditLog(state, secret.key("audit"), known=audited(state))
-    return Service(decisions=decisions, keys=KeyStore(state), policy=policy, audit=audit, secret=secret)
+    return GatewayService(
+        decisions=decisions, keys=KeyStore(state), policy=policy, audit=audit, secret=secret
+    )
 
 
 def run(url: str, policy: Policy, state: Path, address: Address) -> None:
@@ -79,7 +81,7 @@ def run(url: str, policy: Policy, state: Path, address: Address) -> None:
         marker.unlink(missing_ok=True)
 
 
-def _warn_of_audit(service: Service, state: Path) -> None:
+def _warn_of_audit(service: GatewayService, state: Path) -> None:
     """Say at the start, and not only in a report, that the audit log was touched."""
     if service.audit.missing:
         logger.error("the audit log has lost its last %d records", service.audit.missing)
@@ -111,7 +113,7 @@ def reset(state: Path) -> Path | None:
         lock.release()
 
 
-def _warn(service: Service) -> None:
+def _warn(service: GatewayService) -> None:
 
     for caution in cautions(service.policy):
         logger.warning("%s", caution)

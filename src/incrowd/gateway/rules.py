@@ -211,7 +211,7 @@ class Draft:
         return int(self.supports.nbytes) + 200 * len(self.withheld) + 50 * len(self.codes)
 
 
-class Rule:
+class GatewayRule:
     """One rule. It never lets more leave than the rules before it."""
 
     looks_back = False
@@ -226,7 +226,7 @@ class Rule:
         return draft
 
 
-class SamePeople(Rule):
+class SamePeople(GatewayRule):
     """The same people, however they are asked for, get the answer that was given about them."""
 
     def stored(self, case: Case) -> Entry | None:
@@ -235,7 +235,7 @@ class SamePeople(Rule):
 
 
 @dataclass(frozen=True, eq=False)
-class Unchanged(Rule):
+class Unchanged(GatewayRule):
     """An answer stays until enough people have come, left or changed; until then no near question is answered."""
 
     thresholds: Thresholds
@@ -258,7 +258,7 @@ class Unchanged(Rule):
 
 
 @dataclass(frozen=True, eq=False)
-class ClassSize(Rule):
+class ClassSize(GatewayRule):
     """Too small a class gets nothing."""
 
     thresholds: Thresholds
@@ -271,7 +271,7 @@ class ClassSize(Rule):
 
 
 @dataclass(frozen=True, eq=False)
-class CommonValues(Rule):
+class CommonValues(GatewayRule):
     """Only values that enough people list leave: each has a secret amount of its own on top of the answer's.
 
     On top, not beside: the larger of two amounts would be more easily foreseen than their sum.
@@ -340,7 +340,7 @@ class InThisProcess:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnQ(Rule):
+class OwnQ(GatewayRule):
     """An answer is thinned until its own q is high enough, whatever else was told."""
 
     thresholds: Thresholds
@@ -373,7 +373,7 @@ class OwnQ(Rule):
 
 
 @dataclass(frozen=True, eq=False)
-class Difference(Rule):
+class Difference(GatewayRule):
     """Two classes that differ by a few people would tell about those few."""
 
     thresholds: Thresholds
@@ -386,7 +386,7 @@ class Difference(Rule):
 
 
 @dataclass(frozen=True, eq=False)
-class SwappedStrangers(Rule):
+class SwappedStrangers(GatewayRule):
     """A value that was withheld stays so while those who list it are nearly the same, whoever else is asked about.
 
     Otherwise every set of strangers around the same holders would draw new secret amounts, until one is 0. How many
@@ -408,7 +408,7 @@ class SwappedStrangers(Rule):
         return replace(draft, codes=codes, withheld=withheld, rule="" if codes else SWAPPED)
 
 
-class AnsweredOnce(Rule):
+class AnsweredOnce(GatewayRule):
     """Each person is in one answer only, on whatever attribute."""
 
     looks_back = True
@@ -419,7 +419,7 @@ class AnsweredOnce(Rule):
 
 
 @dataclass(frozen=True, eq=False)
-class JointQ(Rule):
+class JointQ(GatewayRule):
     """Together with everything told before, everybody keeps enough alternatives for every clause (`joint.py`)."""
 
     thresholds: Thresholds
@@ -452,7 +452,7 @@ class JointQ(Rule):
 
 
 @dataclass(frozen=True, eq=False)
-class KeyedOrder(Rule):
+class KeyedOrder(GatewayRule):
     """Values leave in an order that follows a key and says nothing about the data."""
 
     noise: SecretAmounts
@@ -465,12 +465,12 @@ class KeyedOrder(Rule):
         return replace(draft, codes=tuple(code_of[name] for name in names))
 
 
-MakeRules = Callable[[Policy, Secret, Suppressor], Sequence[Rule]]
+MakeRules = Callable[[Policy, Secret, Suppressor], Sequence[GatewayRule]]
 
 
 def standard_rules(
     policy: Policy, secret: Secret, solver: Suppressor, *, noise: SecretAmounts | None = None
-) -> tuple[Rule, ...]:
+) -> tuple[GatewayRule, ...]:
     """Return the rules of a policy under a secret; an attack in the tests builds its gateway without one of them."""
     thresholds = Thresholds(policy, noise or SecretAmounts(secret.key("noise"), policy.release.noise))
     once = policy.release.joint == "once"
@@ -487,7 +487,7 @@ def standard_rules(
     )
 
 
-def class_draft(rules: Sequence[Rule], case: Case) -> Draft:
+def class_draft(rules: Sequence[GatewayRule], case: Case) -> Draft:
     """Apply the rules that look at the class alone."""
     supports = case.index.supports(case.group.members)
     draft = Draft(codes=tuple(np.flatnonzero(supports).tolist()), supports=supports, withheld={})
@@ -496,12 +496,12 @@ def class_draft(rules: Sequence[Rule], case: Case) -> Draft:
     return _applied([rule for rule in rules if not rule.looks_back], case, draft)
 
 
-def judged(rules: Sequence[Rule], case: Case, draft: Draft) -> Draft:
+def judged(rules: Sequence[GatewayRule], case: Case, draft: Draft) -> Draft:
     """Apply the rules that look at what was told before."""
     return _applied([rule for rule in rules if rule.looks_back], case, draft)
 
 
-def _applied(rules: Sequence[Rule], case: Case, draft: Draft) -> Draft:
+def _applied(rules: Sequence[GatewayRule], case: Case, draft: Draft) -> Draft:
     for rule in rules:
         if draft.rule:
             break
@@ -509,7 +509,7 @@ def _applied(rules: Sequence[Rule], case: Case, draft: Draft) -> Draft:
     return draft
 
 
-def stored_entry(rules: Sequence[Rule], case: Case) -> Entry | None:
+def stored_entry(rules: Sequence[GatewayRule], case: Case) -> Entry | None:
     """Return what has to be the answer again, if a rule says so."""
     for rule in rules:
         entry = rule.stored(case)

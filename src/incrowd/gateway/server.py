@@ -17,7 +17,7 @@ from incrowd.gateway.connections import Connections
 from incrowd.gateway.http import Asgi, Receive, Scope, Send, admin_app, gateway_app
 from incrowd.gateway.monitoring import logger
 from incrowd.gateway.policy import LimitPolicy
-from incrowd.gateway.service import Service, error_reply
+from incrowd.gateway.service import GatewayService, error_reply
 
 try:
     import uvicorn
@@ -63,7 +63,7 @@ class Address:
 
 
 async def serve(
-    service: Service, address: Address, started: Callable[[int, int], None] | None = None
+    service: GatewayService, address: Address, started: Callable[[int, int], None] | None = None
 ) -> None:
     """Answer until SIGTERM or Ctrl-C, then finish what was begun and stop.
 
@@ -115,7 +115,7 @@ async def _widen(
         door.listen(WAITING)
 
 
-def _stopper(service: Service, *servers: uvicorn.Server) -> Callable[[], None]:
+def _stopper(service: GatewayService, *servers: uvicorn.Server) -> Callable[[], None]:
     def stop() -> None:
         service.closing = True
         for server in servers:

@@ -71,7 +71,7 @@ class Decision:
     """One for each attribute, if several were asked for."""
 
 
-class Service:
+class GatewayService:
     """Everything a running gateway holds, and how it treats a question."""
 
     def __init__(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from incrowd.distances.profile_index import NO_WORDS, Profile, distance
 from incrowd.distances.reductions import rounded
-from incrowd.measures.lines import FollowedPost, Follower, Line, Reading
+from incrowd.measures.lines import FollowedPost, Follower, Line, LineReading
 from incrowd.measures.prepared import PreparedCrowd
 from incrowd.result import say_count
 from incrowd.text.reference import tokenise
@@ -107,16 +107,16 @@ class Neighbours:
         apart, limit = rounded(np.array([distance(self._profile, theirs), self._at]))
         self._moved[user] = bool(eligible and apart <= limit), eligible
 
-    def reading(self) -> Reading:
+    def reading(self) -> LineReading:
         """Return how many people there are to hide among, the person included."""
         if math.isnan(self._at):
             each = "" if self._own is self.there else " in each"
             reason = f"it takes {say_count(self._least, 'post')} of yours with words{each}"
-            return Reading(value=math.nan, of=0, reason=reason)
+            return LineReading(value=math.nan, of=0, reason=reason)
         moved = self._moved.values()
         near = int((self._inside & self._eligible).sum()) + sum(near for near, _ in moved)
         people = int(self._eligible.sum()) + sum(eligible for _, eligible in moved)
-        return Reading(value=1 + near, of=1 + people)
+        return LineReading(value=1 + near, of=1 + people)
 
 
 class NeighbourFollower(Follower):
@@ -139,7 +139,7 @@ class NeighbourFollower(Follower):
             return True
         return False
 
-    def reading(self, line: Line) -> Reading:
+    def reading(self, line: Line) -> LineReading:
         """Return how many people there are to hide among."""
         return self._neighbours[line].reading()
 

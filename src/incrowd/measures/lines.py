@@ -37,7 +37,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class LineReading:
     """Where a person stands on one line at the moment."""
 
     value: float
@@ -79,5 +79,5 @@ class Follower(ABC):
         """Take in a post; return the lines whose reading may have changed."""
 
     @abstractmethod
-    def reading(self, line: Line) -> Reading:
+    def reading(self, line: Line) -> LineReading:
         """Return where the person stands on a line."""

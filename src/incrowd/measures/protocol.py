@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from incrowd.crowd.schema import Kind
     from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates
     from incrowd.measures.following import GrowingCrowd
-    from incrowd.measures.lines import Follower, Line, Reading
+    from incrowd.measures.lines import Follower, Line, LineReading
 
 __all__ = [
     "ADD_PEOPLE",
@@ -442,11 +442,11 @@ class Measure(ABC):
         """Keep up to date where a person stands on some lines as posts arrive."""
         raise NotImplementedError(f"{self.name} has no lines")
 
-    def is_crossed(self, line: Line, reading: Reading) -> bool:
+    def is_crossed(self, line: Line, reading: LineReading) -> bool:
         """Say whether a number is on the wrong side of a line; what cannot be told crosses nothing."""
         return reading.defined and not reading.silent and reading.value < line.at
 
-    def say_reading(self, line: Line, reading: Reading) -> str:
+    def say_reading(self, line: Line, reading: LineReading) -> str:
         """Say where a person stands, as the first part of a sentence; the reading is defined."""
         where = line.community or "this crowd"
         return f"For {self.about} in {where} you are at {reading.value:,.0f} of {reading.of:,}"

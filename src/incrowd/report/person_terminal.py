@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.advisor.answer import Action, OwnPost, PersonReport, Plan, Reason, Since, WriteDifferently
+from incrowd.advisor.answer import Action, MainReason, OwnPost, PersonReport, Plan, Since, WriteDifferently
 from incrowd.measures.protocol import Level, Role
 from incrowd.report.person import SPEAKS_AGAINST, loud, say_share, share_of
 from incrowd.result import say_amount, say_count, say_percent
@@ -83,7 +83,7 @@ def _label(report: PersonReport) -> RenderableType:
     return table
 
 
-def _reason(reason: Reason) -> RenderableType:
+def _reason(reason: MainReason) -> RenderableType:
     said = Text.assemble(_badge(reason.level), " ", (f"{reason.subject}. ", "bold"), reason.sentence)
     whole = share_of(reason.evidence)
     if whole is None:

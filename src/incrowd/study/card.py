@@ -18,8 +18,8 @@ from incrowd.cards.laws import Community
 from incrowd.cards.make import (
     UNKNOWN_REACH,
     Accuracy,
-    Asked,
     CardOptions,
+    ProfileDistances,
     describe,
     interval,
     made_up_near,
@@ -129,7 +129,9 @@ def card_rates(crowd: Crowd, options: CardStudyOptions, progress: Progress | Non
     for number in range(options.crowds):
         if progress:
             progress(number, options.crowds, "making up crowds")
-        asked = Asked.of(source, both.counts.vocabulary, community, options.seed + number, options.min_posts)
+        asked = ProfileDistances.of(
+            source, both.counts.vocabulary, community, options.seed + number, options.min_posts
+        )
         found.append(1 + made_up_near(community, asked, np.asarray(own), options.min_posts))
     made_up = np.stack(found)
     low, high = interval(made_up - 1, UNKNOWN_REACH if accuracy is None else accuracy.reach)

@@ -56,8 +56,8 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/imports/{job_id}")
     def imported(job_id: str) -> Response:
-        result = site.finished(job_id, ImportReport | Asked).result
-        if isinstance(result, Asked):
+        result = site.finished(job_id, ImportReport | StoppedImport).result
+        if isinstance(result, StoppedImport):
             return site.page(
                 "import_question.html",
                 asked=result,
@@ -73,7 +73,7 @@ def routes(site: Site) -> APIRouter:
 
     @router.post("/imports/{job_id}/answer", dependencies=form)
     async def answer(job_id: str, request: Request) -> Response:
-        asked: Asked = site.finished(job_id, Asked).result
+        asked: StoppedImport = site.finished(job_id, StoppedImport).result
         answers = {name: str(value).strip() for name, value in (await request.form()).items()}
         asked.upload.fields.pop("look", None)
         asked.upload.fields |= {name: value for name, value in answers.items() if value}
@@ -114,7 +114,7 @@ FIELDS = ("user", "community", "time", "text", "item", "value", "attribute")
 
 
 @dataclass(frozen=True)
-class Asked:
+class StoppedImport:
     """An import that stopped: what was understood so far, and the files, which wait."""
 
     upload: Upload
@@ -147,7 +147,7 @@ def _columns(upload: Upload) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for path in upload.files for name in column_names(path)))
 
 
-def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport | Asked]:
+def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport | StoppedImport]:
     columns = _chosen_columns(upload.fields)
     kind = upload.fields.get("kind") or None
     if kind is not None and kind not in KINDS:
@@ -160,7 +160,7 @@ def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport | A
         if upload.fields.get("yes") != "true":
             stop_at_questions(understood)
 
-    def work(progress: Progress) -> ImportReport | Asked:
+    def work(progress: Progress) -> ImportReport | StoppedImport:
         look = upload.fields.get("look") == "true"
         waits = False
         try:
@@ -176,10 +176,10 @@ def _import(site: Site, upload: Upload) -> Callable[[Progress], ImportReport | A
                 progress=progress,
             )
             waits = look
-            return Asked(upload, None, report.understood, _columns(upload)) if look else report
+            return StoppedImport(upload, None, report.understood, _columns(upload)) if look else report
         except Undecided as question:
             waits = True
-            return Asked(upload, question, tuple(seen), _columns(upload))
+            return StoppedImport(upload, question, tuple(seen), _columns(upload))
         except IncrowdError as error:
             raise upload.at_the_form(error, IMPORT_FORM) from None
         finally:

@@ -28,7 +28,7 @@ from incrowd.gateway.databases.common import Numbers
 from incrowd.gateway.http import gateway_app
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.query import Compare, Predicate
-from incrowd.gateway.service import Service
+from incrowd.gateway.service import GatewayService
 from incrowd.gateway.state import open_secret
 from incrowd.gateway.worker import DecisionThreads
 
@@ -40,7 +40,7 @@ NO_NOISE = Defences(noise=False)
 class Served:
     """A gateway behind its web interface, inside the test."""
 
-    def __init__(self, service: Service, key: str) -> None:
+    def __init__(self, service: GatewayService, key: str) -> None:
         self.service, self.key, self.app = service, key, gateway_app(service)
 
     def ask(self, body: bytes = BODY) -> Got:
@@ -57,7 +57,7 @@ def served(
         secret, keys = open_secret(state), KeyStore(state)
         key = keys.add("spy", "acme")
         audit = AuditLog(state, secret.key("audit"))
-        service = Service(
+        service = GatewayService(
             decisions=DecisionThreads(gateway), keys=keys, policy=gateway.policy, audit=audit, secret=secret
         )
         try:

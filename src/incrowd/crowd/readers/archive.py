@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from incrowd.crowd.readers.base import ReadOptions
-from incrowd.crowd.readers.source import Bytes, Caps, Source, codec_of, open_regular
+from incrowd.crowd.readers.source import Bytes, Caps, DecompressedFile, codec_of, open_regular
 from incrowd.errors import UnreadableSource
 
 ZIP_MAGIC = b"PK\x03\x04"
@@ -214,7 +214,7 @@ def _damaged_tar(path: Path) -> UnreadableSource:
     return UnreadableSource(f"{path}: the tar archive is damaged or cut off. Fetch it again.")
 
 
-def tar_files(source: Source) -> Generator[tuple[str, Bytes]]:
+def tar_files(source: DecompressedFile) -> Generator[tuple[str, Bytes]]:
     """Walk through a tar archive: each plain file's path and bytes, to be read before the next one."""
     try:
         with tarfile.open(fileobj=io.BufferedReader(source), mode="r|") as archive:
@@ -232,7 +232,7 @@ def tar_files(source: Source) -> Generator[tuple[str, Bytes]]:
 
 
 @contextmanager
-def open_in_tar(source: Source, ending: str) -> Iterator[Bytes | None]:
+def open_in_tar(source: DecompressedFile, ending: str) -> Iterator[Bytes | None]:
     """Walk through a tar archive to the file whose path ends so; None if it has none."""
     files = tar_files(source)
     yield next((file for name, file in files if name.endswith(ending)), None)

@@ -18,7 +18,7 @@ import numpy as np
 from incrowd.crowd.readers.archive import is_tar, tar_files
 from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.rows import ATTRIBUTES, RowBatch, Whole, batch_of
-from incrowd.crowd.readers.source import Bytes, Lines, Source, decoded, lines_of
+from incrowd.crowd.readers.source import Bytes, DecompressedFile, Lines, decoded, lines_of
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, UnreadableSource
 
@@ -61,7 +61,7 @@ class EgoNetworks:
 
 def _people(path: Path, options: ReadOptions) -> Iterator[tuple[str, bytes]]:
     """Yield everybody's line, name first, with the ego they stand around; the ego's own line names nobody."""
-    with Source(path, options) as source:
+    with DecompressedFile(path, options) as source:
         for (ego, part), file in _parts(source, options):
             if part in ("feat", "egofeat"):
                 before = ego.encode() + b" " if part == "egofeat" else b""
@@ -69,7 +69,7 @@ def _people(path: Path, options: ReadOptions) -> Iterator[tuple[str, bytes]]:
                     yield from ((ego, before + line) for line in _filled(lines))
 
 
-def _parts(source: Source, options: ReadOptions) -> Iterator[tuple[tuple[str, str], Bytes]]:
+def _parts(source: DecompressedFile, options: ReadOptions) -> Iterator[tuple[tuple[str, str], Bytes]]:
     """Yield (ego, part) and the bytes of every file of the networks; a cut-off end is the end if that is allowed."""
     try:
         for name, file in tar_files(source):
@@ -100,7 +100,7 @@ def _feature_names(path: Path, options: ReadOptions) -> tuple[dict[str, list[Fea
     """Return every network's features in order, and whether the archive is whole. Names may follow the people."""
     found: dict[str, list[Feature]] = {}
     held = 0
-    with Source(path, options) as source:
+    with DecompressedFile(path, options) as source:
         for (ego, part), file in _parts(source, options):
             if part != "featnames":
                 continue

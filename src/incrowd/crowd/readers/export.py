@@ -20,7 +20,7 @@ from incrowd.crowd.readers.archive import ZIP_MAGIC, Zip
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions
 from incrowd.crowd.readers.jsonstream import JsonStream
 from incrowd.crowd.readers.rows import ITEMS, POSTS, RowBatch, Whole, batch_of
-from incrowd.crowd.readers.source import Bytes, Source, Utf8, decoded, lines_of
+from incrowd.crowd.readers.source import Bytes, DecompressedFile, Utf8, decoded, lines_of
 from incrowd.crowd.readers.table import RecordSplitter, split_records
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, Undecided, UnreadableSource
@@ -404,7 +404,7 @@ class Files:
     def of(cls, path: Path, options: ReadOptions) -> Iterator[Files]:
         """Open a bare file or an archive."""
         with ExitStack() as opened:
-            with Source(path, options) as source:
+            with DecompressedFile(path, options) as source:
                 packed = source.read(4) == ZIP_MAGIC
             yield cls(path, options, opened.enter_context(Zip(path, options)) if packed else None)
 
@@ -426,7 +426,7 @@ class Files:
     def open(self, name: str) -> Iterator[File]:
         """Open one of the files."""
         if self._archive is None:
-            with Source(self._path, self._options) as source:
+            with DecompressedFile(self._path, self._options) as source:
                 yield File(name, source, self._options, str(self._path), self)
         else:
             with self._archive.open(name) as member:

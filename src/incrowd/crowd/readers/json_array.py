@@ -10,7 +10,7 @@ from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions, 
 from incrowd.crowd.readers.export import first_object
 from incrowd.crowd.readers.jsonstream import JsonStream
 from incrowd.crowd.readers.rows import RowBatch, Whole, batch_of
-from incrowd.crowd.readers.source import Source
+from incrowd.crowd.readers.source import DecompressedFile
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError
 
@@ -36,7 +36,7 @@ class JsonArray:
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the objects in order; a row's number is the object's place."""
-        with Source(path, options) as source:
+        with DecompressedFile(path, options) as source:
             stream = JsonStream(source, str(path), options)
             records = stream.items()
             first = list(islice(records, SAMPLED))

@@ -9,7 +9,7 @@ from pathlib import Path
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions
 from incrowd.crowd.readers.jsonstream import JsonStream
 from incrowd.crowd.readers.rows import ATTRIBUTES, RowBatch, Whole, batch_of
-from incrowd.crowd.readers.source import Source
+from incrowd.crowd.readers.source import DecompressedFile
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError
 
@@ -39,7 +39,7 @@ class JsonMap:
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield each person's values; a row's number is the person's place."""
-        with Source(path, options) as source:
+        with DecompressedFile(path, options) as source:
             stream = JsonStream(source, str(path), options)
             attributes = options.kind == "attributes"
             if options.kind == "posts":

@@ -14,7 +14,7 @@ from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
 from incrowd.crowd.readers.html import html_text
 from incrowd.crowd.readers.jsonstream import JsonStream
 from incrowd.crowd.readers.rows import POSTS, RowBatch, Whole, batch_of
-from incrowd.crowd.readers.source import Bytes, Source
+from incrowd.crowd.readers.source import Bytes, DecompressedFile
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import UnreadableSource
 
@@ -73,18 +73,18 @@ class MastodonOutbox:
 @contextmanager
 def _outbox(path: Path, options: ReadOptions) -> Iterator[Bytes]:
     """Open the outbox, wherever it is."""
-    with Source(path, options) as source:
+    with DecompressedFile(path, options) as source:
         head = source.read(512)
     if zip_names(path, head):
         with Zip(path, options) as archive, archive.open(find(archive.names, OUTBOX) or OUTBOX) as member:
             yield member
     elif is_tar(head):
-        with Source(path, options) as source, open_in_tar(source, OUTBOX) as member:
+        with DecompressedFile(path, options) as source, open_in_tar(source, OUTBOX) as member:
             if member is None:
                 raise UnreadableSource(f"{path}: no {OUTBOX} is in the archive.")
             yield member
     else:
-        with Source(path, options) as source:
+        with DecompressedFile(path, options) as source:
             yield source
 
 

@@ -124,7 +124,7 @@ class Caps:
             )
 
 
-class Source(io.RawIOBase):
+class DecompressedFile(io.RawIOBase):
     """The decompressed bytes of one file, in pieces no larger than asked for."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
@@ -408,7 +408,7 @@ class _Collector:
 
 def read_lines(path: Path, options: ReadOptions) -> Iterator[Lines]:
     """Yield a text file's lines, about ``options.batch_bytes`` at a time."""
-    with Source(path, options) as source:
+    with DecompressedFile(path, options) as source:
         for lines in lines_of(source, options):
             yield replace(lines, incomplete=source.incomplete)
 
@@ -430,7 +430,7 @@ def lines_of(source: Bytes, options: ReadOptions) -> Iterator[Lines]:
 
 def first_bytes(path: Path, options: ReadOptions = HEAD) -> bytes:
     """Return a file's first decompressed bytes, as they are."""
-    with Source(path, options) as source:
+    with DecompressedFile(path, options) as source:
         text = Utf8(source)
         head = b""
         while len(head) < HEAD_BYTES and (piece := text.read(HEAD_BYTES)):
@@ -440,7 +440,7 @@ def first_bytes(path: Path, options: ReadOptions = HEAD) -> bytes:
 
 def first_lines(path: Path, options: ReadOptions = HEAD) -> bytes:
     """Return a text file's first whole lines: the same ones whatever the size of a batch."""
-    with Source(path, options) as source:
+    with DecompressedFile(path, options) as source:
         return next(lines_of(source, replace(options, batch_bytes=HEAD_BYTES))).data
 
 
@@ -456,9 +456,9 @@ def extent(path: Path, sample_bytes: int) -> tuple[float, float]:
     """
     lines = unpacked = 0
     whole = ReadOptions(keep_complete=True, batch_bytes=sample_bytes)
-    with Source(path, whole) as source:
+    with DecompressedFile(path, whole) as source:
         sample_lines = next(lines_of(source, whole)).count
-    with Source(path, whole) as source:
+    with DecompressedFile(path, whole) as source:
         # What a packed file's decompressor holds back is a small part of so much.
         while unpacked < EXTENT_BYTES and (piece := source.read(sample_bytes)):
             lines += piece.count(b"\n")

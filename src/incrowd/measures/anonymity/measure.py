@@ -23,7 +23,7 @@ from incrowd.measures.crowd_rates import (
     told_share,
 )
 from incrowd.measures.following import GrowingCrowd, Neighbours, neighbours_of
-from incrowd.measures.lines import Follower, Line, Reading
+from incrowd.measures.lines import Follower, Line, LineReading
 from incrowd.measures.protocol import (
     AdvisorOptions,
     Finding,
@@ -119,7 +119,7 @@ class Anonymity(Measure):
 
         return neighbours_of(crowd, lines, neighbours)
 
-    def say_reading(self, line: Line, reading: Reading) -> str:
+    def say_reading(self, line: Line, reading: LineReading) -> str:
         """Say how many people write alike."""
         there = f"{int(reading.value):,} of {reading.of:,} people"
         return f"In {line.community}, {there} write as you do, you included"

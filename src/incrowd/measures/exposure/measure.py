@@ -41,7 +41,7 @@ from incrowd.measures.exposure.spec import ADVERSARIES, LINES, ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.exposure.weighted import default_space
 from incrowd.measures.following import GrowingCrowd
-from incrowd.measures.lines import Follower, Line, Reading
+from incrowd.measures.lines import Follower, Line, LineReading
 from incrowd.measures.protocol import (
     AT_RISK_ABOVE,
     LINE,
@@ -222,11 +222,11 @@ class Exposure(Measure):
         """Follow everybody's scores."""
         return TopicFollower(crowd, lines, options, _space(options))
 
-    def is_crossed(self, line: Line, reading: Reading) -> bool:
+    def is_crossed(self, line: Line, reading: LineReading) -> bool:
         """Say whether the rank is at the line or before it; a rank without a score behind it crosses nothing."""
         return reading.defined and not reading.silent and reading.value <= line.at
 
-    def say_reading(self, line: Line, reading: Reading) -> str:
+    def say_reading(self, line: Line, reading: LineReading) -> str:
         """Say the rank, and what it looks like."""
         rank = f"number {int(reading.value):,} of {reading.of:,} (1 is the most exposed)"
         told = f"For {line.topic} in {line.community or 'this crowd'} you are {rank}"

@@ -17,7 +17,7 @@ from incrowd.measures.exposure.scoring import Peaks, score
 from incrowd.measures.exposure.space import Encoder, Space, WordLists
 from incrowd.measures.exposure.spec import LINES, ExposureOptions
 from incrowd.measures.following import GrowingCrowd
-from incrowd.measures.lines import FollowedPost, Follower, Line, Reading
+from incrowd.measures.lines import FollowedPost, Follower, Line, LineReading
 from incrowd.measures.protocol import AdvisorOptions, PreparedCrowd
 
 if TYPE_CHECKING:
@@ -188,11 +188,11 @@ class GrowingScores:
             return self._rows[user]
         return None if self._base is None else self._base.row_of(user)
 
-    def reading(self, user: str, topic: str) -> Reading:
+    def reading(self, user: str, topic: str) -> LineReading:
         """Return a person's rank for a topic."""
         at, row = self._scorer.space.topics.place(topic), self._row(user)
         if row is None or math.isnan(self._risks[row, at]):
-            return Reading(value=math.nan, of=len(self._risks), reason="you have no dated posts there")
+            return LineReading(value=math.nan, of=len(self._risks), reason="you have no dated posts there")
         column = self._risks[:, at]
         mine = float(column[row])
         faint = self._scorer.space.name == "BOW" and mine < BEYOND_SINGLE_WORDS
@@ -200,7 +200,7 @@ class GrowingScores:
         rank = 1 + int((column > mine).sum())
         heard = mine - LINES[self._scorer.space.name].nothing_up_to
         score = mine if heard > 0 else min(heard, 0.0)
-        return Reading(value=rank, of=len(column), score=score, looks=SINGLE_WORDS if faint else "")
+        return LineReading(value=rank, of=len(column), score=score, looks=SINGLE_WORDS if faint else "")
 
 
 class TopicFollower(Follower):
@@ -226,6 +226,6 @@ class TopicFollower(Follower):
                 touched |= {line for line in self._lines if line.community == place}
         return touched
 
-    def reading(self, line: Line) -> Reading:
+    def reading(self, line: Line) -> LineReading:
         """Return the person's rank for the line's topic."""
         return self._scores[line.community].reading(self._user, str(line.topic))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from incrowd.distances.profile_index import Profile, distance, shared_terms, word_keys
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, smallest_by_person, spread
 from incrowd.measures.following import GrowingCrowd, Neighbours, neighbours_of
-from incrowd.measures.lines import Follower, Line, Reading
+from incrowd.measures.lines import Follower, Line, LineReading
 from incrowd.measures.linkability.in_words import pair_assessment, same_times, unknown_pair
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
 from incrowd.measures.protocol import (
@@ -147,7 +147,7 @@ class Linkability(Measure):
 
         return neighbours_of(crowd, lines, neighbours)
 
-    def say_reading(self, line: Line, reading: Reading) -> str:
+    def say_reading(self, line: Line, reading: LineReading) -> str:
         """Say how many people come before the other profile."""
         return (
             f"Somebody who starts from your profile in {line.community} has {int(reading.value):,} of "

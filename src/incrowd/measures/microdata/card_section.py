@@ -50,14 +50,14 @@ BY_A_FEW = tuple(who for who in FEW_ITEMS.values() if who.way != "dated")
 
 
 @dataclass(frozen=True, eq=False)
-class Section:
+class ItemSection:
     """The law, and what the head says about it."""
 
     law: ItemLaw
     facts: Mapping[str, Any]
 
 
-def item_section(table: ItemTable, options: CardOptions, noise: Noise) -> Section:
+def item_section(table: ItemTable, options: CardOptions, noise: Noise) -> ItemSection:
     """Describe people's lists so that they may be published."""
     people = len(table.users)
     if people < SMALLEST:
@@ -85,7 +85,7 @@ def item_section(table: ItemTable, options: CardOptions, noise: Noise) -> Sectio
         "held_out": len(held) if tried else 0,
         "accuracy": tried or None,
     }
-    return Section(law, facts)
+    return ItemSection(law, facts)
 
 
 def law_of(table: ItemTable, k: int, noise: Noise) -> ItemLaw:
