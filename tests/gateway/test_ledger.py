@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.gateway.ledger import NAME, Answer, Entry, Ledger
+from incrowd.gateway.answer import Answer
+from incrowd.gateway.ledger import NAME, Entry, Ledger
 
 BODY = Answer(("Alien", "Ünïcödé 🎬")).body
 

@@ -12,7 +12,7 @@ import typer
 from incrowd.cli.console import AsJson, say, show, show_json, writable
 
 if TYPE_CHECKING:
-    from incrowd.gateway.ledger import Explanation
+    from incrowd.gateway.answer import Explanation
     from incrowd.gateway.policy import Policy
     from incrowd.gateway.report import AttributeReleasable, GatewayReport, Support
 

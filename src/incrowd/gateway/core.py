@@ -6,7 +6,7 @@ one ledger are decided one after the other; different ledgers do not wait for ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,29 +19,18 @@ from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded, IncrowdError, InputError
 from incrowd.gateway.alternatives import compile_alternatives, compile_sole_holders
+from incrowd.gateway.answer import Answer, Client, Explanation, ValueDecision
 from incrowd.gateway.cache import Cache
 from incrowd.gateway.databases import Database
 from incrowd.gateway.history import History
-from incrowd.gateway.ledger import (
-    EVERYONE,
-    OVER_TIME,
-    Answer,
-    Client,
-    EarlierAnswer,
-    Entry,
-    Explanation,
-    Ledger,
-    ValueDecision,
-)
+from incrowd.gateway.ledger import EVERYONE, OVER_TIME, EarlierAnswer, Entry, Ledger
 from incrowd.gateway.monitoring import logger
 from incrowd.gateway.people import Selection, compile_listing, members_of
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.private import (
     PersonBudgets,
-    PrivateMechanism,
     compile_windows,
-    read_candidates,
-    spending_of,
+    mechanisms_of,
 )
 from incrowd.gateway.query import Query, checked_query
 from incrowd.gateway.rules import (
@@ -71,7 +60,6 @@ from incrowd.gateway.rules import (
 from incrowd.gateway.snapshot import Snapshot, Snapshots
 from incrowd.gateway.state import BrokenState, Secret, SteadyClock, lock_state, moment, open_secret
 from incrowd.measures.release import measure_q
-from incrowd.measures.release.canonical import read_aliases, uncounted_names
 
 __all__ = ["Answer", "Client", "Decided", "Explanation", "Gateway", "Suppressor", "ValueDecision"]
 
@@ -138,7 +126,7 @@ class Gateway:
             secret = open_secret(state)
             self._rules = tuple(rules(policy, secret, solver or InThisProcess()))
             self._private = policy.release.mechanism == "private"
-            self._mechanisms = _mechanisms(policy, secret) if self._private else {}
+            self._mechanisms = mechanisms_of(policy, secret) if self._private else {}
             self._order = SecretAmounts(secret.key("order"), 0)
             self.ledger = Ledger(state, secret)
             opened.callback(self.ledger.close)
@@ -285,7 +273,7 @@ class Gateway:
         for entry in self.ledger.told(scope, self._snapshots.oldest(now.number), before=told.entry):
             history.add(entry)
         draft = judged(self._rules, replace(case, history=history), draft)
-        codes = _codes(case, before.values)
+        codes = case.codes_of(before.values)
         as_then = before.origin == now.number and not told.private and set(codes) == set(draft.codes)
         why = (draft.rule or JOINT) if as_then else before.rule or BEFORE
         withheld = draft.withheld if as_then else {}
@@ -309,11 +297,11 @@ class Gateway:
         if turned_away == CLOSED:
             counted = Selection(counted.members[:0])
         found = self._mechanisms[query.attribute].release(case.index, counted, noise=False)
-        codes = () if turned_away else _codes(case, found.values)
+        codes = () if turned_away else case.codes_of(found.values)
         withheld = dict.fromkeys(
-            set(range(len(case.index.values))) - {*_codes(case, found.tested)}, NOT_TESTED
+            set(range(len(case.index.values))) - {*case.codes_of(found.tested)}, NOT_TESTED
         )
-        withheld |= dict.fromkeys(_listed_by_none(case, counted), NO_BUDGET)
+        withheld |= dict.fromkeys(case.listed_by_none(counted), NO_BUDGET)
         rule = turned_away or ("" if codes else _emptied_by(case, counted))
         draft = Draft(
             codes=codes,
@@ -337,10 +325,10 @@ class Gateway:
         words = self.ledger.charged(told.entry) if told.private else None
         counted = None if words is None else Selection(members_of(words))
         draft = Draft(
-            codes=_codes(case, Answer.from_body(told.body).values),
+            codes=case.codes_of(Answer.from_body(told.body).values),
             supports=case.index.supports(case.group.members),
             rule=told.rule,
-            withheld={} if counted is None else dict.fromkeys(_listed_by_none(case, counted), NO_BUDGET),
+            withheld={} if counted is None else dict.fromkeys(case.listed_by_none(counted), NO_BUDGET),
         )
         return self._explained(
             case,
@@ -375,7 +363,7 @@ class Gateway:
 
         def released(q: int) -> tuple[int, ...]:
             found = replace(made, base=q + known).release(case.index, case.group, noise=False)
-            return _codes(case, found.values)
+            return case.codes_of(found.values)
 
         return released
 
@@ -581,40 +569,9 @@ class Gateway:
             return self._locks.setdefault(scope, RLock())
 
 
-def _codes(case: Case, values: Iterable[str]) -> tuple[int, ...]:
-    code_of = case.index.code_of
-    return tuple(code_of[value] for value in values if value in code_of)
-
-
-def _listed_by_none(case: Case, people: Selection) -> list[int]:
-    """Return the values that nobody of these people lists."""
-    found: list[int] = np.flatnonzero(case.index.supports(people.members) == 0).tolist()
-    return found
-
-
 def _emptied_by(case: Case, counted: Selection) -> str:
     """Say why a noisy answer is empty; only who is in the class and in earlier ones matters for it."""
     return NO_BUDGET if len(case.group) and not len(counted) else BELOW_NOISE
-
-
-def _mechanisms(policy: Policy, secret: Secret) -> dict[str, PrivateMechanism]:
-    """Return the private mechanism of each attribute."""
-    made = {}
-    for name, source in policy.database.attributes.items():
-        candidates = None if source.candidates is None else read_candidates(source.candidates)
-        if (
-            candidates is not None and source.aliases is not None
-        ):  # as values are brought together, so are they
-            names = uncounted_names(candidates, read_aliases(source.aliases))
-            candidates = tuple(dict.fromkeys(names[spelling] for spelling in candidates))
-        made[name] = PrivateMechanism(
-            spending=spending_of(policy.privacy, public=candidates is not None),
-            base=policy.least,
-            most=policy.release.max_values,
-            key=secret.key("picks"),
-            candidates=candidates,
-        )
-    return made
 
 
 def compile_kernels() -> None:

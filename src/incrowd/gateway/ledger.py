@@ -6,10 +6,8 @@ that, the gateway remembers. The file holds values and classes: it is for the pr
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
-import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -18,81 +16,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import numpy as np
-
 from incrowd.errors import IncrowdError
+from incrowd.gateway.answer import Answer
 from incrowd.gateway.monitoring import logger
-from incrowd.gateway.people import Words
+from incrowd.gateway.people import Words, packed, unpacked
 from incrowd.gateway.state import BrokenState, Secret, SteadyClock, belongings
-
-
-@dataclass(frozen=True)
-class Client:
-    """Somebody who asks; everybody of an organisation shares one ledger."""
-
-    name: str
-    organisation: str
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The values that may leave, in an order that says nothing. Empty for whatever reason; none is given."""
-
-    values: tuple[str, ...] = ()
-
-    @property
-    def body(self) -> bytes:
-        """The answer as it is stored and repeated, byte for byte."""
-        return json.dumps({"values": list(self.values)}, ensure_ascii=False, separators=(",", ":")).encode()
-
-    @classmethod
-    def from_body(cls, body: bytes) -> Answer:
-        """Read what was stored."""
-        return cls(tuple(json.loads(body)["values"]))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ValueDecision:
-    """What became of one value of the class, for the provider's eyes only."""
-
-    value: str
-    holders: int
-    """How many people of the class list it."""
-    released: bool
-    rule: str
-    """Which rule withheld it; empty if released."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Explanation:
-    """Why a question is answered as it is. Everything in here is secret: only the provider may see it."""
-
-    snapshot: int
-    class_size: int
-    repeated: bool
-    """True if the client gets what was answered before; the rest is what would be decided now."""
-    rule: str
-    """Which rule denied the whole answer; empty if it was not denied."""
-    threshold: int
-    """The least q asked of this answer, secret amount included."""
-    q: float | None
-    """q of the released values, or a proved lower bound; None if nothing is released."""
-    method: str
-    values: tuple[ValueDecision, ...]
-    mechanism: str
-    """Under which it is decided, or was when it was asked first: "private" or "q"."""
-    decided: str = ""
-    """When it was decided; empty if it is new."""
-    counted: int | None = None
-    """With "private": how many people of the class still had budget to be counted with; None if that is not known."""
-    closed_until: str = ""
-    """Until when nothing new is answered since the state was reset; empty if it is open."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready types."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
-        return {**plain, "values": [dict(vars(one)) for one in self.values]}
-
 
 NAME = "ledger.sqlite"
 TABLES = """
@@ -487,7 +415,7 @@ class Ledger:
         A charge says under which settings whose budgets were spent; both are written, or neither. What spends no
         budget is answered once a snapshot.
         """
-        people = None if entry.people is None else _packed(entry.people)
+        people = None if entry.people is None else packed(entry.people)
         row = (
             entry.asked,
             entry.client,
@@ -516,7 +444,7 @@ class Ledger:
             if charge is not None:
                 spent = self._connection.execute(
                     "INSERT INTO charges (entry, asked, scope, settings, people) VALUES (?, ?, ?, ?, ?)",
-                    (made.lastrowid, entry.asked, entry.scope, charge[0], _packed(charge[1])),
+                    (made.lastrowid, entry.asked, entry.scope, charge[0], packed(charge[1])),
                 )
                 self._seal_new("charges", spent.lastrowid)
 
@@ -573,7 +501,7 @@ class Ledger:
         )
         with self._lock:
             row = self._connection.execute(sql, (entry,)).fetchone()
-        return None if row[0] is None else _unpacked(row[0])
+        return None if row[0] is None else unpacked(row[0])
 
     def spent(self, organisation: str, since: float) -> int:
         """Count the questions of an organisation that were decided since a moment; repeats are not."""
@@ -658,15 +586,7 @@ def _columns(connection: sqlite3.Connection) -> list[list[Any]]:
 
 
 def _entry(row: tuple) -> Entry:  # type: ignore[type-arg]  # as SQLite gives it
-    people = None if row[10] is None else _unpacked(row[10])
+    people = None if row[10] is None else unpacked(row[10])
     names = [name.strip() for name in COLUMNS.split(",")]
     fields = dict(zip(names, row[: len(names)], strict=True))
     return Entry(**{**fields, "people": people})
-
-
-def _packed(people: Words) -> bytes:
-    return zlib.compress(people.astype("<u8").tobytes(), 1)
-
-
-def _unpacked(packed: bytes) -> Words:
-    return np.frombuffer(zlib.decompress(packed), "<u8").astype(np.uint64)

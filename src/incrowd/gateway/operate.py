@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.crowd.disk import PRIVATE, Disk
 from incrowd.errors import IncrowdError, InputError
+from incrowd.gateway.answer import Client, Explanation, ValueDecision
 from incrowd.gateway.audit import AuditLog, check_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
-from incrowd.gateway.ledger import Client, Explanation, Ledger, ValueDecision, audited
+from incrowd.gateway.ledger import Ledger, audited
 from incrowd.gateway.monitoring import log_to_stderr, logger
 from incrowd.gateway.policy import Policy, cautions, promise, weaknesses
 from incrowd.gateway.report import Support, support_of

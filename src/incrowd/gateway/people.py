@@ -6,6 +6,7 @@ collecting what a class lists is compiled.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import blake2b
@@ -129,3 +130,13 @@ def _collect(starts, codes, members, wanted):  # type: ignore[no-untyped-def]
                 people[place], listed[place] = person, codes[i]
                 place += 1
     return people, listed
+
+
+def packed(people: Words) -> bytes:
+    """Return the bits of some people as they are stored."""
+    return zlib.compress(people.astype("<u8").tobytes(), 1)
+
+
+def unpacked(stored: bytes) -> Words:
+    """Read what `packed` made."""
+    return np.frombuffer(zlib.decompress(stored), "<u8").astype(np.uint64)

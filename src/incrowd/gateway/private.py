@@ -32,8 +32,10 @@ from numpy.typing import NDArray
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.gateway.ledger import Charge, Ledger
 from incrowd.gateway.people import Selection, Words, members_of
-from incrowd.gateway.policy import PrivacyPolicy
+from incrowd.gateway.policy import Policy, PrivacyPolicy
 from incrowd.gateway.snapshot import AttributeIndex
+from incrowd.gateway.state import Secret
+from incrowd.measures.release.canonical import read_aliases, uncounted_names
 from incrowd.opendp_library import OpenDP, least_threshold
 
 Ints = NDArray[np.int64]
@@ -447,3 +449,21 @@ def read_candidates(path: Path) -> tuple[str, ...]:
     if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
         raise InputError(f'{path}: expected a list of values ["Jazz", "Rock", ...], got another kind of JSON')
     return tuple(dict.fromkeys(values))
+
+
+def mechanisms_of(policy: Policy, secret: Secret) -> dict[str, PrivateMechanism]:
+    """Return the private mechanism of each attribute."""
+    made = {}
+    for name, source in policy.database.attributes.items():
+        candidates = None if source.candidates is None else read_candidates(source.candidates)
+        if candidates is not None and source.aliases is not None:  # brought together as values are
+            names = uncounted_names(candidates, read_aliases(source.aliases))
+            candidates = tuple(dict.fromkeys(names[spelling] for spelling in candidates))
+        made[name] = PrivateMechanism(
+            spending=spending_of(policy.privacy, public=candidates is not None),
+            base=policy.least,
+            most=policy.release.max_values,
+            key=secret.key("picks"),
+            candidates=candidates,
+        )
+    return made

@@ -18,7 +18,7 @@ who adapts can do against them; `private.py` is the mechanism with a guarantee.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.gateway.alternatives import most_with_sole_holders
+from incrowd.gateway.answer import Explanation, ValueDecision
 from incrowd.gateway.history import Changed, History
 from incrowd.gateway.joint import Clauses
-from incrowd.gateway.ledger import OVER_TIME, Entry, Explanation, ValueDecision
+from incrowd.gateway.ledger import OVER_TIME, Entry
 from incrowd.gateway.people import Numbers, Selection, digest_of
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot
@@ -184,6 +185,16 @@ class Case:
     def index(self) -> AttributeIndex:
         """Who lists what of the attribute."""
         return self.snapshot.attributes[self.attribute]
+
+    def codes_of(self, values: Iterable[str]) -> tuple[int, ...]:
+        """Return the codes of those values that somebody lists."""
+        code_of = self.index.code_of
+        return tuple(code_of[value] for value in values if value in code_of)
+
+    def listed_by_none(self, people: Selection) -> list[int]:
+        """Return the values that nobody of these people lists."""
+        found: list[int] = np.flatnonzero(self.index.supports(people.members) == 0).tolist()
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

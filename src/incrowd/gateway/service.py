@@ -22,10 +22,10 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from incrowd.errors import IncrowdError, InputError
+from incrowd.gateway.answer import Answer, Client
 from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.core import Decided
 from incrowd.gateway.keys import KeyStore
-from incrowd.gateway.ledger import Answer, Client
 from incrowd.gateway.monitoring import Metrics, log_error, logger
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query

@@ -23,10 +23,10 @@ from threading import Event, Lock, Thread
 from typing import Any, Protocol
 
 from incrowd.errors import IncrowdError, InputError
+from incrowd.gateway.answer import Answer, Client, Explanation
 from incrowd.gateway.cache import Cache
 from incrowd.gateway.core import Decided, Gateway
 from incrowd.gateway.databases import connect
-from incrowd.gateway.ledger import Answer, Client, Explanation
 from incrowd.gateway.monitoring import log_error, log_to_stderr, logger
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.query import Query

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, permutations
-from typing import TYPE_CHECKING, Any
+from itertools import permutations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from incrowd.distances.profile_index import Profile, distance, shared_terms, wor
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, smallest_by_person, spread
 from incrowd.measures.following import GrowingCrowd, Neighbours, neighbours_of
 from incrowd.measures.lines import Follower, Line, LineReading
+from incrowd.measures.linkability.in_both import PeopleInBoth, matching_sets, most_people_in_both
 from incrowd.measures.linkability.in_words import pair_assessment, same_times, unknown_pair
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
 from incrowd.measures.protocol import (
@@ -36,7 +37,7 @@ from incrowd.measures.protocol import (
     WordShare,
     largest_communities,
 )
-from incrowd.measures.sampling import SampledRank, sampled_rows
+from incrowd.measures.sampling import SampledRank
 from incrowd.measures.search import alternating, fewer_posts, fewer_words, post_order
 from incrowd.measures.shown_words import word_evidence
 from incrowd.result import Assessment, Evidence, Standing, Threat, say_count
@@ -93,7 +94,7 @@ class Linkability(Measure):
     def everybody(self, crowd: PreparedCrowd, options: CrowdOptions) -> CrowdRates:
         """Size the matching sets of everybody who is in two communities, both ways; the smallest of each counts."""
         missing = []
-        pairs = _most_people_in_both(crowd, options.min_posts)
+        pairs = most_people_in_both(crowd, options.min_posts)
         if not pairs:
             posts = say_count(options.min_posts, "post")
             return CrowdRates(not_measured=(f"{self.name}: nobody has {posts} in each of two communities",))
@@ -152,28 +153,6 @@ class Linkability(Measure):
         return (
             f"Somebody who starts from your profile in {line.community} has {int(reading.value):,} of "
             f"{reading.of:,} people in {line.target} to consider before, or together with, you"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class PeopleInBoth:
-    """People who are in both communities of a pair."""
-
-    names: NDArray[Any]
-    rows: NDArray[np.int64]
-    """Their rows in the source community."""
-    distances: NDArray[np.float64]
-    """How far their two profiles are apart."""
-    sets: NDArray[np.int64]
-    """Their matching sets."""
-    people: int
-    """How many there are in all; more than rows where these are a sample."""
-
-    def without(self, row: int | None) -> PeopleInBoth:
-        """Return all but one of them."""
-        some = self.rows != row
-        return PeopleInBoth(
-            self.names[some], self.rows[some], self.distances[some], self.sets[some], self.people - 1
         )
 
 
@@ -545,50 +524,6 @@ def _shared_words(a: Person, source: str, b: Person, target: str) -> tuple[Evide
     words = a.words.vocabulary.gather(used.tolist()).to_list()
     order = np.argsort(-shares, kind="stable")[: int((shares > 0).sum())]
     return word_evidence(((words[k], float(shares[k])) for k in order.tolist()), a.mentioned)
-
-
-def matching_sets(crowd: PreparedCrowd, pair: LinkabilityOptions, *, sample: bool = False) -> PeopleInBoth:
-    """Return the matching set of everybody who is in both communities, measured once for the same data.
-
-    `sample`: of a fixed random sample of them, where all pairs of people are too many.
-    """
-    here, there = crowd.words(pair.source), crowd.words(pair.target)
-    x, y = (index.posts[index.rows] >= pair.min_posts for index in (here, there))
-    names, a, b = np.intersect1d(here.names[x], there.names[y], return_indices=True)
-    people = len(names)
-    some = sampled_rows(people, int(y.sum())) if sample else None
-    if some is not None:
-        names, a, b = names[some], a[some], b[some]
-
-    def measure() -> dict[str, NDArray[Any]]:
-        from incrowd.distances import Compute, ranks
-
-        keys, compute = np.union1d(here.keys, there.keys), Compute(memory=pair.memory // 2)
-        pairs = np.column_stack([np.arange(len(a)), b]).astype(np.int64).reshape(-1, 2)
-        sources, targets = here.shares(here.rows[x][a], keys), there.shares(there.rows[y], keys)
-        # Whoever is nearer than the true one, or as near, or the true one: nobody else is needed.
-        found = ranks(sources, targets, pairs, compute=compute)
-        return {"matching": found.worst, "distances": found.distances}
-
-    question = {"what": "matching sets of people in both", **pair.parameters()}
-    question |= {} if some is None else {"sampled": len(some)}
-    known = crowd.answer(question, measure)
-    distances = known["distances"].astype(np.float64)
-    return PeopleInBoth(names, here.rows[x][a], distances, known["matching"], people)
-
-
-def _most_people_in_both(crowd: PreparedCrowd, least: int) -> list[tuple[str, str]]:
-    """Return the pairs of communities with somebody in both, those with the most people first."""
-    there = {}
-    for name in crowd.population.communities:
-        index = crowd.words(name)
-        there[name] = index.names[index.posts[index.rows] >= least]
-    larger_first = sorted(there, key=lambda name: (-len(crowd.words(name)), name))
-    found = [
-        (len(np.intersect1d(there[one], there[two])), one, two) for one, two in combinations(larger_first, 2)
-    ]
-    found = [one for one in found if one[0]]
-    return [(one, two) for _, one, two in sorted(found, key=lambda pair: (-pair[0], pair[1], pair[2]))]
 
 
 # For Python: the same two names in every measure. What compares everybody is imported when it is asked for.
