@@ -417,7 +417,8 @@ class TestPrivateCard:
     def test_the_benchmark_in_small_orders_strangers_as_the_truth_does(self) -> None:
         from benchmarks.private_card import run as measured
 
-        found = measured(4000, epsilon=4.0, judged=80)
-        assert found["privacy"]["epsilon"] == 4.0
-        assert found["spearman"] > 0.9
-        assert found["same_side"] > 0.7
+        # Noise of a private card cannot be seeded, and one draw in some ten sets the middle far off: five decide.
+        draws = [measured(4000, epsilon=4.0, judged=80) for _ in range(5)]
+        assert {found["privacy"]["epsilon"] for found in draws} == {4.0}
+        assert np.median([found["spearman"] for found in draws]) > 0.9
+        assert np.median([found["same_side"] for found in draws]) > 0.8
