@@ -3,9 +3,10 @@
     python -m benchmarks linkability
     python -m benchmarks.linkability --pair AskAcademia GradSchool     only this pair, for the table of NOTES.md
     python -m benchmarks.linkability --calibration                     how sure and how right `determined` is
+    python -m benchmarks.linkability --calibration reddit_users        the same on the other crowd
     python -m benchmarks.linkability --sampled      whether certainty from a sample of targets covers that from all
 
-Reads ../shared/data/reddit_college; prints rates only. Without that folder a synthetic crowd takes its place.
+Reads ../shared/data/reddit_college or reddit_users; prints rates only. Without it a synthetic crowd is measured.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from incrowd.crowd import Crowd
 from incrowd.measures.linkability.assess import link_rates
 from incrowd.measures.linkability.definition import hits_at
 from incrowd.measures.linkability.determined import (
+    BINS,
     PRACTISED,
     DeterminedAttack,
     _identities,
@@ -34,7 +36,6 @@ from incrowd.measures.linkability.determined import (
     _practise,
     _read,
     attack_on,
-    reliability,
 )
 from incrowd.measures.linkability.link_model import Resemblance, _cosines
 from incrowd.measures.linkability.spec import LinkabilityOptions
@@ -43,16 +44,17 @@ from incrowd.profiles.habits import habits
 from incrowd.synthetic import posts
 
 SHARED = Path(os.environ.get("INCROWD_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-DATA = SHARED / "reddit_college" / "posts.jsonl.zst"
 LEAST_PAIRS = 50
 
 
-def crowd(folder: Path) -> tuple[Crowd, str]:
-    if DATA.exists():
-        made = Crowd.create(folder)
-        made.ingest([DATA], kind="posts", columns={"user": "author", "time": "t"})
-        return made, "reddit_college"
-    print("reddit_college is not there: measuring a synthetic crowd instead")
+def crowd(folder: Path, name: str = "reddit_college") -> tuple[Crowd, str]:
+    """Read a crowd under its own names, in a folder that goes: random pseudonyms would draw others each time."""
+    data = SHARED / name / "posts.jsonl.zst"
+    if data.exists():
+        made = Crowd.create(folder, plain_names=True)
+        made.ingest([data], kind="posts", columns={"user": "author", "time": "t"})
+        return made, name
+    print(f"{name} is not there: measuring a synthetic crowd instead")
     return posts(users=300, communities=4, identities=900, linkability=0.4, seed=1).crowd(folder), "synthetic"
 
 
@@ -105,6 +107,8 @@ def found(scores: Any, pairs: Any, k: int) -> float:
 
 AWAY = (0.0, 0.5, 0.8, 0.95, 0.99)
 """Shares of the true targets that are taken away, so that fewer and fewer have a match."""
+DRAWS = 10
+"""How often it is drawn anew who is taken away."""
 
 
 def calibration(crowd: Crowd) -> dict[str, Any]:
@@ -114,7 +118,9 @@ def calibration(crowd: Crowd) -> dict[str, Any]:
     habits_of = {name: _read(crowd, name, 10) for name in names}
     users = {name: found.identities["user"].to_numpy() for name, found in habits_of.items()}
     models: dict[Any, Any] = {}
-    judged: dict[float, list[dict[str, Any]]] = {away: [] for away in AWAY}
+    judged: dict[tuple[float, int], list[dict[str, Any]]] = {
+        (away, draw): [] for away in AWAY for draw in range(DRAWS if away else 1)
+    }
     for source, target in permutations(names, 2):
         shared = np.intersect1d(users[source], users[target])
         if len(shared) < 10:
@@ -128,12 +134,15 @@ def calibration(crowd: Crowd) -> dict[str, Any]:
                 habits_of,
                 open_set=True,
             )
-        order = np.random.default_rng(1).permutation(shared)
-        for away in AWAY:
+        for (away, draw), found in judged.items():
+            order = np.random.default_rng(draw).permutation(shared)
             left = ~np.isin(users[target], order[: round(away * len(order))])
             attack = attack_on(habits_of[source], habits_of[target].only(left), *models[practice])
-            judged[away].append(certainties(attack))
-    return {f"{away:.0%} taken away": _summed(found) for away, found in judged.items()}
+            found.append(certainties(attack))
+    return {
+        f"{away:.0%} taken away": _summed([found for (share, _), found in judged.items() if share == away])
+        for away in AWAY
+    }
 
 
 def certainties(attack: DeterminedAttack) -> dict[str, Any]:
@@ -144,31 +153,55 @@ def certainties(attack: DeterminedAttack) -> dict[str, Any]:
     return {"sure": sure, "closed": found["confidence"][has], "right": found["right"], "has": has}
 
 
-def _summed(pairs: list[dict[str, Any]]) -> dict[str, Any]:
+def _summed(draws: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return what a draw has on average, and the same with all draws in one, where few cases hide less."""
+    each = [_one_draw(pairs) for pairs in draws]
+    together = _one_draw([pair for pairs in draws for pair in pairs])
+    return {
+        "draws": len(draws),
+        "a draw": {name: _mean([one[name] for one in each]) for name in each[0]},
+        "draws beyond chance": {
+            name: sum(one[name]["error"] > one[name]["by chance"] for one in each)
+            for name in ("open", "closed")
+        },
+        "all draws": {name: together[name] for name in ("open", "called 10 % or more", "closed")},
+    }
+
+
+def _mean(each: list[Any]) -> Any:
+    if isinstance(each[0], dict):
+        return {name: _mean([one[name] for one in each]) for name in each[0]}
+    return float(np.mean(each))
+
+
+def _one_draw(pairs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return errors over all pairs together, and how many pairs are further off than chance explains."""
     sure, right = (np.concatenate([pair[name] for pair in pairs]) for name in ("sure", "right"))
     closed = np.concatenate([pair["closed"] for pair in pairs])
     found = np.concatenate([pair["right"][pair["has"]] for pair in pairs])
     errors = [_error(pair["sure"], pair["right"]) for pair in pairs]
-    beyond = [error > max(0.05, _by_chance(pair["sure"])) for error, pair in zip(errors, pairs, strict=True)]
     likely = sure >= 0.1
     return {
-        "open": {
-            "cases": len(sure),
-            "error": _error(sure, right),
-            "expected": sure.sum(),
-            "right": int(right.sum()),
-        },
-        "called 10 % or more": {
-            "cases": int(likely.sum()),
-            "expected": sure[likely].sum(),
-            "right": int(right[likely].sum()),
-        },
-        "closed": {"cases": len(closed), "error": _error(closed, found)},
+        "open": _judged(sure, right),
+        "called 10 % or more": _judged(sure[likely], right[likely]),
+        "closed": _judged(closed, found),
         "pairs": len(pairs),
         "pairs above .05": sum(error > 0.05 for error in errors),
-        "pairs above .05 and beyond chance": sum(beyond),
+        "pairs above .05 and beyond chance": sum(
+            error > 0.05 and error > _by_chance(pair["sure"])
+            for error, pair in zip(errors, pairs, strict=True)
+        ),
         "worst pair": max(errors),
+    }
+
+
+def _judged(sure: Any, right: Any) -> dict[str, float]:
+    return {
+        "cases": len(sure),
+        "right": int(right.sum()),
+        "expected": float(sure.sum()),
+        "error": _error(sure, right),
+        "by chance": _by_chance(sure),
     }
 
 
@@ -201,11 +234,13 @@ def sampled(crowd: Crowd, draws: int = 5) -> dict[str, Any]:
 
 
 def _error(sure: Any, right: Any) -> float:
-    return float(reliability(sure, right, np.arange(len(sure)))["error"])
+    """Return the mean gap between how sure and how right, in ten bins."""
+    place = np.minimum((sure * BINS).astype(int), BINS - 1)
+    return float(np.abs(np.bincount(place, sure - right)).sum() / max(len(sure), 1))
 
 
-def _by_chance(sure: Any, draws: int = 200) -> float:
-    """Return the error that somebody perfectly calibrated stays below 19 times of 20."""
+def _by_chance(sure: Any, draws: int = 1_000) -> float:
+    """Return the error that somebody perfectly calibrated stays below 19 times of 20, with as many cases."""
     generator = np.random.default_rng(0)
     return float(np.quantile([_error(sure, generator.random(len(sure)) < sure) for _ in range(draws)], 0.95))
 
@@ -213,13 +248,13 @@ def _by_chance(sure: Any, draws: int = 200) -> float:
 def main() -> dict[str, Any]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pair", nargs=2, metavar=("SOURCE", "TARGET"))
-    parser.add_argument("--calibration", action="store_true")
+    parser.add_argument("--calibration", nargs="?", const="reddit_college", metavar="DATA")
     parser.add_argument("--sampled", action="store_true")
     asked = parser.parse_args()
     only = asked.pair
     if asked.calibration:
         with tempfile.TemporaryDirectory() as folder:
-            made, name = crowd(Path(folder) / "crowd")
+            made, name = crowd(Path(folder) / "crowd", asked.calibration)
             return {"data": name, **calibration(made)}
     if asked.sampled:
         with tempfile.TemporaryDirectory() as folder:
