@@ -605,8 +605,20 @@ class _Text:
                 if end:
                     return end
             elif begin and not bare and word in grammar.after_noun:
-                return nothing
-        return nothing
+                break
+        return self._unknown_job(rule, match, nothing)
+
+    def _unknown_job(self, rule: Rule, match: re.Match[str], nothing: int) -> int:
+        """Add a job that no table has, where a job is named and it sounds like one: "I work as a cooper"."""
+        job = (
+            self.language.grammar.job.match(self.low, match.start("person"))
+            if rule.kind == "work as"
+            else None
+        )
+        if job is None or self._denied_after(job.end()):
+            return nothing
+        self._add(rule, (("occupation", job.group()),), job.start(), job.end())
+        return job.end()
 
     def _noun_at(self, rule: Rule, words: _Words, begin: int) -> int:
         """Add what a noun says and the words before it; return where it ends, 0 if there is none."""
@@ -633,10 +645,19 @@ class _Text:
                 return 0  # "I've been a bad boy", "I'm a man of many wishes", "I'm a sad little man"
             self._add(rule, pairs, words.starts[begin], end)
             self._add_modifiers(rule, words, begin, phrase)
+            if pairs and pairs[0][0] == "occupation" and pairs[0][1] != "student":
+                self._employer_after(end)
             if rule.start != "am":  # the list that "am" begins goes on by itself
                 self._place_after(rule, end)
             return end
         return 0
+
+    def _employer_after(self, end: int) -> None:
+        """Add for whom somebody works: "a cashier at Lidl"."""
+        found = self.language.grammar.works_at.match(self.low, end)
+        named = READERS["org"](self.text, self.low, found.end(), self.language) if found else None
+        if named is not None and self.language.grammar.school.search(named[0]) is None:
+            self.finds.append(Find("employer", named[0], "job at", True, end, named[1]))
 
     def _place_after(self, rule: Rule, end: int) -> None:
         """Add where somebody is: "as a nurse in Cleveland", "a girl from Nebraska"."""

@@ -135,13 +135,13 @@ class IdentifierPatterns:
         for match in self.handle.finditer(text):
             said = match.group("handle")
             before = text[match.start() : match.start("handle")]
-            introduced = re.search(r"(?: is|:|,? (?:user|username|under|handle|name)) ?$", before)
+            introduced = _INTRODUCED.search(before)
             if said.lower().lstrip("@") in self.no_handles:
                 continue
             if said.startswith("@") or re.search(r"[\d_.]", said) or introduced:
                 yield Identifier("user name elsewhere", *match.span("handle"))
         for match in self.i_am_on.finditer(text):
-            yield Identifier("user name elsewhere", *match.span("handle"))
+            yield Identifier("user name elsewhere", *match.span(match.lastgroup or 0))
         for pattern in (self.my_domain, self.i_post_at):
             for match in pattern.finditer(text):
                 yield Identifier("own page", *match.span("domain"))
@@ -151,6 +151,10 @@ class IdentifierPatterns:
 
 
 _ACCOUNT = ("account", "acct", "sort code")
+_INTRODUCED = re.compile(
+    r"(?: is|:|,? (?:user|username|under|handle|name)) ?$"
+    r"|(?i:\bon \w+,? (?:as|i'?m|i am|i go by|i'?m known as|i am known as)) ?$"
+)
 _A_HANDLE = re.compile(r"\s@\S")
 _OWN = ("my", "me", "i ", "i'm", "hmu", ":", "@", "u/")
 """Without any of these, an account in a text is nobody's in particular."""

@@ -120,6 +120,7 @@ class Grammar:
             re.compile(words["after_fragment"]),
             re.compile(words["not_fragment"]),
         )
+        self.job, self.works_at = re.compile(words["job"]), re.compile(words["works_at"])
         self.where, self.before_as = re.compile(words["where"]), frozenset(words["before_as"])
         self.hobbies, self.not_paid = frozenset(words["hobbies"]), frozenset(words["not_paid"])
         self._fields, self._cars = words["fields"], words["cars"]
@@ -198,6 +199,17 @@ class Language:
         return found
 
     @cached_property
+    def ordinals(self) -> dict[str, int]:
+        """Words for places in an order from 13th to 99th, the longest first: "my fortieth birthday"."""
+        ones, tens = self.words["number_words"]["ordinals"], self.words["number_words"]["tens"]
+        found = {word: number for number, word in enumerate(ones) if number > 12}
+        for ten, word in enumerate(tens):
+            if word:
+                found[f"{word[:-1]}ieth"] = 10 * ten
+                found |= {f"{word}{dash}{ones[one]}": 10 * ten + one for one in range(1, 10) for dash in "- "}
+        return dict(sorted(found.items(), key=lambda one: -len(one[0])))
+
+    @cached_property
     def nouns(self) -> dict[str, tuple[Pair, ...]]:
         """What a person can call themselves, and what each noun says."""
         found: dict[str, list[Pair]] = {}
@@ -211,8 +223,9 @@ class Language:
                 found.setdefault(noun, []).append(("children", "yes"))
                 if gender:
                     found[noun].append(("gender", gender))
-                if noun.startswith("single "):
-                    found[noun].append(("relationship", "single"))
+                for status in ("single", "divorced", "widowed"):
+                    if noun.startswith(f"{status} "):
+                        found[noun].append(("relationship", status))
         for gender, some in self.words["kin"].items():
             for noun in some:
                 found.setdefault(noun, []).append(("gender", gender))
@@ -230,12 +243,14 @@ class Language:
                 for phrase in some:
                     if phrase.startswith(("a ", "an ")):
                         found.setdefault(phrase.split(" ", 1)[1], []).append((attribute, value))
-                    elif phrase.endswith((" american", "-american")):
+                    elif attribute == "origin":  # "as a Kenyan"
                         found.setdefault(phrase, []).append((attribute, value))
-        genders = {noun: gender for gender, some in self.words["gender"].items() for noun in some}
-        for noun, pairs in found.items():  # a black woman is a woman
-            if (last := noun.split()[-1]) in genders:
-                pairs.append(("gender", genders[last]))
+        known = {noun: found[noun] for some in self.words["gender"].values() for noun in some}
+        known |= {noun: found[noun] for some in self.words["parent"].values() for noun in some}
+        for noun, pairs in found.items():  # a black woman is a woman, a stay-at-home mother has children
+            last = noun.split()[-1].rsplit("-", 1)[-1]
+            if last != noun and not any(attribute == "pet" for attribute, _ in pairs):
+                pairs += known.get(last, ())
         return {noun: tuple(dict.fromkeys(pairs)) for noun, pairs in found.items()}
 
     @cached_property
@@ -503,6 +518,7 @@ class Language:
         )
         return self._lists | {
             "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"]|-?something)|[1-9]-[0o]\\b|{number})",
+            "ageth": f"(?P<age>[1-9]\\d(?=st|nd|rd|th)|{'|'.join(self.ordinals)})(?:st|nd|rd|th)?",
             "n": f"(?P<n>\\d{{1,2}}|an?|{number})",
             "n2": f"(?P<n2>\\d{{1,2}}|an?|{number})",
             "country": f"(?P<country>{_alternatives(words['from_country'])})\\b",
@@ -535,9 +551,10 @@ class Language:
                 raise InputError(
                     f"data/{self.code}/patterns.toml: unknown slot '{{{name}}}' in {entry['kind']!r}"
                 )
-            seen[name] += 1  # a pattern may name a group only once
-            again = f"(?P<{name}{'_' * (seen[name] - 1)}>"
-            return marks.get(name) or self._slots[name].replace(f"(?P<{name}>", again)
+            group = "age" if name == "ageth" else name
+            seen[group] += 1  # a pattern may name a group only once
+            again = f"(?P<{group}{'_' * (seen[group] - 1)}>"
+            return marks.get(name) or self._slots[name].replace(f"(?P<{group}>", again)
 
         text = re.sub(r"\{([a-z]\w*)\}", fill, written)
         if "then" in entry:  # seen from afar: most places need not be read

@@ -68,7 +68,7 @@ def _how_many(language: Language, text: str) -> int:
 
 def _number(language: Language, text: str) -> int:
     digits = text.replace("-", "").replace("o", "0")  # "the big 4-0"
-    return int(digits) if digits.isdigit() else language.numbers.get(text, 0)
+    return int(digits) if digits.isdigit() else language.numbers.get(text) or language.ordinals.get(text, 0)
 
 
 def _age_band(language: Language, tens: str, part: str) -> str:
@@ -127,7 +127,8 @@ def _education(language: Language, level: str, rest: str = "") -> Iterator[Pair]
             yield "education", "school" if rest == "high school" else "college student"
     else:
         yield "education", grammar.levels.get(plain, "degree")
-    if rest and rest not in grammar.schools and rest != "high school":
+    named = rest in grammar.schools or rest == "high school"
+    if rest and (not named or grammar.field(rest) != rest):  # med school teaches medicine
         yield "field of study", grammar.field(rest)
 
 
