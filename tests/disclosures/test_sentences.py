@@ -56,6 +56,7 @@ def test_there_are_enough_sentences_of_every_kind() -> None:
         ("fifth_sentences.tsv", 0.9),
         ("sixth_sentences.tsv", 0.9),
         ("seventh_sentences.tsv", 0.9),
+        ("eighth_sentences.tsv", 0.9),
     ],
 )
 def test_the_finder_is_precise_and_misses_little(name: str, recall: float) -> None:
