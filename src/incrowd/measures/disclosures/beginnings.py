@@ -1,8 +1,8 @@
 """With which letters can a pattern begin? By them most rules are passed over before they are tried.
 
 Many patterns hold the same long list ("asthma|diabetes|..."). In a *sketch* of a pattern one letter stands for each
-such list, and what the list can begin with is worked out once: reading the lists again in every pattern took most of the
-time in which a language got ready.
+such list, and what the list can begin with is worked out once: reading the lists again in every pattern took most of
+the time in which a language got ready.
 """
 
 from __future__ import annotations

@@ -437,7 +437,7 @@ class Language:
         for number, rule in enumerate(self.rules["any"]):
             if rule.opens:
                 continue
-            for text in rule.needs or self.beginnings.of(rule.sketch, LONGEST_BEGINNING):
+            for text in rule.needs or self.beginnings.of(rule.sketch, SEEN):
                 if len(text) < 2 and not rule.needs:
                     raise InputError(
                         f"data/{self.code}/patterns.toml: rule {rule.kind!r} can begin with anything; "
@@ -445,7 +445,7 @@ class Language:
                     )
                 (words if text[0].isalpha() else marks).setdefault(text, []).append(number)
         for number, texts in (
-            (STARTS, self.beginnings.of(self.trigger.pattern, LONGEST_BEGINNING)),
+            (STARTS, self.beginnings.of(self.trigger.pattern, LONGEST_START)),
             (ACCOUNTS, self.names["words"]["services"]),
             (TYPOS, self.typos),
         ):
@@ -564,9 +564,7 @@ class Language:
 
     def _begins_with_words(self, sketch: str) -> bool:
         """Say whether it can only begin with words long enough to look for."""
-        return all(
-            len(text) > 2 and text[0].isalpha() for text in self.beginnings.of(sketch, LONGEST_BEGINNING)
-        )
+        return all(len(text) > 2 and text[0].isalpha() for text in self.beginnings.of(sketch, SEEN))
 
     def _rule(self, entry: Mapping[str, Any]) -> Rule:
         written = entry["match"]
@@ -598,7 +596,8 @@ OWN_NAME = "~"
 """Before what a job is also called: it is another job, which the table counts with this one."""
 SEEN = 7
 """Letters of a text by which rules are passed over."""
-LONGEST_BEGINNING = 16
+LONGEST_START = 16
+"""Letters of a start ("as someone who") by which it is found; no word may go on where it ends."""
 ENGLISH_FROM = 0.12
 """In English texts every third word is one of the commonest twenty; below this share a text is in no known language."""
 FEWEST_WORDS = 15
