@@ -39,9 +39,9 @@ def say_percent(value: float) -> str:
     """Two digits that never round doubt away: 99.97% does not become 100%."""
     percent = 100 * value
     if 0 < percent < 1:
-        return f"{percent:.2g}%" if percent >= 0.01 else "under 0.01%"
+        return f"{percent:.2g}%" if percent >= 0.01 else "less than 0.01%"
     if 99 < percent < 100:
-        return "over 99.9%" if percent > 99.9 else f"{percent:.1f}%"
+        return "more than 99.9%" if percent > 99.9 else f"{percent:.1f}%"
     return f"{percent:.0f}%"
 
 

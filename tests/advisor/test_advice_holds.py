@@ -30,8 +30,8 @@ EARLIER = ["Honestly speaking, the train to Vilnius was late", "honestly speakin
 LATER = ["well honestly speaking, my friend in Vilnius left", "nothing of note today"]
 
 
-def telling() -> Telling:
-    counted = [post_habits(pl.Series(texts)) for texts in (EARLIER, LATER, OTHERS)]
+def telling(earlier: list[str] = EARLIER, later: list[str] = LATER) -> Telling:
+    counted = [post_habits(pl.Series(texts)) for texts in (earlier, later, OTHERS)]
     rarity = {
         name: rarity_of([counted[2].rows[name]], counted[2].rows[name].shape[1]) for name in TEXT_FAMILIES
     }
@@ -53,6 +53,14 @@ def test_what_gives_somebody_away_is_what_both_halves_share_and_others_do_not() 
     told = by_kind(habits)
     assert 0.9 < sum(one.share for one in told) <= 1.0 + 1e-9
     assert all(one.examples and one.advice for one in told)
+
+
+def test_an_apostrophe_of_a_telephone_is_spelling_and_no_name_or_rare_word() -> None:
+    earlier, later = ["And there I’m sure we don’t"], ["Now that I’m here you don’t"]
+    habits = telling(earlier, later).named([*earlier, *later], dict.fromkeys(TEXT_FAMILIES, 1.0))
+    kinds = {one.name: one.kind for one in habits}
+    assert kinds["“don’t” with a curly apostrophe"] is kinds["“i’m” with a curly apostrophe"] is Kind.WRITING
+    assert not [one for one in habits if one.kind in (Kind.NAMES, Kind.WORDS)]
 
 
 def test_the_posts_that_show_it_have_the_shares() -> None:

@@ -51,7 +51,7 @@ ADVICE: dict[Kind, str] = {
     Kind.WORDS: "use the everyday word",
     Kind.LITTLE: "write shorter posts, which show less of it; it is hard to change at will",
     Kind.PHRASES: "put it another way each time",
-    Kind.WRITING: "write as the others there do; a spelling checker helps",
+    Kind.WRITING: "write as the others there do; a spelling checker helps, and so does turning smart punctuation off",
 }
 """What to do about a kind of habit from now on."""
 TIMES = "when you are there"
@@ -247,8 +247,12 @@ def _little_words() -> frozenset[str]:
 
 def _kind_of(family: str, name: str, names: set[str]) -> tuple[Kind, str]:
     """Return the kind of a habit and how to call it."""
-    if family != "phrases" and (little := name.strip(_MARKS).lower()) in _little_words():
-        return Kind.LITTLE, f"“{little}”"
+    if family != "phrases":
+        little = name.strip(_MARKS).lower()
+        if little in _little_words():
+            return Kind.LITTLE, f"“{little}”"
+        if little.replace("’", "'") in _little_words():  # everybody's word, as a telephone sets it
+            return Kind.WRITING, f"“{little}” with a curly apostrophe"
     if family == "style":
         if name in _SHAPES.values():
             return Kind.WRITING, name
