@@ -375,7 +375,7 @@ PASSES_ON = {
     "measures/recognition/link.py": "measures/recognition/from_card.py",
     "measures/recognition/measure.py": "measures/recognition/from_card.py",
     "measures/release/assess.py": "measures/release/solve.py",
-    "measures/release/measurement.py": "measures/release/solve.py",
+    "measures/release/spec.py": "measures/release/solve.py",
     "result.py": "measures/sampling.py",
     "result_terminal.py": "measures/sampling.py",
     "study/anonymity.py": "measures/linkability/definition.py",

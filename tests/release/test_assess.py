@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from incrowd.measures.release.assess import assess
-from incrowd.measures.release.budget import Budget
 from incrowd.measures.release.patterns import PatternCounts
+from incrowd.measures.release.spec import Budget
 from incrowd.result import Direction, Standing
 
 PAPER = {"Avatar": ["A", "C", "D"], "Titanic": ["A", "B", "D"], "Terminator": ["B", "C"]}

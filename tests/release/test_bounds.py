@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from tests.release.cases import answers
 
 from incrowd.measures.release import Budget, Method, PatternCounts, measure_q
-from incrowd.measures.release import bounds as bounds_module
-from incrowd.measures.release.bounds import least_common, local_bound, local_counts, only_value, p_min
+from incrowd.measures.release import solve as bounds_module
 from incrowd.measures.release.kernels import smallest_local_count
+from incrowd.measures.release.solve import least_common, local_bound, local_counts, only_value, p_min
 
 
 @settings(max_examples=300, deadline=None)

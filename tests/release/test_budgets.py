@@ -14,10 +14,10 @@ from incrowd.measures.release import (
     measure_q,
     suppress,
 )
-from incrowd.measures.release.budget import Deadline
 from incrowd.measures.release.count import Component, count_with
 from incrowd.measures.release.kernels import tally
 from incrowd.measures.release.patterns import FEW_CELLS, pack, plan
+from incrowd.measures.release.spec import Deadline
 
 
 @pytest.mark.parametrize(

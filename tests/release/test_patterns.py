@@ -11,10 +11,9 @@ from tests.release.cases import answers, random_answer
 from incrowd.errors import BudgetExceeded, InputError
 from incrowd.measures.release import Budget, HolderIndex, Method, PatternCounts, measure_q
 from incrowd.measures.release import patterns as patterns_module
-from incrowd.measures.release.budget import Deadline
-from incrowd.measures.release.measurement import decimal
-from incrowd.measures.release.modular import combine, primes_for
 from incrowd.measures.release.patterns import absorb, connected, parts, redundant
+from incrowd.measures.release.spec import Deadline, decimal
+from incrowd.measures.release.sums import combine, primes_for
 
 
 def as_counts(patterns):

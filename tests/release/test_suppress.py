@@ -26,8 +26,8 @@ from incrowd.measures.release import (
     suppress,
     verify,
 )
-from incrowd.measures.release.bounds import p_min
-from incrowd.measures.release.measurement import PartCertificate
+from incrowd.measures.release.solve import p_min
+from incrowd.measures.release.spec import PartCertificate
 
 
 def passes(answer, values, threshold):

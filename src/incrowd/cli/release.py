@@ -10,7 +10,7 @@ import typer
 from incrowd.cli.console import AsJson, FailAbove, Memory, exit_for_risk, parse_memory, show, show_json
 
 if TYPE_CHECKING:
-    from incrowd.measures.release.measurement import QMeasurement
+    from incrowd.measures.release.spec import QMeasurement
     from incrowd.measures.release.suppress import Suppression
 
 app = typer.Typer(no_args_is_help=True, help="May this answer leave? How sure could it make someone?")
@@ -224,7 +224,7 @@ def _measured_in_words(measured: QMeasurement) -> Any:
 
 
 def _short(number: int | None) -> str:
-    from incrowd.measures.release.measurement import decimal
+    from incrowd.measures.release.spec import decimal
 
     if number is None:
         return "not counted"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from incrowd import __version__
 from incrowd.drawing import Chart, Series
 from incrowd.measures.protocol import Progress
-from incrowd.measures.release.budget import ADVERSARY
+from incrowd.measures.release.spec import ADVERSARY
 from incrowd.study.figures import Cell, Headline, Section, Study, Table
 from incrowd.study.release_claims import growth, rare_value_attack, small_classes, speed
 from incrowd.study.release_data import (

@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-from incrowd.measures.release.budget import Budget, SuppressOptions
-from incrowd.measures.release.measurement import Certificate, Method, QMeasurement
 from incrowd.measures.release.patterns import HolderIndex, PatternCounts
 from incrowd.measures.release.solve import measure_q, warm_up
+from incrowd.measures.release.spec import Budget, Certificate, Method, QMeasurement, SuppressOptions
 from incrowd.measures.release.suppress import Suppression, suppress
 from incrowd.measures.release.verify import Verification, verify
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from incrowd.measures.release.budget import ADVERSARY, Budget, SuppressOptions
-from incrowd.measures.release.measurement import Method, QMeasurement
 from incrowd.measures.release.patterns import HolderIndex, Holders, PatternCounts
 from incrowd.measures.release.solve import measure_q
+from incrowd.measures.release.spec import ADVERSARY, Budget, Method, QMeasurement, SuppressOptions
 from incrowd.measures.release.suppress import suppress
 from incrowd.result import Advice, Assessment, Assumptions, Direction, Evidence, Standing, Threat
 

@@ -1,10 +1,10 @@
 """Counting the minimal groups of one connected part: five exact solvers and which of them to try when.
 
 - products: multiply out and absorb, in plain Python: tiny parts, nothing to compile;
-- sum: 3^k terms for k values, however many users (inclusion.py);
-- sweep: 3^w cells for w values open at a time, however many values (frontier.py);
-- enumeration: one step for each choice of patterns (enumerate.py), a short one before anything slow;
-- diagram: a decision diagram of all minimal groups (zdd.py).
+- sum: 3^k terms for k values, however many users (sums.py);
+- sweep: 3^w cells for w values open at a time, however many values (sums.py);
+- enumeration: one step for each choice of patterns (searches.py), a short one before anything slow;
+- diagram: a decision diagram of all minimal groups (searches.py).
 
 All give the same integers. The cost of the second and third is known beforehand, so they are only started
 if they fit; the last two are tried with the time that is left.
@@ -21,9 +21,9 @@ from functools import cache, cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.measures.release.budget import Deadline
 from incrowd.measures.release.definition import multiply_and_absorb
 from incrowd.measures.release.patterns import PatternCounts, Sweep, plan
+from incrowd.measures.release.spec import Deadline
 
 SECONDS_PER_STEP = 4e-9
 """Of the solvers whose cost is known beforehand; a rough figure, the clock decides."""
@@ -171,7 +171,7 @@ def _products(part: Component, deadline: Deadline, memory: int) -> Count | None:
 
 
 def _sum(part: Component, deadline: Deadline, memory: int) -> Count | None:
-    from incrowd.measures.release.inclusion import count_by_sum
+    from incrowd.measures.release.sums import count_by_sum
 
     if part.values > 20 or 2.0**part.values * SUM_BYTES > memory:
         return None
@@ -181,7 +181,7 @@ def _sum(part: Component, deadline: Deadline, memory: int) -> Count | None:
 
 
 def _sweep(part: Component, deadline: Deadline, memory: int) -> Count | None:
-    from incrowd.measures.release.frontier import CELL_BYTES, count_by_sweep
+    from incrowd.measures.release.sums import CELL_BYTES, count_by_sweep
 
     plan = part.planned(deadline)
     if plan is None or plan.cells * CELL_BYTES > memory:
@@ -192,7 +192,7 @@ def _sweep(part: Component, deadline: Deadline, memory: int) -> Count | None:
 
 
 def _enumeration(part: Component, deadline: Deadline, memory: int, steps: int = 2**62) -> Count | None:
-    from incrowd.measures.release.enumerate import count_by_enumeration
+    from incrowd.measures.release.searches import count_by_enumeration
 
     patterns = part.patterns
     with deadline.watch(steps * 1e-6, share=0.5) as stop:
@@ -206,7 +206,7 @@ def _short_enumeration(part: Component, deadline: Deadline, memory: int) -> Coun
 
 
 def _diagram(part: Component, deadline: Deadline, memory: int) -> Count | None:
-    from incrowd.measures.release.zdd import BYTES_PER_NODE, count_by_diagram
+    from incrowd.measures.release.searches import BYTES_PER_NODE, count_by_diagram
 
     # Variables in the order of a sweep: a diagram is narrow where few values are open.
     plan = part.planned(deadline)
@@ -239,7 +239,7 @@ SOLVERS: dict[str, Callable[[Component, Deadline, int], Count | None]] = {
 def _from_residues(
     part: Component, solver: str, count: Callable[[NDArray[np.uint64]], Residues | None], deadline: Deadline
 ) -> Count | None:
-    from incrowd.measures.release.modular import combine, lanes, primes_for
+    from incrowd.measures.release.sums import combine, lanes, primes_for
 
     if part.joining_seconds > deadline.left:
         return None

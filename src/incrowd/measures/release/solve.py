@@ -1,7 +1,19 @@
-"""Measuring q: reduce, bound, count exactly within a budget, and say which of these it was."""
+"""Measuring q: bound, reduce, count exactly within a budget, and say which of these it was.
+
+Bounds need no counting and are quick to compute and to check:
+
+- upper: q is at most the number of holders of the least common value (LCV);
+- lower: q is at least the *local bound*: for every user and each value they list, the number of users who
+  list that value too and nothing that this user does not list.
+
+Both are proved in NOTES.md. The local bound is at least `p_min`, the older certificate, and no withholding of
+values can lower it.
+"""
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,10 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded
-from incrowd.measures.release import bounds
-from incrowd.measures.release.budget import Budget, Deadline
 from incrowd.measures.release.count import SOLVERS, Component, Count, compile_solver, count_groups
-from incrowd.measures.release.measurement import Method, PartMeasurement, QMeasurement
 from incrowd.measures.release.patterns import (
     HolderIndex,
     Holders,
@@ -26,6 +35,60 @@ from incrowd.measures.release.patterns import (
     parts_with_places,
     redundant,
 )
+from incrowd.measures.release.spec import Budget, Deadline, Method, PartMeasurement, QMeasurement
+
+COMPARISONS, LOADED_COMPARISONS = 10**6, 20_000
+"""Patterns squared times values up to which the readable version is quick enough; fewer if the compiler is loaded."""
+
+
+def least_common(patterns: PatternCounts) -> int:
+    """LCV: how many users list the rarest released value. q is at most this."""
+    return int(patterns.supports.min())
+
+
+def only_value(patterns: PatternCounts) -> NDArray[np.int64]:
+    """p_i: how many users list value i and no other released value."""
+    return patterns.holders_by_value[1]
+
+
+def p_min(patterns: PatternCounts) -> int:
+    """Return the smallest p_i. q is at least this."""
+    return int(only_value(patterns).min())
+
+
+def local_counts(patterns: PatternCounts) -> NDArray[np.int64]:
+    """Table [pattern, value]: users who list the value and nothing outside the pattern; -1 off the pattern.
+
+    A user of the pattern accounts for the answer with probability at most one over the smallest entry of
+    their row. This is the readable version: patterns squared in memory.
+    """
+    table = patterns.table
+    outside = table.astype(np.int64) @ ~table.T  # [x, P]: values of x that P has not
+    within = (outside == 0).T.astype(np.int64)  # [P, x]: x lists nothing outside P
+    counts = within @ (patterns.weights[:, None] * table)
+    return np.where(table, counts, -1)
+
+
+def local_bound(patterns: PatternCounts, deadline: Deadline | None = None) -> int:
+    """Return the smallest local count of anybody. q is at least this, whatever is withheld in addition."""
+    single = p_min(patterns)
+    if single > 0:
+        # Somebody lists only the value with the smallest p_i, and their local count is p_i.
+        return single
+    limit = LOADED_COMPARISONS if "numba" in sys.modules else COMPARISONS
+    if len(patterns.weights) ** 2 * len(patterns.values) <= limit:
+        counts = local_counts(patterns)
+        return int(counts[counts >= 0].min())
+    from incrowd.measures.release.kernels import compile_local, smallest_local_count
+
+    deadline = deadline or Deadline(math.inf)
+    with deadline.not_counting():
+        compile_local()
+    with deadline.watch(math.inf) as stop:
+        return smallest_local_count(patterns.masks, patterns.weights, len(patterns.values), 1, stop)
+
+
+# Measuring q: reduce, bound, count exactly within a budget, and say which of these it was.
 
 PARTING_SECONDS = 80e-9
 """What absorbing and parting takes a cell of the table, patterns by values; a rough figure."""
@@ -83,8 +146,8 @@ def measure_q(
         m=None if n is None else int(n / q) if q else 0,
         q=q,
         interval=interval,
-        lcv=bounds.least_common(patterns) if pieces else None,
-        p_min=bounds.p_min(patterns) if pieces else None,
+        lcv=least_common(patterns) if pieces else None,
+        p_min=p_min(patterns) if pieces else None,
         users=patterns.users,
         values=len(patterns.values),
         parts=tuple(piece.measurement() for piece in pieces),
@@ -107,7 +170,7 @@ def warm_up() -> None:
 
 def _not_worth_parting(patterns: PatternCounts, deadline: Deadline) -> bool:
     """Say whether q is known already, or the table so large that taking it apart would pass the budget."""
-    if len(patterns.values) > DECIDED_VALUES and bounds.least_common(patterns) == 1:
+    if len(patterns.values) > DECIDED_VALUES and least_common(patterns) == 1:
         # Among many values one with a single holder: q is 1, whatever n may be.
         return True
     return PARTING_SECONDS * patterns.cells > deadline.left
@@ -126,7 +189,7 @@ class _Piece:
     @classmethod
     def whole(cls, patterns: PatternCounts, places: NDArray[np.int64]) -> _Piece:
         """Everything as one part, with the bounds that take no time."""
-        low, high = max(1, bounds.p_min(patterns)), bounds.least_common(patterns)
+        low, high = max(1, p_min(patterns)), least_common(patterns)
         return cls(places=places, part=Component(patterns), at_least=Fraction(low), at_most=Fraction(high))
 
     @classmethod
@@ -138,8 +201,8 @@ class _Piece:
             return cls(
                 places=places, part=part, at_least=Fraction(users), at_most=Fraction(users), count=count
             )
-        low = 1 if deadline.passed else bounds.local_bound(patterns, deadline)
-        high = bounds.least_common(patterns)
+        low = 1 if deadline.passed else local_bound(patterns, deadline)
+        high = least_common(patterns)
         return cls(places=places, part=part, at_least=Fraction(low), at_most=Fraction(high))
 
     def counted(self, count: Count) -> _Piece:

@@ -19,11 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded, InputError
-from incrowd.measures.release import bounds
-from incrowd.measures.release.budget import Budget, Deadline, SuppressOptions
 from incrowd.measures.release.count import Component, count_with
-from incrowd.measures.release.measurement import Certificate, Method, PartCertificate
 from incrowd.measures.release.patterns import HolderIndex, Holders, PatternCounts, absorb, connected, parts
+from incrowd.measures.release.solve import least_common, local_bound
+from incrowd.measures.release.spec import (
+    Budget,
+    Certificate,
+    Deadline,
+    Method,
+    PartCertificate,
+    SuppressOptions,
+)
 
 MASKED_VALUES = 1024
 """Up to this many values users are grouped by pattern first; beyond, each user is a row."""
@@ -205,7 +211,7 @@ class Search:
     def _keep(self, part: PatternCounts) -> Places:
         """Return the positions of the values of one connected part to release."""
         everything = np.arange(len(part.values))
-        if bounds.local_bound(part, self.deadline) >= self.threshold:
+        if local_bound(part, self.deadline) >= self.threshold:
             return everything
         rank = self._rank(part.values)
         if len(part.values) <= self.options.exact_values:
@@ -256,7 +262,7 @@ class Search:
                 return kept
             tried.append(value)
             wider = np.append(kept, value)
-            if bounds.local_bound(part.select(wider), self.deadline) >= self.threshold:
+            if local_bound(part.select(wider), self.deadline) >= self.threshold:
                 kept = wider
 
     def _may_fit(self, part: PatternCounts, kept: Places, value: int) -> bool:
@@ -307,16 +313,16 @@ class Search:
     def _passes(self, patterns: PatternCounts) -> bool:
         """Reach the threshold, also without any single value."""
         self._in_time()
-        if bounds.local_bound(patterns, self.deadline) >= self.threshold:
+        if local_bound(patterns, self.deadline) >= self.threshold:
             return True
-        if bounds.least_common(absorb(patterns)) < self.threshold:
+        if least_common(absorb(patterns)) < self.threshold:
             return False
         if self._q(patterns) < self.threshold:
             return False
         return all(self._q(rest) >= self.threshold for rest in _without_each(patterns))
 
     def _prove(self, piece: PatternCounts) -> PartCertificate:
-        bound = bounds.local_bound(piece, self.deadline)
+        bound = local_bound(piece, self.deadline)
         if bound >= self.threshold:
             return PartCertificate(values=piece.values, at_least=Fraction(bound), exact=False)
         without = tuple(self._q(rest) for rest in _without_each(piece))

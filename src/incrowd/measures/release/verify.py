@@ -11,10 +11,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.measures.release.budget import Budget, Deadline
 from incrowd.measures.release.count import Component, count_with
-from incrowd.measures.release.measurement import Certificate, PartCertificate
 from incrowd.measures.release.patterns import Holders, PatternCounts, absorb, parts
+from incrowd.measures.release.spec import Budget, Certificate, Deadline, PartCertificate
 
 OTHER_SOLVER = "sweep"
 """The search counts by products and sums."""
