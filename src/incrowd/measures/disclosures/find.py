@@ -222,6 +222,8 @@ class _Text:
         matches = list(self.language.rules_from(start, self.low, end))
         if not matches or (start == "i" and self._asked(found.start())):
             return
+        if start in ("i", "we") and self.low.startswith(self.language.grammar.undone, end):
+            return  # "I almost moved to Canada"
         before = len(self.finds)
         for rule, match in matches:
             self._apply(rule, match)
@@ -279,7 +281,14 @@ class _Text:
         grammar = self.language.grammar
         if not said:
             return True
-        return grammar.my_clause.search(said) is not None and grammar.not_my_clause.search(said) is None
+        opening = place - len(before) + before.rfind(said)
+        mine = grammar.my_clause.search(said) is not None or self._opens_without_a_subject(opening)
+        return mine and grammar.not_my_clause.search(said) is None
+
+    def _opens_without_a_subject(self, place: int) -> bool:
+        """Say whether a sentence opens with a verb that people say of themselves: "Grew up poor, got my GED"."""
+        found = self.language.trigger.match(self.low, place)
+        return found is not None and found.lastgroup == "dropped"
 
     def _am(self, found: re.Match[str]) -> None:
         """Read a list of what somebody is: "I'm 31, divorced and from Duluth"."""
@@ -306,6 +315,8 @@ class _Text:
                     return
             reached = reached if reached > place else self._over_some_words(place)
             further = more.match(low, reached) if reached > place else None
+            if further is None and low[reached : reached + 1] == " ":  # "a mother first and a lawyer second"
+                further = more.match(low, self._over_some_words(reached + 1))
             if further is None or further.end() <= place:
                 return
             place = further.end()
@@ -604,7 +615,7 @@ class _Text:
                 end = end or (0 if bare else self._noun_at(rule, words, begin))
                 if end:
                     return end
-            elif begin and not bare and word in grammar.after_noun:
+            elif begin and not bare and word in grammar.after_noun and word not in self.language.modifiers:
                 break
         return self._unknown_job(rule, match, nothing)
 
@@ -638,7 +649,7 @@ class _Text:
             only_gender = all(attribute == "gender" for attribute, _ in pairs)
             figure = (
                 rule.kind == "work as"
-                or self._following(words, after) == "of"
+                or (self._following(words, after) == "of" and grammar.of_age.match(self.low, end) is None)
                 or "little" in words.said[:begin]
             )
             if only_gender and figure:
@@ -689,9 +700,12 @@ class _Text:
                 continue
             end, following = words.ends[after - 1], self._following(words, after)
             to = following == "to" and trait[1] in ("married", "engaged")
-            if not to and not self._may_follow(rule, words, after, grammar.after_trait):
+            aside = grammar.on_a_side.match(self.low, end) is not None
+            if not (to or aside or self._may_follow(rule, words, after, grammar.after_trait)):
                 continue
             if self._denied_after(end) or (following == "in" and phrase in ("engaged", "black")):
+                return 0
+            if trait[0] == "health" and self.low.endswith(grammar.exaggerates, 0, words.starts[begin]):
                 return 0
             self._add(rule, (trait,), words.starts[begin], end)
             return end
@@ -715,9 +729,8 @@ class _Text:
         for begin in range(noun):
             for size in (2, 1):
                 trait = self.language.traits.get(" ".join(words.said[begin : min(begin + size, noun)]))
-                if trait is not None and not (
-                    trait[0] == "origin" and head.split()[-1] in grammar.origin_heads
-                ):
+                subject = trait is not None and trait[0] == "origin" and trait[1] in self.language.languages
+                if trait is not None and not (subject and head.split()[-1] in grammar.origin_heads):
                     self._add(rule, (trait,), words.starts[begin], words.ends[min(begin + size, noun) - 1])
                     break
 
@@ -744,6 +757,9 @@ def _once(finds: list[Find]) -> Iterator[Find]:
         best.pop(("children", "yes"), None)
     if ("absence", "away") in best:  # "we're in Hawaii until Sunday"
         best = {pair: find for pair, find in best.items() if find.kind not in ("am in", "here in")}
+    married = best.get(("relationship", "married"))
+    if ("relationship", "divorced") in best and married is not None and married.sign:
+        del best["relationship", "married"]  # "we separated after 15 years of marriage"
     if ("relationship", "widowed") in best:  # "I lost my husband"
         best.pop(("relationship", "married"), None)
     if getattr(best.get(("relationship", "single")), "kind", "") == "broke up":  # "my girlfriend left me"

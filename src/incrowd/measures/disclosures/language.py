@@ -91,6 +91,7 @@ class Grammar:
         self.after_as = self.after_noun | frozenset(words["after_as"])
         self.after_trait = self.after_noun - frozenset(words["not_after_trait"])
         self.intensifiers = frozenset(words["intensifiers"])
+        self.exaggerates, self.undone = tuple(words["exaggerates"]), tuple(words["undone"])
         self.no_names = frozenset(words["no_names"])
         self.refused = frozenset(words["refused"])
         self.origin_heads = frozenset(words["origin_heads"])
@@ -120,6 +121,7 @@ class Grammar:
             re.compile(words["after_fragment"]),
             re.compile(words["not_fragment"]),
         )
+        self.of_age, self.on_a_side = re.compile(words["of_age"]), re.compile(words["on_a_side"])
         self.job, self.works_at = re.compile(words["job"]), re.compile(words["works_at"])
         self.where, self.before_as = re.compile(words["where"]), frozenset(words["before_as"])
         self.hobbies, self.not_paid = frozenset(words["hobbies"]), frozenset(words["not_paid"])
@@ -305,6 +307,11 @@ class Language:
         return found
 
     @cached_property
+    def languages(self) -> frozenset[str]:
+        """Names of languages; what is called so may be taught and studied."""
+        return frozenset(self.words["languages"]["names"])
+
+    @cached_property
     def medication(self) -> dict[str, str]:
         """What people take or use, and the condition it suggests."""
         return {name: value for value, some in self.words["medication"].items() for name in some}
@@ -346,7 +353,7 @@ class Language:
                 found[start].append(self._rule({**entry, "start": start}))
         # A clause without "I" may begin as one with "I" or "I'm" goes on, if its first letters say so.
         told_apart = [rule for rule in found["am"] if "" not in self.beginnings.of(rule.sketch, SEEN)]
-        found["dropped"] = [*found["i"], *told_apart]
+        found["dropped"] += [*found["i"], *told_apart]
         return {start: tuple(rules) for start, rules in found.items()}
 
     def rules_from(self, start: str, low: str, place: int) -> Iterator[tuple[Rule, re.Match[str]]]:

@@ -14,6 +14,7 @@ _CAPITALS = re.compile(r"[A-Z][\w&'.-]*(?: (?:(?:of|the|and|&|at|for|in) )?[A-Z]
 _BIG, _SMALL = "A-Z\u00c0-\u00d6\u00d8-\u00de", "a-z\u00df-\u00f6\u00f8-\u017f"
 _PERSON_NAME = re.compile(rf"[{_BIG}][{_SMALL}'-]+(?: (?:[{_BIG}]\.|[{_BIG}][{_BIG}{_SMALL}'-]+)){{0,2}}")
 _FULL_NAME = re.compile(rf"[{_BIG}][{_SMALL}'-]+(?: [{_BIG}]\.)? [{_BIG}][{_SMALL}][{_BIG}{_SMALL}'-]*\b")
+_TITLE = re.compile(r"(?:Dr|Mrs?|Ms|Prof|Rev|Fr|Sr|Sir|Miss)\b\.? (?=[A-Z])")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -59,7 +60,8 @@ def _school(text: str, low: str, start: int, language: Language) -> Named | None
 
 
 def _name(text: str, low: str, start: int, language: Language) -> Named | None:
-    found = _PERSON_NAME.match(text, start)
+    title = _TITLE.match(text, start)
+    found = _PERSON_NAME.match(text, title.end() if title else start)
     if found is None:
         return _first_name(text, low, start, language)
     if found.group().split()[0].lower() in language.grammar.no_names:

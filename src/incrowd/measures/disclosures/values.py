@@ -104,7 +104,9 @@ def _born(language: Language, caught: dict[str, str]) -> Iterator[Pair]:
     if "month" in caught and "day" in caught and 1 <= int(caught["day"]) <= 31:
         month = months.index(caught["month"][:3]) + 1
         yield "birth date", f"{month:02}-{int(caught['day']):02}"
-    if year:
+    if year and "age" in caught:  # "I was 12 in 2003"
+        yield "birth year", str(int(year) - _number(language, caught["age"]))
+    elif year:
         yield "birth year", year
 
 
