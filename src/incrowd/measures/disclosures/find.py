@@ -203,9 +203,10 @@ class _Text:
     def _at(self, found: re.Match[str]) -> None:
         start, end = found.lastgroup or "", found.end()
         if start == "am":
-            before = len(self.finds)
+            before, low_after = len(self.finds), self.low[end : end + 8]
             self._am(found)
-            if not found.group().startswith("i"):  # "we are 18 in class", "we're girls who ..."
+            ours = not found.group().startswith("i") and not low_after.startswith(self.language.grammar.both)
+            if ours:  # "we are 18 in class", "we're girls who ..."
                 self.finds[before:] = [one for one in self.finds[before:] if one.attribute not in _ONES_OWN]
             return
         if start == "list":
@@ -566,7 +567,7 @@ class _Text:
                 values[slot], end = named
                 if not rule.asks and self._denied_after(end):
                     return begin
-        if not self._ends_well(rule, end, listed=listed):
+        if not self._ends_well(rule, end, listed=listed) or self._lasts(rule, match):
             return begin
         if rule.kind in ("does", "work at"):
             self._place_after(rule, end)
@@ -584,6 +585,16 @@ class _Text:
             full_stop = self.low[end - 1] == "."  # read as a part of the name
             return full_stop or self.language.grammar.item_end.match(self.low, end) is not None
         return rule.kind != "am in" or self._clause_goes_on(end)
+
+    def _lasts(self, rule: Rule, match: re.Match[str]) -> bool:
+        """Say whether a number of years in the middle of a list is no age: "Toronto resident, 10 years"."""
+        inside = self.low[max(0, match.start() - 2) : match.start()] == ", "
+        lasting = self.language.grammar.lasting
+        return (
+            inside
+            and rule.attribute == "age"
+            and lasting.search(self.low, match.start(), match.end() + 14) is not None
+        )
 
     def _clause_goes_on(self, end: int) -> bool:
         """Say whether a place ends there: "in Houston" and not "in Houston traffic"."""
@@ -612,10 +623,13 @@ class _Text:
                 return nothing
             if word in self.language.first_words:
                 end = self._trait_at(rule, words, begin) if bare or here or listed else 0
-                end = end or (0 if bare else self._noun_at(rule, words, begin))
+                plural = word.endswith("s") and self.language.modifiers.issuperset(
+                    words.said[:begin]
+                )  # "gay dads"
+                end = end or (0 if bare and not plural else self._noun_at(rule, words, begin))
                 if end:
                     return end
-            elif begin and not bare and word in grammar.after_noun and word not in self.language.modifiers:
+            if begin and not bare and word in grammar.after_noun and word not in self.language.modifiers:
                 break
         return self._unknown_job(rule, match, nothing)
 
@@ -642,8 +656,8 @@ class _Text:
             end = words.ends[after - 1]
             aged = not {"old", "yo", "y/o"}.isdisjoint(words.said[:begin])
             most = MOST_MODIFIERS + 2 if aged else MOST_MODIFIERS
-            if begin > most or self._denied_after(end):
-                return 0
+            if begin > most or self._denied_after(end) or self._following(words, after) in grammar.no_longer:
+                return 0  # "a software engineer turned baker"
             if self._is_hobby(words.said[:begin], pairs):
                 return 0
             only_gender = all(attribute == "gender" for attribute, _ in pairs)

@@ -92,6 +92,8 @@ class Grammar:
         self.after_trait = self.after_noun - frozenset(words["not_after_trait"])
         self.intensifiers = frozenset(words["intensifiers"])
         self.exaggerates, self.undone = tuple(words["exaggerates"]), tuple(words["undone"])
+        self.no_longer = frozenset(words["no_longer"])
+        self.both, self.lasting = tuple(words["both"]), re.compile(words["lasting"])
         self.no_names = frozenset(words["no_names"])
         self.refused = frozenset(words["refused"])
         self.origin_heads = frozenset(words["origin_heads"])
@@ -225,6 +227,8 @@ class Language:
                 found.setdefault(noun, []).append(("children", "yes"))
                 if gender:
                     found[noun].append(("gender", gender))
+                if not noun.endswith("s"):
+                    found.setdefault(f"{noun}s", found[noun])  # "we're two proud dads"
                 for status in ("single", "divorced", "widowed"):
                     if noun.startswith(f"{status} "):
                         found[noun].append(("relationship", status))
