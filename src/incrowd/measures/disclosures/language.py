@@ -476,7 +476,11 @@ class Language:
             )
             for word in words
         }
-        whole = [text for text, some in words.items() if some in ([STARTS], [TYPOS])]
+        whole = [
+            text
+            for text, some in words.items()
+            if some == [TYPOS] or (some == [STARTS] and len(text) < LONGEST_START)
+        ]
         tree = tree_pattern([text + WORD_END if text in whole else text for text in words])
         return (
             re.compile(rf"[^a-z0-9_](?=({tree}))"),
@@ -608,7 +612,7 @@ OWN_NAME = "~"
 SEEN = 7
 """Letters of a text by which rules are passed over."""
 LONGEST_START = 16
-"""Letters of a start ("as someone who") by which it is found; no word may go on where it ends."""
+"""Letters of a start ("as someone who") by which it is found; where a shorter one ends, no word may go on."""
 ENGLISH_FROM = 0.12
 """In English texts every third word is one of the commonest twenty; below this share a text is in no known language."""
 FEWEST_WORDS = 15
