@@ -4,6 +4,9 @@
 
 Each study prints its headlines as JSON (`incrowd study NAME CROWD --json`); docs/explanation/reproduction.md is made of
 nothing else. A study whose data is not there keeps the section it has. Rates only: no text and no person is shown.
+
+People drawn by a seed are other people under other pseudonyms, which are new with every import; so tables whose people
+are plain numbers at source keep them, and the page comes out the same again.
 """
 
 from __future__ import annotations
@@ -43,14 +46,14 @@ def _unpacked(path: str, kind: str) -> Callable[[Path, Path], None]:
     def make(data: Path, crowd: Path) -> None:
         plain = crowd.with_suffix(".tsv")
         plain.write_bytes(lzma.decompress((data / path).read_bytes()))
-        command("ingest", str(plain), "--crowd", str(crowd), "--kind", kind)
+        command("ingest", str(plain), "--crowd", str(crowd), "--kind", kind, "--plain-names")
 
     return make
 
 
 def _as_it_is(path: str, kind: str) -> Callable[[Path, Path], None]:
     def make(data: Path, crowd: Path) -> None:
-        command("ingest", str(data / path), "--crowd", str(crowd), "--kind", kind)
+        command("ingest", str(data / path), "--crowd", str(crowd), "--kind", kind, "--plain-names")
 
     return make
 

@@ -31,6 +31,7 @@ from incrowd.measures.exposure.scoring import score
 from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.exposure.weighted import WeightedWords
 
 WEEK = 7 * 86_400
 
@@ -44,6 +45,21 @@ def test_what_is_tried_is_what_the_measure_says(tiny_crowd: Crowd) -> None:
         options = ExposureOptions(weeks=setting.weeks or 3, breadth=setting.breadth or 0.3)
         expected = scored.peaks.risks(topics, setting.dimension, options)[:, place]
         assert risks == pytest.approx(expected)
+
+
+def test_people_who_wrote_too_little_are_not_ranked_when_settings_are_tried() -> None:
+    """Three known words are asked for; b wrote one."""
+    rows = [("a", "debt loan creditor"), ("b", "debt"), ("c", "loan loan debt")]
+    frame = pl.DataFrame(
+        [(user, "c", WEEK * week, text) for user, text in rows for week in (1, 2)],
+        schema=["user", "community", "time", "text"],
+        orient="row",
+    )
+    scored = score(
+        Crowd.from_frame(frame, plain_names=True), WeightedWords(starter_topics(), prior=2.0, enough=3)
+    )
+    for _, risks in tried("WORDS", scored.peaks, scored.space.topics, "debts"):
+        assert dict(zip(scored.users, np.isnan(risks), strict=True)) == {"a": False, "b": True, "c": False}
 
 
 def test_chance_findings_do_not_survive_on_other_people() -> None:

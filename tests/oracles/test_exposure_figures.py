@@ -93,8 +93,12 @@ def test_the_interval_of_an_auc_covers_it(found: int, others: int, apart: float,
 
 
 @pytest.mark.parametrize(
-    ("people", "topics", "share", "apart"), [(80, 1, 0.25, 1.0), (80, 4, 0.2, 1.0), (50, 3, 0.2, 2.0)]
-)
+    ("people", "topics", "share", "apart"),
+    [
+        (80, 1, 0.25, 1.0), (80, 4, 0.2, 1.0), (50, 3, 0.2, 2.0),
+        (12, 1, 0.5, 2.5), (30, 1, 0.2, 4.5), (80, 1, 0.2, 4.0),  # often everybody sensitive comes first
+    ],
+)  # fmt: skip
 def test_the_interval_of_map_covers_it_where_topics_share_people(
     people: int, topics: int, share: float, apart: float
 ) -> None:
@@ -126,6 +130,7 @@ def test_the_interval_of_map_covers_it_where_topics_share_people(
         )["x"]
         low, high = found.interval()
         held += low <= truth <= high
+        assert found.value < 1 or low < 1 == high
     assert held / tries >= 0.9  # 0.93 within what 150 tries can tell
 
 

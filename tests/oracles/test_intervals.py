@@ -19,7 +19,7 @@ from scipy.stats import beta, binom
 import incrowd
 from incrowd import CardOptions, Crowd, synthetic
 from incrowd.cards.audit import _advantage
-from incrowd.cards.make import COMPARED_POSTS, Asked, describe, interval, made_up_near
+from incrowd.cards.make import COMPARED_POSTS, ProfileDistances, describe, interval, made_up_near
 from incrowd.cards.members import read_members, word_shares
 from incrowd.distances import pairwise as distances
 from incrowd.measures.disclosures.facts import Told
@@ -289,7 +289,7 @@ def test_members_left_out_of_a_card_are_covered_as_those_it_was_tried_on(tmp_pat
         own = np.asarray(distances(one[out], other[out])).diagonal()
         there = word_shares(members.counts[np.setdiff1d(compared, out)])
         exact = (np.asarray(distances(one[out], there)) <= own[:, None]).sum(axis=1)
-        asked = Asked.of(one[out], members.vocabulary, community, 1)
+        asked = ProfileDistances.of(one[out], members.vocabulary, community, 1)
         low, high = interval(made_up_near(community, asked, own, COMPARED_POSTS), accuracy.reach)
         covered.append((low <= exact) & (exact <= high))
     assert np.mean(covered) >= 0.8  # about nine in ten; the noise of a card has no seed

@@ -67,6 +67,13 @@ class Peaks:
         """Everybody's strength as their space has it: the mean where there is one, else the largest similarity."""
         return self.strength if self.means is None else self.means
 
+    def where_told(self, risk: Floats) -> Floats:
+        """Return a copy with NaN for the people who wrote too few known words to be told anything."""
+        told = np.array(risk, dtype=np.float64)
+        if self.words is not None:
+            told[self.words < self.enough] = np.nan
+        return told
+
     def lasting(self, m: int, *, literal: bool = False) -> Floats:
         """Return the mean of everybody's m best periods; NaN for people without any dated post."""
         return self.lasting_over([m], literal=literal)[0]
@@ -86,9 +93,7 @@ class Peaks:
         """Return everybody's risk for every topic: definition 5, 7, 8 or 9."""
         timed = "T" in dimension
         base = self.lasting(options.weeks, literal=options.literal) if timed else self.pooled
-        risk = np.array(base, dtype=np.float64)
-        if self.words is not None:
-            risk[self.words < self.enough] = np.nan
+        risk = self.where_told(base)
         if "D" not in dimension:
             return risk
         everything = base if options.breadth_over == "periods" else self.pooled
