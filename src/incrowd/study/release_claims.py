@@ -108,7 +108,8 @@ def growth(work: Work) -> Section:
                 ),
                 rows=tuple(rows),
                 note="The paper: the number of terms was never near its bound, (n/m)^m or n^(m/4), and terms a user "
-                f"grow as q does. Rank correlation of q and groups a user here: {related:.2f}. The bound is "
+                "grow as q does. Rank correlation of q and groups a user here: "
+                f"{'undefined: one never changes' if math.isnan(related) else f'{related:.2f}'}. The bound is "
                 "asymptotic: small answers may exceed it.",
             ),
         ),
