@@ -66,14 +66,16 @@ def lasting(posts: list[Post], topic: str, m: int = 3) -> float:
     return sum(sorted(weeks.values(), reverse=True)[:m]) / m if weeks else math.nan
 
 
-def risk(posts: list[Post], topic: str, dimension: str) -> float:
+def risk(posts: list[Post], topic: str, dimension: str, *, k: float = 0.3, m: int = 3) -> float:
     def seen(name: str) -> float:
-        return lasting(posts, name) if "T" in dimension else max(similarity(text, name) for *_, text in posts)
+        return (
+            lasting(posts, name, m) if "T" in dimension else max(similarity(text, name) for *_, text in posts)
+        )
 
     if "D" not in dimension:
         return seen(topic)
     others = sorted((seen(name) for name in FEATURES if name != topic), reverse=True)
-    return seen(topic) - others[math.ceil(Fraction(3, 10) * len(others)) - 1]
+    return seen(topic) - others[math.ceil(Fraction(str(k)) * len(others)) - 1]
 
 
 def rank(risks: dict[str, float], user: str) -> int:

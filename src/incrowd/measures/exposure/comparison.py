@@ -84,7 +84,8 @@ def entropy_risks(held: ArrayLike, *, present_only: bool = False) -> Floats:
     lacker = (
         np.zeros_like(total) if present_only else _word_divergence(np.minimum(total, others), others, False)
     )
-    return np.asarray(np.where(has, holder, lacker).mean(axis=1))
+    # In order: the same terms add up to the same number, and people who tie stay tied.
+    return np.asarray(np.sort(np.where(has, holder, lacker), axis=1).mean(axis=1))
 
 
 def diff_priv_risks(held: ArrayLike, *, smoothed: bool = False) -> tuple[Floats, NDArray[np.int64]]:
@@ -102,11 +103,10 @@ def diff_priv_risks(held: ArrayLike, *, smoothed: bool = False) -> tuple[Floats,
         return np.zeros(len(has)), np.zeros(len(has), np.int64)
     total = has.sum(axis=0).astype(np.float64)
     before, after = np.broadcast_to(total - has, has.shape), np.broadcast_to(total, has.shape)
-    if smoothed:
-        ratio = np.log2((before + 0.5) / (others + 1.0)) - np.log2((after + 0.5) / (others + 2.0))
-    else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log2(before / others) - np.log2(after / (others + 1.0))
+    # One division of whole numbers: equal shares are equal to the last digit, and people who tie stay tied.
+    more = 0.5 if smoothed else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.log2((before + more) * (others + 1 + 2 * more) / ((after + more) * (others + 2 * more)))
     # Nobody has the word, the person included: 0/0, no change.
     change = np.where(after == 0, 0.0, np.abs(ratio))
     return np.asarray(change.max(axis=1)), (has & (total == 1)).sum(axis=1)

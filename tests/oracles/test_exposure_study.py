@@ -1,0 +1,223 @@
+"""Every table and curve of the exposure study, from the definitions, on eight people and two topics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise, permutations, product
+from statistics import mean
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import ttest_rel
+from tests.oracles.test_exposure_ranks import FEATURES, MONDAY, TOPICS, WEEK, WORDS, Post, risk
+
+from incrowd.crowd import Crowd
+from incrowd.measures.exposure.space import BagOfWords
+from incrowd.study.exposure import exposure_study
+
+PEOPLE = [f"p{n}" for n in range(10)]
+JUDGED = PEOPLE[:7]
+"""Three are in the crowd and were not judged; the last of the judged wrote without dates."""
+VOTES = {
+    "fear": dict(zip(JUDGED, [1.0, 0.6, 0.4, 0.0, 0.8, 0.2, 0.0], strict=True)),
+    "money": dict(zip(JUDGED, [0.0, 0.2, 1.0, 0.8, 0.0, 0.0, 0.4], strict=True)),
+}
+DIMENSIONS = ("", "D", "T", "DT")
+Risks = dict[str, dict[str, float]]
+
+
+def made_up() -> list[Post]:
+    rng = np.random.default_rng(5)
+    return [
+        (
+            one,
+            None if one == JUDGED[-1] else MONDAY + WEEK * int(rng.integers(6)),
+            " ".join(rng.choice(WORDS, 4)),
+        )
+        for one in PEOPLE
+        for _ in range(rng.integers(2, 6))
+    ]
+
+
+POSTS = made_up()
+
+
+def of(person: str) -> list[Post]:
+    return [post for post in POSTS if post[0] == person]
+
+
+@pytest.fixture(scope="module")
+def study() -> dict[str, Any]:
+    frame = pl.DataFrame(POSTS, schema={"user": pl.String, "time": pl.Int64, "text": pl.String}, orient="row")
+    crowd = Crowd.from_frame(frame.with_columns(community=pl.lit("c")), plain_names=True)
+    labels = pl.DataFrame(
+        [(one, topic, vote) for topic, votes in VOTES.items() for one, vote in votes.items()],
+        schema=["user", "topic", "vote"],
+        orient="row",
+    )
+    return exposure_study(crowd, [BagOfWords(TOPICS)], labels, judges=5).to_dict()
+
+
+def part(study: dict[str, Any], start: str) -> dict[str, Any]:
+    parts = [one for section in study["sections"] for one in section["parts"]]
+    (found,) = [one for one in parts if one.get("table", one.get("chart")).startswith(start)]
+    return dict(found)
+
+
+def strength(dimension: str, **settings: Any) -> Risks:
+    return {topic: {one: risk(of(one), topic, dimension, **settings) for one in JUDGED} for topic in VOTES}
+
+
+def holds(person: str, feature: str) -> bool:
+    return any(f" {feature} " in f" {text} " for *_, text in of(person))
+
+
+def divergence(p: float, q: float) -> float:
+    return sum(a * math.log2(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a)
+
+
+def as_in_tables(topic: str, person: str) -> tuple[float, float]:
+    """ENT and DIFF-PRIV: what the person changes in the share of people who have each salient word."""
+    others = [one for one in PEOPLE if one != person]
+    shares = [
+        (mean(holds(one, word) for one in others), mean(holds(one, word) for one in PEOPLE))
+        for word in FEATURES[topic]
+    ]
+    private = [0.0 if q == 0 else math.inf if p == 0 else abs(math.log2(p / q)) for p, q in shares]
+    # Infinite comes first; among those, who has more words that nobody else has.
+    alone = sum(map(math.isinf, private))
+    return mean(divergence(p, q) for p, q in shares), 1e6 + alone if alone else max(private)
+
+
+def methods() -> dict[str, Risks]:
+    tables = {topic: {one: as_in_tables(topic, one) for one in JUDGED} for topic in VOTES}
+    found = {
+        "ENTROPY": {topic: {one: both[0] for one, both in each.items()} for topic, each in tables.items()},
+        "DIFF-PRIV": {topic: {one: both[1] for one, both in each.items()} for topic, each in tables.items()},
+    }
+    return found | {f"BOW-{d}".rstrip("-"): strength(d) for d in DIMENSIONS}
+
+
+def sensitive(topic: str) -> set[str]:
+    return {one for one, vote in VOTES[topic].items() if vote > 0.5}
+
+
+def expected(scores: dict[str, float], figure: Callable[[tuple[str, ...]], float]) -> float:
+    """Over all orders in which nobody stands before somebody with a higher score; who has none comes last."""
+    known = {one: -math.inf if math.isnan(score) else round(score, 9) for one, score in scores.items()}
+    orders = [order for order in permutations(known) if all(known[a] >= known[b] for a, b in pairwise(order))]
+    return mean(map(figure, orders))
+
+
+def r_precision(scores: dict[str, float], topic: str) -> float:
+    found = sensitive(topic)
+    return expected(scores, lambda order: len(found & {*order[: len(found)]}) / len(found))
+
+
+def average_precision(scores: dict[str, float], topic: str) -> float:
+    found = sensitive(topic)
+
+    def of_order(order: tuple[str, ...]) -> float:
+        places = [place for place, one in enumerate(order, 1) if one in found]
+        return mean(hits / place for hits, place in enumerate(places, 1))
+
+    return expected(scores, of_order)
+
+
+def ndcg(scores: dict[str, float], topic: str) -> float:
+    votes = VOTES[topic]
+
+    def gain(order: Any) -> float:
+        return sum(votes[one] / math.log2(place + 1) for place, one in enumerate(order, 1))
+
+    return expected(scores, gain) / gain(sorted(votes, key=votes.__getitem__, reverse=True))
+
+
+def figures(risks: Risks) -> list[float]:
+    each = {topic: r_precision(scores, topic) for topic, scores in risks.items()}
+    sizes = {topic: len(sensitive(topic)) for topic in risks}
+    at_5 = [expected(s, lambda order, t=t: len(sensitive(t) & {*order[:5]}) / 5) for t, s in risks.items()]  # type: ignore[misc]
+    return [
+        sum(each[topic] * sizes[topic] for topic in risks) / sum(sizes.values()),
+        mean(each.values()),
+        mean(at_5),
+        mean(average_precision(scores, topic) for topic, scores in risks.items()),
+        mean(ndcg(scores, topic) for topic, scores in risks.items()),
+    ]
+
+
+def test_tables_3_to_6(study: dict[str, Any]) -> None:
+    assert sorted(part(study, "Table 3")["rows"]) == sorted(
+        [t, len(JUDGED), len(sensitive(t))] for t in VOTES
+    )
+    topics = part(study, "Table 6")["columns"][1:]
+    per_topic = {row[0]: row[1:] for row in part(study, "Table 6")["rows"]}
+    rows = {row[0]: row[1:] for name in ("Table 4", "Table 5") for row in part(study, name)["rows"]}
+    intervals = {row[0]: row[1:] for row in part(study, "MAP with")["rows"]}
+    compared = methods()
+    assert set(rows) == set(per_topic) == set(compared)
+    for name, risks in compared.items():
+        wanted = figures(risks)
+        assert rows[name] == pytest.approx(wanted), name
+        assert per_topic[name] == pytest.approx([r_precision(risks[topic], topic) for topic in topics]), name
+        assert intervals[name][0] == pytest.approx(wanted[3])
+        assert intervals[name][3] == pytest.approx(wanted[3] / intervals["supervised bound"][0])
+
+
+def test_a_control_that_reads_no_word(study: dict[str, Any]) -> None:
+    weeks = {one: float(len({time // WEEK for _, time, _ in of(one) if time is not None})) for one in JUDGED}
+    rows = {row[0]: row[1] for row in part(study, "MAP with")["rows"]}
+    wanted = mean(average_precision(weeks, topic) for topic in VOTES)
+    assert rows["periods written in (no words)"] == pytest.approx(wanted)
+
+
+def test_differences_in_hits(study: dict[str, Any]) -> None:
+    def hit(scores: dict[str, float], topic: str, one: str) -> float:
+        return expected(scores, lambda order: float(one in order[: len(sensitive(topic))]))
+
+    def hits(risks: Risks) -> list[float]:
+        return [hit(risks[topic], topic, one) for topic in sorted(VOTES) for one in sorted(sensitive(topic))]
+
+    compared = {name: hits(risks) for name, risks in methods().items()}
+    for name, against, by_t, by_flips in part(study, "Is the difference")["rows"]:
+        gaps = [a - b for a, b in zip(compared[name], compared[against], strict=True)]
+        ways = [
+            abs(sum(s * gap for s, gap in zip(signs, gaps, strict=True)))
+            for signs in product((-1, 1), repeat=len(gaps))
+        ]
+        assert by_flips == pytest.approx(mean(way >= abs(sum(gaps)) - 1e-9 for way in ways))
+        if len({round(gap, 9) for gap in gaps}) > 1:
+            assert by_t == pytest.approx(ttest_rel(compared[name], compared[against]).pvalue)
+
+
+def test_what_k_and_m_change(study: dict[str, Any]) -> None:
+    for title, dimension, setting in (("-D over k", "D", "k"), ("-T over m", "T", "m")):
+        (curve,) = part(study, title)["series"]
+        assert len(curve["x"]) >= 3
+        for value, found in zip(curve["x"], curve["y"], strict=True):
+            chosen = {setting: int(value) if setting == "m" else value}
+            assert found == pytest.approx(figures(strength(dimension, **chosen))[0])
+
+
+def test_figure_1_shows_those_judged_beside_everybody(study: dict[str, Any]) -> None:
+    for topic in VOTES:
+        for series, people in zip(part(study, f"Figure 1: {topic}")["series"], (PEOPLE, JUDGED), strict=True):
+            scores = [risk(of(one), topic, "") for one in people]
+            assert series["y"] == pytest.approx(np.quantile(scores, 1 - np.array(series["x"])))
+
+
+def test_headlines_and_how_far_judges_agree(study: dict[str, Any]) -> None:
+    here = {one["result"].split(",")[0].split(" (")[0]: one["here"] for one in study["headlines"]}
+    micro = {name: figures(risks)[0] for name, risks in methods().items()}
+    assert here["strength of interest"] == f"BOW {micro['BOW']:.3f}"
+    assert here["ENTROPY and DIFF-PRIV"] == f"{micro['ENTROPY']:.3f} / {micro['DIFF-PRIV']:.3f}"
+    best = max(value for name, value in micro.items() if name.startswith("BOW"))
+    assert here["best of all spaces and dimensions"].endswith(f" {best:.3f}")
+    yes = [round(5 * vote) for votes in VOTES.values() for vote in votes.values()]
+    alike = mean((n * (n - 1) + (5 - n) * (4 - n)) / 20 for n in yes)
+    share = sum(yes) / (5 * len(yes))
+    chance = share**2 + (1 - share) ** 2
+    assert here["agreement of those who judged people"] == pytest.approx((alike - chance) / (1 - chance))
