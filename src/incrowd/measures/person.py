@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from incrowd.errors import InputError
 from incrowd.measures.prepared import PreparedCrowd, numbered_posts
 from incrowd.text.mentions import mentioned_words
 from incrowd.text.options import TextOptions
-from incrowd.text.reference import chunk_tokens, lexicon_of, plain_text, tokenise
+from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:
     import polars as pl
@@ -389,11 +389,7 @@ def _words_of_some(texts: pl.Series, options: TextOptions) -> tuple[pl.Series, N
     """Return all words in order, and how many each post has: quick to start, for one person's posts."""
     import polars as pl
 
-    # Like tokenise, but each distinct chunk is looked at once: people repeat themselves.
-    tokens_of = cache(partial(chunk_tokens, lexicon=lexicon_of(options)))
-    words = [
-        [word for chunk in plain_text(text, options).split() for word in tokens_of(chunk)] for text in texts
-    ]
+    words = [tokenise(text, options) for text in texts]
     said = pl.Series([word for post in words for word in post], dtype=pl.String)
     return said, np.array([len(post) for post in words], np.int64)
 

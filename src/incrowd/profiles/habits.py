@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -197,6 +196,8 @@ def _text_rows(data: Any, offsets: Any, posts_of: Any, families: list[str]) -> d
 
 def _utf8(text: pl.Series) -> tuple[Any, Any]:
     """Return the texts' bytes, one after the other, and where each begins."""
+    import pyarrow as pa  # slow to load, and an answer that is remembered counts nothing
+
     array = text.fill_null("").rechunk().to_arrow()
     array = array.cast(pa.large_string())
     _, offsets, data = array.buffers()

@@ -22,7 +22,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 
 from incrowd.text.options import TextOptions
 
@@ -195,7 +195,7 @@ def tokenise(text: str, options: TextOptions | None = None) -> list[str]:
     """
     options = options or TextOptions()
     lexicon = lexicon_of(options)
-    return [token for chunk in plain_text(text, options).split() for token in chunk_tokens(chunk, lexicon)]
+    return [token for chunk in plain_text(text, options).split() for token in _met_before(chunk, lexicon)]
 
 
 def plain_text(text: str, options: TextOptions) -> str:
@@ -220,6 +220,10 @@ def chunk_tokens(chunk: str, lexicon: Lexicon) -> list[str]:
         at = kept.end()
     tokens += _word_tokens(chunk[at:], lexicon)
     return [token for token in tokens if token not in lexicon.stop_words]
+
+
+_met_before = lru_cache(maxsize=2**16)(chunk_tokens)
+"""The same; people repeat themselves, and one person's posts are read again with every change that is tried."""
 
 
 def composed(text: str, letter_marks: bool = False) -> str:
@@ -275,7 +279,7 @@ _NO_STRAY_MARKS = _Translation(lambda c: "" if kind(c) == CharacterKind.MARK and
 _EMOJI_APART = _Translation(_without_punctuation)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lexicon:
     """Some options, made ready for matching."""
 

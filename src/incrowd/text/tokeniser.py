@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import pyarrow as pa
 
 from incrowd.text import alphabet
 from incrowd.text.options import TextOptions
@@ -93,6 +92,8 @@ class StringTable:
 
 def utf8(texts: pl.Series) -> tuple[Bytes, Longs]:
     """Return a column's bytes, free to be overwritten, and where each string begins, the last end included."""
+    import pyarrow as pa  # slow to load, and an answer that is remembered needs no tokeniser
+
     array = texts.to_arrow().cast(pa.large_string())
     _, offsets, data = array.buffers()
     starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
@@ -103,6 +104,8 @@ def utf8(texts: pl.Series) -> tuple[Bytes, Longs]:
 
 def series_of(data: Bytes, starts: Longs) -> pl.Series:
     """Return the strings that lie end to end in `data`."""
+    import pyarrow as pa
+
     buffers = [None, pa.py_buffer(np.ascontiguousarray(starts)), pa.py_buffer(np.ascontiguousarray(data))]
     return pl.Series(pa.Array.from_buffers(pa.large_string(), len(starts) - 1, buffers), dtype=pl.String)
 
