@@ -17,6 +17,7 @@ from tests.oracles.test_exposure_ranks import FEATURES, MONDAY, TOPICS, WEEK, WO
 from incrowd.crowd import Crowd
 from incrowd.measures.exposure.space import BagOfWords
 from incrowd.study.exposure import exposure_study
+from incrowd.study.figures import Study
 
 PEOPLE = [f"p{n}" for n in range(10)]
 JUDGED = PEOPLE[:7]
@@ -49,8 +50,7 @@ def of(person: str) -> list[Post]:
     return [post for post in POSTS if post[0] == person]
 
 
-@pytest.fixture(scope="module")
-def study() -> dict[str, Any]:
+def studied() -> Study:
     frame = pl.DataFrame(POSTS, schema={"user": pl.String, "time": pl.Int64, "text": pl.String}, orient="row")
     crowd = Crowd.from_frame(frame.with_columns(community=pl.lit("c")), plain_names=True)
     labels = pl.DataFrame(
@@ -58,7 +58,12 @@ def study() -> dict[str, Any]:
         schema=["user", "topic", "vote"],
         orient="row",
     )
-    return exposure_study(crowd, [BagOfWords(TOPICS)], labels, judges=5).to_dict()
+    return exposure_study(crowd, [BagOfWords(TOPICS)], labels, judges=5)
+
+
+@pytest.fixture(scope="module")
+def study() -> dict[str, Any]:
+    return studied().to_dict()
 
 
 def part(study: dict[str, Any], start: str) -> dict[str, Any]:
