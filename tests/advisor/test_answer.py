@@ -94,6 +94,15 @@ def test_a_rank_is_said_as_how_often_somebody_would_be_right() -> None:
     )
 
 
+def test_as_many_people_and_a_surer_reader_are_told_apart() -> None:
+    surer = effect(
+        risk_before=0.55, risk_after=0.84, success_before=0.55, success_after=0.84, level_after=Level.AT_RISK
+    )
+    assert "1 person, right 55% of the time → 1 person, right 84% of the time" in surer.sentence()
+    fewer = effect(before=4.0, risk_before=0.25, risk_after=0.84, success_before=0.25, success_after=0.84)
+    assert "4 people → 1 person;" in fewer.sentence(), "the numbers of people say it"
+
+
 @pytest.mark.parametrize(
     ("recheck", "said", "promised"),
     [(math.nan, "2%", Level.WELL_HIDDEN), (0.01, "2%", Level.WELL_HIDDEN), (0.33, "33%", Level.WATCH)],

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from incrowd.drawing import crowd_picture
 from incrowd.measures.exposure.assess import NOTHING
-from incrowd.measures.protocol import Finding, Level, Role, ThemeName, shortened
+from incrowd.measures.protocol import Changes, Finding, Level, Role, ThemeName, shortened
 from incrowd.report.person import (
     evidence_bars,
     helps,
@@ -216,3 +216,18 @@ def test_a_rank_is_shown_as_how_often_somebody_would_be_right() -> None:
     about = replace(linked(1.0), measure="exposure", unit="rank", assumptions=calibrated)
     rank = Finding(assessment=about, theme=ThemeName.EXPOSED, level=Level.WATCH, risk=0.3)
     assert [(row.width, row.amount) for row in sweep([rank])] == [(40.0, "40%")]
+
+
+def test_one_cheap_thing_that_ends_the_risk_stands_before_a_plan_for_everything() -> None:
+    person = alex()
+    told = [question for question, _ in person.in_short].index("What can you do now?")
+    assert not any(line.startswith("First:") for line in person.in_short[told][1]), "the plan is as cheap"
+    much = replace(person.plan, changes=Changes(delete_posts=frozenset(range(90))))
+    lines = replace(person, plan=much).in_short[told][1]
+    assert lines[0] == (
+        "First: delete post 12 in gardening (you in cycling and gardening: 97% → 31%; at risk → watch)."
+    )
+    worse = {"level_before": Level.WATCH, "level_after": Level.AT_RISK, "risk_before": 0.2, "risk_after": 0.9}
+    harmful = replace(person.actions[0], also=(replace(person.actions[0].effect, **worse),))
+    left = replace(person, plan=much, actions=(harmful,)).in_short[told][1]
+    assert not any(line.startswith("First:") for line in left)

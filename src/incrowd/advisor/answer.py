@@ -423,7 +423,8 @@ class PersonReport(Result):
             steps = (_sentence(step) for step in self.plan.steps)
             then = self.plan.verdict.sentence.partition(" Not measured:")[0]
             still = ", still" if self.plan.verdict.level is self.verdict.level else ""
-            return (*warning, *steps, f"Afterwards{still}: {then}", *self._for_what_comes_next())
+            first = self._cheapest_way_out(self.plan)
+            return (*warning, *first, *steps, f"Afterwards{still}: {then}", *self._for_what_comes_next())
         if self.actions:
             first, more = self.actions[0], len(self.actions) - 1
             rest = (f"{say_count(more, 'more way')} below.",) if more else ()
@@ -434,6 +435,22 @@ class PersonReport(Result):
             return ("Nothing that was tried on what is there already helps enough.", *now)
         return (
             "Nothing that was tried helps enough. From now on, another account for this is what is left.",
+        )
+
+    def _cheapest_way_out(self, plan: Plan) -> tuple[str, ...]:
+        """Say what alone ends being at risk, if that is one thing and costs much less than the whole plan."""
+        risky = [one for one in self.findings if one.decides and one.level is Level.AT_RISK]
+        if len(risky) != 1:
+            return ()
+        helpful = (
+            one for one in self.actions if one.aim == risky[0].key and not (one.from_now_on or one.harms)
+        )
+        cheapest = min(helpful, key=lambda one: _touched(one.changes), default=None)
+        if cheapest is None or 2 * _touched(cheapest.changes) >= _touched(plan.changes):
+            return ()
+        return (
+            f"First: {_lower(cheapest.what)} ({cheapest.outcome}).",
+            "What follows helps with everything else, too.",
         )
 
     def _for_what_comes_next(self) -> tuple[str, ...]:
@@ -550,6 +567,12 @@ def _who(one: Finding) -> str:
 def _often(one: Finding) -> str:
     """Say how often the adversary of a finding would be right."""
     return say_amount(measure_named(one.assessment.measure).success(one.assessment), "probability")
+
+
+def _touched(changes: Changes) -> int:
+    """Count the posts, words, items and attributes that changes take away."""
+    taken = changes.gone_posts, changes.edit_words, changes.drop_items, changes.withhold_attributes
+    return sum(map(len, taken))
 
 
 def _sentence(words: str) -> str:

@@ -72,7 +72,11 @@ def assess(
         typer.Option("--most-communities", help="Look at so many of your communities, the largest first."),
     ] = 4,
     thorough: Annotated[
-        bool, typer.Option("--thorough/--no-thorough", help="Also ask the adversary who takes longest.")
+        bool,
+        typer.Option(
+            "--thorough/--no-thorough",
+            help="Also ask whether a few posts give you away and whether your profiles can be linked: takes longest.",
+        ),
     ] = True,
     exact: Annotated[
         bool,

@@ -285,8 +285,19 @@ class Effect:
 
     def _said(self, value: float, success: float) -> str:
         """A rank says little about a level; where it is known how often its adversary would be right, that is said."""
-        known = self.unit == "rank" and not math.isnan(success)
-        return say_percent(success) if known else say_amount(value, self.unit)
+        if math.isnan(success):
+            return say_amount(value, self.unit)
+        if self.unit == "rank":
+            return say_percent(success)
+        amount = say_amount(value, self.unit)
+        return f"{amount}, right {say_percent(success)} of the time" if self._only_surer else amount
+
+    @property
+    def _only_surer(self) -> bool:
+        """True if as many people fit as before, and somebody is surer or less sure that they do."""
+        before, after = self.exposure
+        as_many = say_amount(self.before, self.unit) == say_amount(self.after, self.unit)
+        return self.unit == "people" and as_many and abs(after - before) > SEEN
 
     def short_sentence(self) -> str:
         """Say it in a few words."""
