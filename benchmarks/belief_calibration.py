@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.crowd import Crowd
-from incrowd.measures.belief.calibration import hide_and_guess
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
+from incrowd.measures.belief.engine import hide_and_guess
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.profiles.attributes import AttributeTable, TableChoices, attribute_table
 

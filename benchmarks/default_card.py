@@ -35,7 +35,7 @@ from incrowd.errors import InputError
 from incrowd.measures.anonymity.measure import Anonymity
 from incrowd.measures.card_crowd import CardCrowd
 from incrowd.measures.exposure import default_space
-from incrowd.measures.exposure.card import topic_table
+from incrowd.measures.exposure.prepared import topic_table
 from incrowd.measures.exposure.scoring import score
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.prepared import YOU

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from incrowd.measures.exposure.learnt_spaces import LdaSpace
-from incrowd.measures.exposure.live import LiveExposure
-from incrowd.measures.exposure.space import Encoder
+from incrowd.measures.exposure.scoring import LiveExposure
+from incrowd.measures.exposure.space import Encoder, WeightedWords, default_space
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import TopicSet, starter_topics
 from incrowd.measures.exposure.training import TrainOptions, documents, train_lda
-from incrowd.measures.exposure.weighted import WeightedWords, default_space
 from incrowd.synthetic import SyntheticPosts
 from incrowd.text import TextOptions
 

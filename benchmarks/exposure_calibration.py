@@ -23,8 +23,8 @@ from scipy.special import logit
 from benchmarks.exposure_reddit import MENTAL_HEALTH, OTHER_TOPICS, PROXIES, read, similarities, task
 from incrowd.measures.exposure.definition import periods
 from incrowd.measures.exposure.scoring import PeakCollector
+from incrowd.measures.exposure.space import default_space
 from incrowd.measures.exposure.spec import ExposureOptions
-from incrowd.measures.exposure.weighted import default_space
 from incrowd.statistics import auc, calibration_error, fit_logistic
 
 MENTAL = ("anxiety", "bipolar", "eating-disorders", "self-harm")

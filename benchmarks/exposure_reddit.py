@@ -55,7 +55,7 @@ from incrowd.measures.exposure.definition import periods
 from incrowd.measures.exposure.evaluation import auc, auc_interval, average_precision, leave_people_out
 from incrowd.measures.exposure.learnt_spaces import load_space, save_space
 from incrowd.measures.exposure.scoring import PeakCollector
-from incrowd.measures.exposure.space import BagOfWords, Encoder
+from incrowd.measures.exposure.space import BagOfWords, Encoder, WeightedWords, default_space
 from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions, method_name
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.exposure.training import (
@@ -65,7 +65,6 @@ from incrowd.measures.exposure.training import (
     train_lda,
     train_word2vec,
 )
-from incrowd.measures.exposure.weighted import WeightedWords, default_space
 from incrowd.text import TextOptions
 
 TOPIC = "depression"

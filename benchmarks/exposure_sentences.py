@@ -39,8 +39,8 @@ from benchmarks.exposure_reddit import (
 from incrowd.measures.exposure import learning
 from incrowd.measures.exposure.evaluation import auc
 from incrowd.measures.exposure.learnt_spaces import word_vectors
+from incrowd.measures.exposure.space import default_space
 from incrowd.measures.exposure.topics import starter_topics
-from incrowd.measures.exposure.weighted import default_space
 from incrowd.text import TextOptions
 from incrowd.text.tokeniser import Tokeniser
 

@@ -14,8 +14,8 @@ from incrowd.measures.anonymity.assess import community_anonymity, member_anonym
 from incrowd.measures.anonymity.spec import AnonymityOptions
 from incrowd.measures.exposure.assess import assess_topics
 from incrowd.measures.exposure.scoring import score
+from incrowd.measures.exposure.space import default_space
 from incrowd.measures.exposure.spec import ExposureOptions
-from incrowd.measures.exposure.weighted import default_space
 from incrowd.measures.linkability.assess import assess_person as assess_link
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.microdata.assess import assess_person as assess_items

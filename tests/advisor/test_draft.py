@@ -28,9 +28,8 @@ from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.assess import community_anonymity, member_anonymity
 from incrowd.measures.anonymity.spec import AnonymityOptions
 from incrowd.measures.exposure.scoring import score
-from incrowd.measures.exposure.space import WordLists
+from incrowd.measures.exposure.space import WordLists, default_space
 from incrowd.measures.exposure.spec import ExposureOptions
-from incrowd.measures.exposure.weighted import default_space
 from incrowd.measures.linkability.assess import assess_person
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.protocol import AdvisorOptions, Effect, Level, ThemeName, WordShare

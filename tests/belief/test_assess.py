@@ -14,8 +14,8 @@ from tests.cli.running import incrowd
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.belief.assess import check_policy
-from incrowd.measures.belief.calibration import hide_and_guess, reliability
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
+from incrowd.measures.belief.engine import hide_and_guess, reliability
 from incrowd.measures.belief.everyone import check_everyone
 from incrowd.measures.belief.policy import (
     Generalise,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.belief.making import random_table, table_of
 
 from incrowd.errors import InputError, NotInCrowd
-from incrowd.measures.belief.adversary import BeliefAdversary, unlinkable
+from incrowd.measures.belief.adversary import BeliefAdversary, learn_signs, unlinkable
 from incrowd.measures.belief.assess import steps
 from incrowd.measures.belief.critical import critical_sets, what_if_published
 from incrowd.measures.belief.crowd_belief import CrowdBelief
@@ -31,7 +31,6 @@ from incrowd.measures.belief.policy import (
     read_policy,
 )
 from incrowd.measures.belief.rules import InferenceRule, WorldKnowledge, learn_rules, load_rules, rules_toml
-from incrowd.measures.belief.text_evidence import learn_signs
 from incrowd.profiles.attributes import HIDDEN, AttributeSpace, SeenAttributes
 
 PEOPLE = table_of(

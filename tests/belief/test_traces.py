@@ -21,6 +21,8 @@ from incrowd.measures.belief.adversary import (
     Posts,
     Traces,
     Written,
+    learn_signs,
+    read_words,
     traces_of,
 )
 from incrowd.measures.belief.assess import check_policy, steps
@@ -29,7 +31,6 @@ from incrowd.measures.belief.crowd_belief import CrowdBelief
 from incrowd.measures.belief.policy import Policy, Requirement, Unlinkable
 from incrowd.measures.belief.rules import InferenceRule, WorldKnowledge
 from incrowd.measures.belief.spec import BeliefOptions
-from incrowd.measures.belief.text_evidence import learn_signs, read_words
 from incrowd.profiles.attributes import (
     HIDDEN,
     AttributeSpace,

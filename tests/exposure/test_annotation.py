@@ -11,7 +11,9 @@ import polars as pl
 import pytest
 
 from incrowd.errors import InputError, SchemaError, UnreadableSource
-from incrowd.measures.exposure.annotation import (
+from incrowd.measures.exposure.learnt_spaces import LdaSpace
+from incrowd.measures.exposure.topics import Topic, TopicSet, load_topics
+from incrowd.measures.exposure.training import (
     DOMAINS,
     decide,
     fleiss_kappa,
@@ -20,8 +22,6 @@ from incrowd.measures.exposure.annotation import (
     sheet,
     topics_toml,
 )
-from incrowd.measures.exposure.learnt_spaces import LdaSpace
-from incrowd.measures.exposure.topics import Topic, TopicSet, load_topics
 
 CHROMIUM = shutil.which("chromium")
 SPACE = LdaSpace(

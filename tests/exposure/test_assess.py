@@ -23,9 +23,8 @@ from incrowd.measures.exposure.assess import (
     points_nowhere,
 )
 from incrowd.measures.exposure.comparison import compare
-from incrowd.measures.exposure.live import LiveExposure
 from incrowd.measures.exposure.publish import Quantiles, load_quantiles, quantiles
-from incrowd.measures.exposure.scoring import Scored, score, summary
+from incrowd.measures.exposure.scoring import LiveExposure, Scored, score, summary
 from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.spec import CALIBRATED, DIMENSIONS, ExposureOptions
 from incrowd.measures.exposure.topics import topic_set

@@ -20,8 +20,7 @@ from incrowd.measures.exposure.definition import (
     person_risk,
     place_in_order,
 )
-from incrowd.measures.exposure.live import PersonRisks
-from incrowd.measures.exposure.scoring import PeakCollector
+from incrowd.measures.exposure.scoring import PeakCollector, PersonRisks
 from incrowd.measures.exposure.spec import DIMENSIONS, ExposureOptions
 from incrowd.measures.exposure.topics import Topic, TopicSet
 

@@ -28,10 +28,9 @@ from incrowd.measures.exposure.evaluation import (
     tried,
 )
 from incrowd.measures.exposure.scoring import score
-from incrowd.measures.exposure.space import BagOfWords
+from incrowd.measures.exposure.space import BagOfWords, WeightedWords
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
-from incrowd.measures.exposure.weighted import WeightedWords
 
 WEEK = 7 * 86_400
 

@@ -22,17 +22,19 @@ from incrowd.measures.exposure.assess import assess_person
 from incrowd.measures.exposure.definition import person_risk
 from incrowd.measures.exposure.learnt_spaces import WordVectors
 from incrowd.measures.exposure.scoring import post_periods, score
-from incrowd.measures.exposure.space import BagOfWords, Encoder, silence
-from incrowd.measures.exposure.spec import ExposureOptions
-from incrowd.measures.exposure.topics import Topic, TopicSet, load_topics, starter_topics
-from incrowd.measures.exposure.training import known_words
-from incrowd.measures.exposure.weighted import (
+from incrowd.measures.exposure.space import (
+    BagOfWords,
+    Encoder,
     WeightedWords,
     default_space,
     learnt_figures,
     load_weighted,
+    silence,
     write_weighted,
 )
+from incrowd.measures.exposure.spec import ExposureOptions
+from incrowd.measures.exposure.topics import Topic, TopicSet, load_topics, starter_topics
+from incrowd.measures.exposure.training import known_words
 from incrowd.text.options import TextOptions
 
 FEARED = (

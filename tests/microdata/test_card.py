@@ -21,8 +21,7 @@ from incrowd.cards.card import text_facts
 from incrowd.cards.lists import BLUR_PEOPLE, BLUR_SUMS, BlurLists, PrivateLists, even_parts
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.card_crowd import CardCrowd, crowd_of_export
-from incrowd.measures.microdata.card_section import item_section, law_of, numbers_of
-from incrowd.measures.microdata.card_statistics import read_statistics
+from incrowd.measures.microdata.card_section import item_section, law_of, numbers_of, read_statistics
 from incrowd.measures.microdata.client import score
 from incrowd.measures.microdata.item_law import ItemLaw, drawn, holders, log_odds
 from incrowd.measures.microdata.table import item_table

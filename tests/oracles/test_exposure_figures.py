@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from incrowd.cli import main
 from incrowd.crowd import Crowd
-from incrowd.measures.exposure.annotation import decide
 from incrowd.measures.exposure.comparison import people_to_judge
 from incrowd.measures.exposure.evaluation import (
     auc,
@@ -28,6 +27,7 @@ from incrowd.measures.exposure.evaluation import (
 from incrowd.measures.exposure.scoring import score
 from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.topics import starter_topics
+from incrowd.measures.exposure.training import decide
 
 HITS = st.sampled_from([0.0, 0.25, 0.5, 0.6, 1.0])
 

@@ -24,8 +24,8 @@ from incrowd.cards.members import read_members, word_shares
 from incrowd.distances import pairwise as distances
 from incrowd.measures.disclosures.facts import Told
 from incrowd.measures.disclosures.population import DEPENDENT, together
-from incrowd.measures.exposure.card import EDGES, SURE, rank_between
 from incrowd.measures.exposure.evaluation import LeftOut, average_precision, leave_people_out
+from incrowd.measures.exposure.prepared import EDGES, SURE, rank_between
 from incrowd.measures.linkability.definition import clustered_mean
 from incrowd.measures.linkability.determined import PRACTISED, DeterminedAttack
 from incrowd.measures.microdata.adversaries import AttackRates, ScoringAttack, scoring_attack
@@ -307,7 +307,7 @@ WHERE_FROM = {
     "measures/disclosures/population.py": (
         f"{HERE}::test_how_many_people_fit_is_covered_if_each_share_is_off_as_told",
     ),
-    "measures/exposure/card.py": (f"{HERE}::test_a_rank_read_off_a_cards_steps_is_covered",),
+    "measures/exposure/prepared.py": (f"{HERE}::test_a_rank_read_off_a_cards_steps_is_covered",),
     "measures/exposure/evaluation.py": (
         "oracles/test_exposure_figures.py::test_the_interval_of_an_auc_covers_it",
         "oracles/test_exposure_figures.py::test_the_interval_of_map_covers_it_where_topics_share_people",
@@ -365,7 +365,7 @@ PASSES_ON = {
     "measures/disclosures/ready.py": "measures/disclosures/population.py",
     "measures/exposure/assess.py": "measures/exposure/publish.py",
     "measures/exposure/comparison.py": "measures/exposure/evaluation.py",
-    "measures/exposure/measure.py": "measures/exposure/card.py",
+    "measures/exposure/measure.py": "measures/exposure/prepared.py",
     "measures/linkability/determined_person.py": "measures/linkability/determined.py",
     "measures/linkability/in_words.py": "measures/linkability/determined.py",
     "measures/linkability/rates.py": "measures/linkability/definition.py",

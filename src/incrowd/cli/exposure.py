@@ -70,8 +70,8 @@ def topics(
     as_json: AsJson = False,
 ) -> None:
     """List the topics, their domains and words; check a file of your own."""
+    from incrowd.measures.exposure.space import learnt_figures
     from incrowd.measures.exposure.topics import starter_file
-    from incrowd.measures.exposure.weighted import learnt_figures
 
     if out is not None:
         out.write_text(starter_file(), encoding="utf-8")
@@ -189,7 +189,7 @@ def learn(
     The topic file says which communities a topic has. Half of the posts teach, the other half judges.
     """
     from incrowd.errors import InputError
-    from incrowd.measures.exposure import learning, weighted
+    from incrowd.measures.exposure import learning, space
 
     if not out.absolute().parent.is_dir():
         raise InputError(f"{out}: expected an existing folder to write to; make it, or choose another --out")
@@ -198,7 +198,7 @@ def learn(
         posts = _corpus(source)
         learnt = learning.learn(learning.read_corpus(posts, chosen, options), chosen, options, progress)
     about = learnt.about(posts, options)
-    out.write_text(weighted.write_weighted(learnt.space, about), encoding="utf-8", newline="\n")
+    out.write_text(space.write_weighted(learnt.space, about), encoding="utf-8", newline="\n")
     if as_json:
         show_json(about | {"out": str(out)})
         return
@@ -256,7 +256,7 @@ def annotate(
 ) -> None:
     """Have judges say which latent topics are sensitive; count their votes and how far they agree."""
     from incrowd.errors import InputError
-    from incrowd.measures.exposure import annotation
+    from incrowd.measures.exposure import training
     from incrowd.measures.exposure.learnt_spaces import LdaSpace, load_space
 
     space = load_space(model)
@@ -264,19 +264,19 @@ def annotate(
         raise InputError(f"{model}: only an LDA space has latent topics to judge, got {space.name}")
     if not (page or sheet or votes):
         raise InputError("say what to do: --page or --sheet to ask judges, --votes to count their answers")
-    words = annotation.salient_words(space)
+    words = training.salient_words(space)
     result: dict[str, Any] = {"topics": len(words)}
     if page is not None:
         from incrowd.report.page import judges_page, write
 
-        write(page, judges_page(words, annotation.DOMAINS))
+        write(page, judges_page(words, training.DOMAINS))
     if sheet is not None:
-        annotation.sheet(space).write_csv(sheet)
+        training.sheet(space).write_csv(sheet)
     if votes:
-        verdict = annotation.decide(annotation.read_votes(votes, len(words)))
+        verdict = training.decide(training.read_votes(votes, len(words)))
         result |= verdict.to_dict()
         if out is not None:
-            out.write_text(annotation.topics_toml(space, verdict), encoding="utf-8")
+            out.write_text(training.topics_toml(space, verdict), encoding="utf-8")
     show_json(result) if as_json else show(_annotated(result))
 
 
@@ -464,8 +464,7 @@ def _spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
     """Return the spaces asked for; if none, a bag of words for topics of one's own, else the learnt words."""
     from incrowd.errors import InputError
     from incrowd.measures.exposure.learnt_spaces import load_space
-    from incrowd.measures.exposure.space import BagOfWords
-    from incrowd.measures.exposure.weighted import default_space, load_weighted
+    from incrowd.measures.exposure.space import BagOfWords, default_space, load_weighted
 
     if not model:
         return [default_space() if file is None else BagOfWords(_topics(file))]
@@ -479,8 +478,7 @@ def _spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
 def all_spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
     """Return the default, a bag of words and every model; all must have topics of the same names."""
     from incrowd.errors import InputError
-    from incrowd.measures.exposure.space import BagOfWords
-    from incrowd.measures.exposure.weighted import default_space
+    from incrowd.measures.exposure.space import BagOfWords, default_space
 
     spaces = _spaces(model, file)
     own = next((space for space in spaces if space.name not in ("BOW", "WORDS")), None)

@@ -137,7 +137,7 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Score your own list of items with published statistics; the risk is 1 - score."""
-    from incrowd.measures.microdata.card_statistics import read_statistics
+    from incrowd.measures.microdata.card_section import read_statistics
     from incrowd.measures.microdata.client import read_items, score_assessments
     from incrowd.measures.microdata.client import score as score_items
     from incrowd.report.label import microdata_label, paper_label

@@ -11,8 +11,8 @@ import numpy as np
 
 from incrowd import __version__
 from incrowd.drawing import Chart, Series
-from incrowd.measures.belief.calibration import Guesses
-from incrowd.measures.belief.text_evidence import Topics, read_words
+from incrowd.measures.belief.adversary import Topics, read_words
+from incrowd.measures.belief.engine import Guesses
 from incrowd.measures.protocol import Progress
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
 from incrowd.study.belief_experiments import (

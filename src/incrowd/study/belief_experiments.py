@@ -13,14 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incrowd.drawing import Chart, Series
-from incrowd.measures.belief.adversary import BeliefAdversary
-from incrowd.measures.belief.calibration import Guesses, hide_and_guess, reliability
+from incrowd.measures.belief.adversary import BeliefAdversary, Words, learn_signs
 from incrowd.measures.belief.critical import CriticalSet, critical_sets, loss_of_withholding
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
-from incrowd.measures.belief.engine import BeliefModel
+from incrowd.measures.belief.engine import BeliefModel, Guesses, hide_and_guess, reliability
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import Policy, Requirement
-from incrowd.measures.belief.text_evidence import Words, learn_signs
 from incrowd.measures.protocol import Progress
 from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
 from incrowd.study.figures import Section, Table

@@ -10,7 +10,6 @@ import numpy as np
 import incrowd
 from incrowd.drawing import Chart, Series
 from incrowd.errors import InputError
-from incrowd.measures.exposure.annotation import fleiss_kappa
 from incrowd.measures.exposure.comparison import (
     MethodComparison,
     compare,
@@ -24,6 +23,7 @@ from incrowd.measures.exposure.evaluation import SPLITS, HeldOut, held_out, leav
 from incrowd.measures.exposure.scoring import Progress
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import BASELINES, DIMENSIONS, ExposureOptions, method_name
+from incrowd.measures.exposure.training import fleiss_kappa
 from incrowd.study.figures import Cell, Headline, Section, Study, Table
 
 if TYPE_CHECKING:

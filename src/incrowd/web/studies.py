@@ -13,14 +13,13 @@ from fastapi.responses import JSONResponse, Response
 from incrowd.crowd import Crowd
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError, InputError
-from incrowd.measures.exposure import annotation, training
+from incrowd.measures.exposure import training
 from incrowd.measures.exposure.learnt_spaces import LdaSpace
 from incrowd.measures.exposure.scoring import post_batches
-from incrowd.measures.exposure.space import BagOfWords
+from incrowd.measures.exposure.space import BagOfWords, default_space
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
 from incrowd.measures.exposure.training import TrainOptions
-from incrowd.measures.exposure.weighted import default_space
 from incrowd.measures.microdata.spec import ProfileFilter
 from incrowd.measures.microdata.table import item_table
 from incrowd.profiles.attributes import attribute_table
@@ -240,12 +239,12 @@ def judge_routes(site: Site) -> APIRouter:
     @router.get("/judges/{job_id}/form")
     def form(job_id: str) -> Response:
         space: LdaSpace = site.finished(job_id, LdaSpace).result
-        return document(judges_page(annotation.salient_words(space), annotation.DOMAINS))
+        return document(judges_page(training.salient_words(space), training.DOMAINS))
 
     @router.get("/judges/{job_id}/sheet.csv")
     def sheet(job_id: str) -> Response:
         space: LdaSpace = site.finished(job_id, LdaSpace).result
-        text = annotation.sheet(space).write_csv()
+        text = training.sheet(space).write_csv()
         return Response(text, media_type="text/csv", headers=attached("topics-to-judge.csv"))
 
     @router.post("/uploads/judges/{job_id}/votes")
@@ -254,12 +253,12 @@ def judge_routes(site: Site) -> APIRouter:
         upload = await receive_files(site, request)
         topics = _topics(space)
         try:
-            verdict = annotation.decide(annotation.read_votes(upload.files, len(topics)))
+            verdict = training.decide(training.read_votes(upload.files, len(topics)))
         except InputError as error:
             raise upload.at_the_form(error, NO_OPTIONS) from None
         finally:
             upload.discard()
-        toml = annotation.topics_toml(space, verdict)
+        toml = training.topics_toml(space, verdict)
         return site.page(
             "judged.html",
             section="Judges",
@@ -273,7 +272,7 @@ def judge_routes(site: Site) -> APIRouter:
 
 
 def _topics(space: LdaSpace) -> list[tuple[str, ...]]:
-    return annotation.salient_words(space)
+    return training.salient_words(space)
 
 
 def _space(upload: Upload) -> LdaSpace:

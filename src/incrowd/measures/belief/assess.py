@@ -11,7 +11,15 @@ import numpy as np
 
 from incrowd.crowd import Crowd
 from incrowd.errors import NotInCrowd
-from incrowd.measures.belief.adversary import BeliefAdversary, Linkage, Unlinkable, link_in_crowd, traces_of
+from incrowd.measures.belief.adversary import (
+    BeliefAdversary,
+    Linkage,
+    Topics,
+    Unlinkable,
+    link_in_crowd,
+    read_words,
+    traces_of,
+)
 from incrowd.measures.belief.critical import (
     CriticalSet,
     CriticalSets,
@@ -30,7 +38,6 @@ from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import ANY, Policy, Requirement
 from incrowd.measures.belief.rules import InferenceRule, WorldKnowledge
 from incrowd.measures.belief.spec import ADVERSARIES, BeliefOptions
-from incrowd.measures.belief.text_evidence import Topics, read_words
 from incrowd.profiles.attributes import (
     HIDDEN,
     AttributeSpace,

@@ -28,9 +28,8 @@ from scipy.special import expit, logit
 
 from incrowd.errors import InputError
 from incrowd.measures.exposure.evaluation import auc
-from incrowd.measures.exposure.space import Floats
+from incrowd.measures.exposure.space import Floats, WeightedWords
 from incrowd.measures.exposure.topics import Topic, TopicSet
-from incrowd.measures.exposure.weighted import WeightedWords
 from incrowd.text.options import TextOptions
 from incrowd.text.tokeniser import Tokeniser
 

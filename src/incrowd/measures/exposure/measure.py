@@ -34,12 +34,14 @@ from incrowd.measures.exposure.prepared import (
     CommunityScores,
     PostScorer,
     TopicFollower,
+    made_up_scores,
+    rank_between,
+    topic_table,
 )
 from incrowd.measures.exposure.scoring import PeakCollector, Scored, post_periods, score
-from incrowd.measures.exposure.space import BagOfWords, Space, WordLists
+from incrowd.measures.exposure.space import BagOfWords, Space, WordLists, default_space
 from incrowd.measures.exposure.spec import ADVERSARIES, LINES, ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
-from incrowd.measures.exposure.weighted import default_space
 from incrowd.measures.following import GrowingCrowd
 from incrowd.measures.lines import Follower, Line, LineReading
 from incrowd.measures.protocol import (
@@ -207,8 +209,6 @@ class Exposure(Measure):
         self, crowd: PreparedCrowd, community: str | None, options: CardOptions, noise: Noise
     ) -> CardSection | None:
         """Tell how many people show each sensitive topic how strongly."""
-        from incrowd.measures.exposure.card import topic_table
-
         chosen = ExposureOptions(community=community, text=options.text, memory=options.memory)
         scores = CommunityScores.of(crowd, default_space(), chosen)
         return CardSection(tables={"topics": topic_table(scores.risks, default_space(), noise)})
@@ -298,9 +298,6 @@ class ReadyExposure(Ready):
         return self._scores[name]
 
     def _made_up(self, name: str) -> CommunityScores:
-        # Not at the top: a draft in a crowd needs no tables of cards.
-        from incrowd.measures.exposure.card import made_up_scores
-
         return made_up_scores(self._table(name), self.space, self.crowd.members(name))
 
     def _table(self, name: str) -> pl.DataFrame:
@@ -368,8 +365,6 @@ class ReadyExposure(Ready):
         """Say that a rank was read off a card, and how far off it may be."""
         if not one.defined:
             return replace(one, standing=Standing.ESTIMATED)
-        from incrowd.measures.exposure.card import rank_between
-
         about = one.assumptions.parameters
         low, high = rank_between(self._table(name), str(about["topic"]), float(about["score"]))
         ends = min(low, one.value), max(min(high, float(one.crowd_size or math.inf)), one.value)
