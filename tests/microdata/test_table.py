@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
+from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.microdata.spec import Matching, ProfileFilter
-from incrowd.measures.microdata.table import item_table
+from incrowd.measures.microdata.table import item_table, kept_item_table
+from incrowd.measures.prepared import PreparedCrowd
 
 
 def rows(*some: tuple[str, str, float | None, int | None]) -> pl.DataFrame:
@@ -60,3 +64,18 @@ def test_ratings_and_dates_are_there_or_not() -> None:
     assert not table.has(Matching(days_within=7))
     assert table.has(Matching())
     assert Matching(rating_within=1, days_within=7).words == "ratings or dates"
+
+
+def test_the_kept_table_is_the_table_and_follows_the_crowd(tmp_path: Path) -> None:
+    crowd = Crowd.create(tmp_path / "crowd", plain_names=True)
+    some = rows(("b\nc", "y, z", 2.0, 86_400), ("a", "x", 1.0, None), ("b\nc", "x", None, 0))
+    for more in (some, rows(("ä", "y, z", None, 5))):
+        crowd.add_frame(more, "items")
+        read = item_table(crowd)
+        for kept in (kept_item_table(PreparedCrowd.of(crowd)) for _ in range(2)):  # made, then from the cache
+            assert (kept.matrix != read.matrix).nnz == 0
+            assert kept.users.equals(read.users, check_names=True)
+            assert kept.items.equals(read.items, check_names=True)
+            assert kept.data_hash == read.data_hash
+            for mine, theirs in ((kept.ratings, read.ratings), (kept.days, read.days)):
+                np.testing.assert_array_equal(mine, theirs)

@@ -8,6 +8,7 @@ floating-point numbers, so 24.99999999999999999 stays below 25. What is no numbe
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
 from incrowd.crowd import Crowd
+from incrowd.crowd.array_cache import cached_arrays
 from incrowd.errors import InputError, NotInCrowd
 
 Floats = NDArray[np.float64]
@@ -203,13 +205,23 @@ class AttributeTable:
 
 @cached(LRUCache(maxsize=1), key=lambda crowd: (crowd.path, crowd.data_hash), lock=Lock())
 def attribute_table(crowd: Crowd) -> AttributeTable:
-    """Read everybody's attributes; those of the crowd that was asked for last are kept."""
-    frame = crowd.attributes().collect()
-    if frame.is_empty():
-        raise InputError(
-            f"{crowd.path}: this crowd holds no attributes. Add some: incrowd ingest FILE --kind attributes"
-        )
-    return from_long(frame, crowd.data_hash)
+    """Read everybody's attributes; the table is kept in the crowd's cache, the last one also in memory."""
+
+    def make() -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        frame = crowd.attributes().collect()
+        if frame.is_empty():
+            raise InputError(
+                f"{crowd.path}: this crowd holds no attributes. Add some: incrowd ingest FILE --kind attributes"
+            )
+        table = from_long(frame)
+        about = {"names": table.space.attributes, "values": table.space.values, "several": table.several}
+        names = json.dumps(table.users.tolist()).encode()
+        return {"codes": table.codes, "users": np.frombuffer(names, np.uint8)}, about
+
+    kept, about = cached_arrays(crowd.path / "cache", "attributes", {}, crowd.data_hash, make)
+    space = AttributeSpace(tuple(about["names"]), tuple(tuple(one) for one in about["values"]))
+    users = np.array(json.loads(kept["users"].tobytes()), object)
+    return AttributeTable(space, kept["codes"], users, crowd.data_hash, about["several"])
 
 
 def from_long(frame: pl.DataFrame, data_hash: str = "") -> AttributeTable:

@@ -25,7 +25,7 @@ from incrowd.measures.microdata.item_law import FOUND, ItemLaw
 from incrowd.measures.microdata.known_items import KnownItems, choices, known_items
 from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder, SetSizes
 from incrowd.measures.microdata.spec import ADVERSARIES, FEW_ITEMS, Adversary, FewItems
-from incrowd.measures.microdata.table import ItemTable, item_table
+from incrowd.measures.microdata.table import ItemTable, kept_item_table
 from incrowd.measures.protocol import (
     ADD_PEOPLE,
     SMALLEST_CROWD,
@@ -78,7 +78,7 @@ class ReadyMicrodata(Ready):
     @cached_property
     def _table(self) -> ItemTable:
         if self._law is None:
-            return item_table(self.crowd.crowd())
+            return kept_item_table(self.crowd)
         owner = self.crowd.user_id("")
         return self._law.made_up(self.crowd.own_items(owner), owner, self.options.seed)
 
@@ -251,18 +251,25 @@ class ItemsOfOne:
         return KnownItems.from_arrays(len(before), self.crowd.answer(question, find))
 
     def _fitting(self, table: ItemTable, who: Adversary, explain: bool) -> Assessment:
+        now = self._now[who.name]
         if explain:
-            everybody = self.everybody if table is self.table else None
-            return replace(expected_assessment(table, self.row, who, everybody), advice=())
+            return (
+                now if table is self.table else replace(expected_assessment(table, self.row, who), advice=())
+            )
+        known = replace(now, evidence=(), explained=None, crowd_rank=None)
+        if table is self.table:
+            return known
         value = 1 + float(others_of(table, self.row, [table.profile(self.row)], who)[0, 0])
-        meaning = crowd_meaning(value, len(table.users), who.words)
-        known = replace(self._now[who.name], evidence=(), explained=None, crowd_rank=None)
-        return replace(known, value=value, meaning=meaning)
+        return replace(known, value=value, meaning=crowd_meaning(value, len(table.users), who.words))
 
     @cached_property
     def _now(self) -> dict[str, Assessment]:
         """The person as they are, under each adversary."""
-        return {who.name: self._fitting(self.table, who, explain=True) for who in self.adversaries}
+        found = {
+            who.name: expected_assessment(self.table, self.row, who, self.everybody)
+            for who in self.adversaries
+        }
+        return {name: replace(one, advice=()) for name, one in found.items()}
 
     def _sizes(self, table: ItemTable) -> SetSizes:
         """Return how many people would fit how often: kept, because finding it out takes compiled kernels."""
@@ -348,7 +355,7 @@ def _drop(items: list[str], of: int) -> Proposal:
 
 def crowds_among_items(crowd: PreparedCrowd, memory: int) -> tuple[NDArray[np.float64] | None, str]:
     """Return how many people fit everybody's items on average, or why that cannot be told."""
-    table = item_table(crowd.crowd())
+    table = kept_item_table(crowd)
     if table.matrix.shape[0] < 2:
         return None, "this crowd has no items of at least two people"
     others = crowd_of_everybody(table, cache=crowd.cache, memory=memory)

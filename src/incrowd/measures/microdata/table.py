@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +15,7 @@ from scipy import sparse
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.microdata.spec import Matching, ProfileFilter
+from incrowd.measures.prepared import PreparedCrowd
 
 SECONDS_A_DAY = 86_400
 
@@ -127,6 +130,30 @@ def item_table(
     ones = np.ones(len(columns), dtype=np.int8)
     matrix = sparse.csr_matrix((ones, columns, starts), shape=(len(users), len(items)))
     return ItemTable(matrix, users, items, rows["value"].to_numpy(), rows["day"].to_numpy(), data_hash)
+
+
+def kept_item_table(crowd: PreparedCrowd) -> ItemTable:
+    """Read a crowd's items once; afterwards the rows come from its cache."""
+
+    def make() -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        table = item_table(crowd.crowd())
+        names = {name: json.dumps(getattr(table, name).to_list()).encode() for name in ("users", "items")}
+        return {
+            "starts": table.matrix.indptr,
+            "columns": table.matrix.indices,
+            "ratings": table.ratings,
+            "days": table.days,
+            **{name: np.frombuffer(text, np.uint8) for name, text in names.items()},
+        }, {}
+
+    kept, _ = crowd.arrays("items", {}, make)
+    users, items = (
+        pl.Series(column, json.loads(kept[name].tobytes()), pl.String)
+        for column, name in (("user", "users"), ("item", "items"))
+    )
+    parts = np.ones(len(kept["columns"]), np.int8), kept["columns"], kept["starts"]
+    matrix = sparse.csr_matrix(parts, shape=(len(users), len(items)))
+    return ItemTable(matrix, users, items, kept["ratings"], kept["days"], crowd.data_hash)
 
 
 def _names(frame: pl.LazyFrame, column: str) -> pl.Series:
