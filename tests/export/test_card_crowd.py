@@ -244,3 +244,13 @@ def test_people_who_write_in_another_language_are_told_so(
         report = assess([export], card=card, options=MEASURED)
         why = {one.measure: one.why for one in report.not_assessed}
         assert ("another language" in why.get("recognition (your language)", "")) is foreign
+
+
+def test_a_draft_of_new_words_is_asked_about_thoroughly(
+    card: Card, outsiders: list[str], export_of: Callable[..., Path]
+) -> None:
+    file = export_of(outsiders[0])
+    check = draft([file], None, EVERYBODY, "Reykjavik dentists zymurgy", card=card, thorough=True)
+    found = [one for one in check.changes if one.measure == "recognition"]
+    assert found
+    assert all(math.isfinite(one.after) for one in found)

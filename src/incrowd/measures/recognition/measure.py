@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from incrowd.crowd import Crowd
+    from incrowd.distances.profile_index import Keys
     from incrowd.measures.attackers import Lineup
     from incrowd.measures.recognition.assess import CommunityRecognition, MemberRecognition
     from incrowd.measures.recognition.from_card import CountedPosts, MadeUpRivals
@@ -332,7 +333,8 @@ class ReadyRecognition(Ready):
         from incrowd.measures.recognition.from_card import probabilities, rehearsed
 
         members = self.crowd.members(name) + 1
-        known, asked = self._counted(person, name), self._counted(person.before, name)
+        others = np.union1d(person.keys, person.before.keys)
+        known, asked = (self._counted(one, name, others) for one in (person, person.before))
         posts = known.counts.shape[0]
         if reason := too_little(self._chosen(name), posts, taught=True):
             return MemberRecognition(name, members, posts, {}, {}, reason)
@@ -347,11 +349,12 @@ class ReadyRecognition(Ready):
             self._made[name] = MadeUpRivals.of(made.counts, made.rare, users, self.crowd.members(name))
         return self._made[name]
 
-    def _counted(self, person: Person, name: str) -> CountedPosts:
+    def _counted(self, person: Person, name: str, others: Keys | None = None) -> CountedPosts:
+        """Count a person's posts by word; those to be compared take the same words beside the card's (`others`)."""
         from incrowd.measures.recognition.from_card import counted_posts
 
         made, _ = self.crowd.made_up(name)
-        others = np.union1d(person.keys, person.before.keys)
+        others = np.unique(person.keys) if others is None else others
         rows = person.rows_in(name)
         return counted_posts(
             person.words.matrix[rows], person.keys, made.keys, others, self._cut(person, name)
