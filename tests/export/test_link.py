@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from incrowd.measures.recognition.link import AccountLink, link_accounts
 from incrowd.measures.recognition.measure import ReadyRecognition, Recognition
 from incrowd.measures.recognition.spec import KNOWN, How
 from incrowd.profiles.habits import post_habits
+from incrowd.result import Evidence
 
 ONE = "cycling"
 
@@ -81,18 +83,19 @@ def test_what_gives_away_adds_up_and_is_shared(halves: list[tuple[Path, Path]], 
 
 
 def test_the_command(
-    halves: list[tuple[Path, Path]], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    halves: list[tuple[Path, Path]], card: Card, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     one, two = halves[0]
-    page = tmp_path / "link.html"
-    told = incrowd(capsys, "link", one, two, "--json", "--html", page)
+    page, file = tmp_path / "link.html", tmp_path / "card.txt"
+    card.write(file)
+    told = incrowd(capsys, "link", one, two, "--card", file, "--json", "--html", page)
     assert told.code == 0, told.err
     answer = json.loads(told.out)
     assert answer["interval"][0] <= answer["probability"] <= answer["interval"][1]
     assert answer["standing"] == "estimated from a card"
     assert answer["gives_away"]
     assert "linked" in page.read_text(encoding="utf-8")
-    shown = incrowd(capsys, "link", one, two, "--fail-above", "0")
+    shown = incrowd(capsys, "link", one, two, "--card", file, "--fail-above", "0")
     assert shown.code == 1
     assert "what gives you away" in shown.out
 
@@ -257,3 +260,57 @@ def test_what_a_card_can_tell_at_most_is_said_to_be_the_most(tmp_path: Path) -> 
     assert f"the most that can be told from a card, and may be {low} to {high}" in told["alone"].meaning
     assert told["changed"].value < most - 0.01
     assert "the most that can be told" not in told["changed"].meaning
+
+
+def in_german(path: Path, things: str) -> Path:
+    rows = [
+        {
+            "user": "wer",
+            "community": "x",
+            "text": f"{thing} ist heute nicht so gut wie gestern und ich bin müde",
+        }
+        for thing in things.split() * 5
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_accounts_in_a_language_that_the_card_does_not_hold_are_not_called_linked(
+    halves: list[tuple[Path, Path]],
+    card: Card,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What two strangers share in German, nobody made up from an English card has: both would be taken for one."""
+    cars = in_german(tmp_path / "cars.jsonl", "Wagen Motor Getriebe Bremse")
+    garden = in_german(tmp_path / "garden.jsonl", "Beet Rasen Kompost Tomate")
+    for pair, said in (
+        ((cars, garden), "both accounts are in a language that the card does not hold"),
+        ((cars, halves[0][0]), "your first account is in a language"),
+        ((halves[0][0], garden), "your second account is in a language"),
+    ):
+        found = linked(*pair, card)
+        assert math.isnan(found.probability)
+        assert found.sentence().startswith(f"Cannot tell: {said}")
+        assert not found.assessment.defined
+    page = tmp_path / "link.html"
+    told = incrowd(capsys, "link", cars, garden, "--json", "--html", page, "--fail-above", "0.99")
+    assert told.code == 1  # unknown is not safe
+    answer = json.loads(told.out)
+    assert answer["probability"] is None
+    assert answer["gives_away"] == []
+    assert "Cannot tell" in page.read_text(encoding="utf-8")
+
+
+def test_the_sentence_says_what_linking_takes_and_nothing_is_shown_as_nothing(
+    halves: list[tuple[Path, Path]], card: Card
+) -> None:
+    found = linked(*halves[0], card)
+    few = replace(found, found=replace(found.found, probability=dict.fromkeys(KNOWN, 0.1)))
+    assert few.sentence().endswith(
+        "To link them half of the time takes more posts than your second account has."
+    )
+    sure = replace(found, found=replace(found.found, probability=dict.fromkeys(KNOWN, 0.9)))
+    assert sure.sentence().endswith("To link them half of the time takes 1 post of the second.")
+    faint = Evidence(what="the word “faint”", contribution=0.004 * found.likeness)
+    assert replace(found, evidence=(*found.evidence, faint)).shown == found.evidence

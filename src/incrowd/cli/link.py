@@ -46,7 +46,7 @@ def link(
     """Can your two accounts be linked? Takes an export of each; nothing is stored and nothing is sent.
 
     The risk for --fail-above is the probability that somebody who has read both would put your first account first
-    among the people of the card, looking for the writer of the second.
+    among the people of the card, looking for the writer of the second; where that cannot be told, it counts as above.
     """
     from incrowd.measures.card_crowd import crowd_of_export
     from incrowd.measures.recognition.link import link_accounts
@@ -75,8 +75,10 @@ def _show(found: AccountLink) -> None:
     from rich.text import Text
 
     show(Text(found.sentence(), style="bold"))
+    if found.found.reason:
+        return
     table = Table("what gives you away", "share", box=None, header_style="dim")
-    for part in found.evidence[:WORDS_SHOWN]:
+    for part in found.shown[:WORDS_SHOWN]:
         table.add_row(Text(part.what), f"{part.contribution / max(found.likeness, 1e-9):.0%}")
     show(table)
     show(

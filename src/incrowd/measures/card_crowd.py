@@ -8,6 +8,7 @@ Nothing is written to disk.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -177,18 +178,24 @@ class CardCrowd(PreparedCrowd):
             self._drawn[community] = made_up_of(self.card, community, self.seed), users
         return self._drawn[community]
 
-    def doubt(self, community: str) -> str:
-        """Say so if the card seems to be of people who write in another language: then nobody is like the owner."""
+    def foreign(self, texts: pl.Series, community: str) -> float:
+        """Return the listed share of words of texts in another language than a community's; NaN: in its own."""
         laws = Community.of(self.card, community)
-        texts = self.posts.filter(pl.col("community") == community)["text"]
         own = post_words(texts.gather_every(max(1, len(texts) // LOOKED_AT)), self.text)
         counts = np.asarray(own.matrix.sum(axis=0)).ravel()
         written = int(counts.sum())
         listed = int(counts[np.isin(word_keys(own.vocabulary), word_keys(laws.words))].sum())
         if written < ENOUGH_WORDS or listed >= FOREIGN * float(laws.listed_share(written)) * written:
+            return math.nan
+        return listed / written
+
+    def doubt(self, community: str) -> str:
+        """Say so if the card seems to be of people who write in another language: then nobody is like the owner."""
+        listed = self.foreign(self.posts.filter(pl.col("community") == community)["text"], community)
+        if math.isnan(listed):
             return ""
         return (
-            f"only {listed / written:.0%} of your words are ones that people of {community} use here, as if they wrote "
+            f"only {listed:.0%} of your words are ones that people of {community} use here, as if they wrote "
             "in another language: among people of yours, you are harder to find than the numbers say"
         )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 import scipy.sparse as sp
 
 from incrowd.distances.profile_index import word_keys
@@ -32,10 +33,14 @@ from incrowd.result import (
     Threat,
     say_count,
     say_percent,
+    to_plain,
 )
 from incrowd.text.mentions import mentioned_words
 
 MOST_WORDS = 24
+LEAST_SHOWN = 0.005
+"""Of what both share: what is less would be shown as 0 %."""
+OTHER_LANGUAGE = "another_language"
 ADVERSARY = (
     "someone who has read both of your accounts and looks for the writer of the second among everybody"
 )
@@ -59,8 +64,18 @@ class AccountLink(Result):
 
     @property
     def probability(self) -> float:
-        """How probably the first account is put first."""
-        return self.found.probability[self.known]
+        """How probably the first account is put first; NaN: it cannot be told, and `found.reason` says why."""
+        return self.found.probability.get(self.known, math.nan)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Between which ends the probability lies."""
+        return self.found.interval.get(self.known, (math.nan, math.nan))
+
+    @property
+    def shown(self) -> tuple[Evidence, ...]:
+        """What both share, but for parts that would be shown as nothing."""
+        return tuple(part for part in self.evidence if part.contribution >= LEAST_SHOWN * self.likeness)
 
     @property
     def assessment(self) -> Assessment:
@@ -86,7 +101,8 @@ class AccountLink(Result):
                 seed=self.seed,
                 data_hash=self.data_hash,
             ),
-            interval=self.found.interval[self.known],
+            interval=None if self.found.reason else self.interval,
+            reason=self.found.reason,
             baseline=1 / self.found.members,
             crowd_size=self.found.members,
             threats=(Threat.LINKABILITY,),
@@ -100,11 +116,20 @@ class AccountLink(Result):
 
     @property
     def _meaning(self) -> str:
-        low, high = (say_percent(end) for end in self.found.interval[self.known])
+        if self.found.reason:
+            return f"Cannot tell: {self.found.reason.partition(': ')[2]}."
+        low, high = (say_percent(end) for end in self.interval)
         return (
             f"Somebody who has read {self._read} would pick your first account out of "
             f"{self.found.members:,} people of {self.found.community} {say_percent(self.probability)} of the time "
-            f"({low} to {high}). Linking them half of the time takes {self.found.say_takes()} of the second."
+            f"({low} to {high}). {self._say_takes()}"
+        )
+
+    def _say_takes(self) -> str:
+        if self.found.takes > self.posts[1]:
+            return "To link them half of the time takes more posts than your second account has."
+        return (
+            f"To link them half of the time takes {say_count(int(self.found.takes), 'post')} of the second."
         )
 
     @property
@@ -119,11 +144,10 @@ class AccountLink(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""
-        low, high = self.found.interval[self.known]
         told = self.found.to_dict()
         return {
-            "probability": self.probability,
-            "interval": [low, high],
+            "probability": to_plain(self.probability),
+            "interval": to_plain(self.interval),
             "people": self.found.members,
             "community": self.found.community,
             "posts": list(self.posts),
@@ -131,6 +155,7 @@ class AccountLink(Result):
             "by_posts": {n: p for n, p in told["probability"].items() if p is not None},
             "takes": self._takes,
             "takes_in_words": told["takes_in_words"],
+            "reason": self.found.reason,
             "gives_away": [{"what": part.what, "share": part.contribution} for part in self.evidence],
             "standing": str(Standing.ESTIMATED),
             "adversary": ADVERSARY,
@@ -147,7 +172,7 @@ class AccountLink(Result):
 
     def bars(self) -> Sequence[tuple[str, float]]:
         """Return what gives both away."""
-        return [(part.what, part.contribution) for part in self.evidence[:10]]
+        return [(part.what, part.contribution) for part in self.shown[:10]]
 
     @property
     def _title(self) -> str:
@@ -169,8 +194,11 @@ def link_accounts(main: CardCrowd, other: CardCrowd) -> AccountLink:
             "Give the export of another account second."
         )
     community = _community(main)
-    made, users = main.made_up(community)
     people = main.members(community)
+    if reason := _foreign(main, community, first, second):
+        nothing = MemberRecognition(community, people + 1, len(second), {}, {}, reason)
+        return AccountLink(nothing, 0, (len(first), len(second)), math.nan, (), main.seed, main.data_hash)
+    made, users = main.made_up(community)
     rivals = MadeUpRivals.of(made.counts, made.rare, users, people)
     said = [post_words(texts, main.text) for texts in (first, second)]
     keys = [word_keys(one.vocabulary) for one in said]
@@ -196,6 +224,27 @@ def link_accounts(main: CardCrowd, other: CardCrowd) -> AccountLink:
         _evidence(shared, [name_of[key] for key in columns[shared.indices].tolist()], mentioned),
         main.seed,
         main.data_hash,
+    )
+
+
+def _foreign(crowd: CardCrowd, community: str, *accounts: pl.Series) -> str:
+    """Say that an account is in a language that the card does not hold; empty: none is.
+
+    Whatever two accounts share in such a language nobody made up writes, so any two would be taken for one person's.
+    """
+    shares = [crowd.foreign(texts, community) for texts in accounts]
+    said = [
+        (which, share) for which, share in zip(("first", "second"), shares, strict=True) if share == share
+    ]
+    if not said:
+        return ""
+    if len(said) > 1:
+        which, listed = "both accounts are", f"{say_percent(said[0][1])} and {say_percent(said[1][1])}"
+    else:
+        which, listed = f"your {said[0][0]} account is", say_percent(said[0][1])
+    return (
+        f"{OTHER_LANGUAGE}: {which} in a language that the card does not hold (it lists {listed} of the words). "
+        "Take a card of people who write in your language (--card)"
     )
 
 
