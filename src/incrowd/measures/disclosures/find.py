@@ -220,7 +220,7 @@ class _Text:
             return
         if start == "my" and self.guards["other"].match(self.low, found.start()):
             self.others += 1
-        matches = list(self.language.rules_from(start, self.low, end))
+        matches = self.language.rules_from(start, self.low, end)
         if not matches or (start == "i" and self._asked(found.start())):
             return
         if start in ("i", "we") and self.low.startswith(self.language.grammar.undone, end):
@@ -245,7 +245,7 @@ class _Text:
     def _left_out(self, found: re.Match[str]) -> None:
         """Read a clause whose "I" is left out: "Just moved to Leeds", "I'm 30 and live in Leeds"."""
         place = found.start()
-        matches = list(self.language.rules_from("dropped", self.low, place))
+        matches = self.language.rules_from("dropped", self.low, place)
         before = len(self.finds)
         for rule, match in matches:
             self._apply(rule, match)
@@ -449,19 +449,14 @@ class _Text:
         """Return which rules may match anywhere in the text, by number, and where they may begin."""
         words, by_word, by_mark = self.language.anywhere
         low = self.low
-        starts: list[int] = []
-        places: dict[int, list[int]] = {STARTS: starts}
-        for found in words.finditer(
-            "\n" + low
-        ):  # the place of the sign before a word there is that of the word here
-            place = found.start()
+        places: dict[int, list[int]] = {STARTS: []}
+        # The place of the sign before a word there is that of the word here.
+        for found in words.finditer("\n" + low):
             for number in by_word[found[1]]:
-                if number == STARTS:
-                    starts.append(place)
-                elif number in places:
-                    places[number].append(place)
+                if number in places:
+                    places[number].append(found.start())
                 else:
-                    places[number] = [place]
+                    places[number] = [found.start()]
         for mark, some in by_mark.items():
             if mark in low:
                 places.update({number: [] for number in some})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -22,6 +22,8 @@ from incrowd.measures.disclosures.places import Gazetteer
 DATA = files("incrowd.measures.disclosures").joinpath("data")
 Pair = tuple[str, str]
 """An attribute and a value."""
+_ADVERBS = re.compile(r" ?\??(\{adv\}|\{v\}|\(\?:\{adv\}\)|\(\?:\{v\}\)[?*])")
+"""Where a rule says that adverbs may come."""
 _NAMED = re.compile(r"\(\?P<(\w+)>")
 
 
@@ -69,17 +71,20 @@ class Rule:
         """Whether it can match at a number that opens a text, and nowhere else: "26m from ..."."""
         return self.pattern.startswith(r"^(?=\d)")
 
-    def finds(self, low: str, places: Iterable[int]) -> Iterator[re.Match[str]]:
+    def finds(self, low: str, places: Sequence[int]) -> Sequence[re.Match[str]]:
         """Find it in a text: where it may begin, if that is known (without `needs`), else anywhere."""
         if self.needs:
-            yield from self.match.finditer(low)
-            return
-        end = -1
+            return list(self.match.finditer(low))
+        match = self.match.match
+        if len(places) == 1:  # the usual case
+            found = match(low, places[0])
+            return () if found is None else (found,)
+        some: list[re.Match[str]] = []
         for place in places:
-            found = self.match.match(low, place) if place >= end else None
+            found = match(low, place) if not some or place >= some[-1].end() else None
             if found is not None:
-                end = found.end()
-                yield found
+                some.append(found)
+        return some
 
 
 class Grammar:
@@ -360,32 +365,25 @@ class Language:
         found["dropped"] += [*found["i"], *told_apart]
         return {start: tuple(rules) for start, rules in found.items()}
 
-    def rules_from(self, start: str, low: str, place: int) -> Iterator[tuple[Rule, re.Match[str]]]:
+    def rules_from(self, start: str, low: str, place: int) -> list[tuple[Rule, re.Match[str]]]:
         """Return the rules of a start that match at a place of a text, or after adverbs or a word there, and how."""
-        for rule in self.rules_at(start, low[place : place + SEEN]):
-            match = rule.match.match(low, place)
-            if match is not None:
-                yield rule, match
+        found: list[tuple[Rule, re.Match[str]]] = []
+        _match(self.rules_at(start, low[place : place + SEEN], ""), low, place, found)
         if start == "my":
             second = low.find(" ", place + 1)
-            if second < 0 or not low[place + 1 : second].replace("-", "").isalnum():
-                return
-            for rule in self.rules_at(start, low[second : second + SEEN]):
-                match = rule.match.match(low, second) if rule.after_word else None
-                if match is not None:
-                    yield rule, match
-            return
-        word = low[place + 1 : place + 20].lstrip().split(" ", 1)[0] if low[place : place + 1] == " " else ""
-        if word and word not in self.adverb_words:  # the usual case, and quickly seen
-            return
+            if second >= 0 and low[place + 1 : second].replace("-", "").isalnum():
+                _match(self.rules_at(start, low[second : second + SEEN], "word"), low, second, found)
+            return found
+        if low[place : place + 1] == " ":
+            word = low[place + 1 : place + 20].lstrip().split(" ", 1)[0]
+            if word and word not in self.adverb_words:  # the usual case, and quickly seen
+                return found
         adverb = self.adverb.match(low, place)
         while adverb is not None:
             place = adverb.end()
-            for rule in self.rules_at(start, low[place : place + SEEN]):
-                match = rule.match.match(low, place) if rule.after_adverbs else None
-                if match is not None:
-                    yield rule, match
+            _match(self.rules_at(start, low[place : place + SEEN], "adverbs"), low, place, found)
             adverb = self.adverb.match(low, place)
+        return found
 
     @cached_property
     def adverb(self) -> re.Pattern[str]:
@@ -399,8 +397,8 @@ class Language:
         return frozenset(re.findall(r"[a-z']+", self.adverb.pattern))
 
     @cached_property
-    def rules_at(self) -> Callable[[str, str], tuple[Rule, ...]]:
-        """The rules of a start that can match a text, by its first `SEEN` letters: few of many."""
+    def rules_at(self) -> Callable[[str, str, str], tuple[Rule, ...]]:
+        """The rules of a start that can match a text, by its first `SEEN` letters, or after adverbs or a word."""
 
         @cache
         def table_of(start: str) -> dict[str, tuple[Rule, ...]]:
@@ -419,11 +417,14 @@ class Language:
             }
 
         @lru_cache(65536)
-        def rules_at(start: str, letters: str) -> tuple[Rule, ...]:
+        def rules_at(start: str, letters: str, after: str) -> tuple[Rule, ...]:
             table = table_of(start)
-            return next(
+            some = next(
                 table[letters[:size]] for size in range(len(letters), -1, -1) if letters[:size] in table
             )
+            if not after:
+                return some
+            return tuple(one for one in some if (one.after_word if after == "word" else one.after_adverbs))
 
         return rules_at
 
@@ -517,7 +518,7 @@ class Language:
             },
             "demonym": [f"{one}{ending}" for one in self.grammar.demonyms for ending in ("", "s")],
         }
-        slots = {name: f"(?:(?P<{name}>{_alternatives(some)})\\b)" for name, some in lists.items()}
+        slots = {name: f"(?:(?P<{name}>{tree_pattern(some)})\\b)" for name, some in lists.items()}
         twice = ("field", "language", "pet", "health")  # "French and German"
         slots |= {f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in twice}
         slots["language3"] = slots["language"].replace("<language>", "<language3>")
@@ -583,9 +584,9 @@ class Language:
 
     def _rule(self, entry: Mapping[str, Any]) -> Rule:
         written = entry["match"]
-        after_adverbs = written.startswith((" {v}", "{adv}"))
-        if after_adverbs:
-            written = written.replace("{v}", "", 1) if written[0] == " " else written.replace("{adv}", "")
+        adverbs = _ADVERBS.match(written)
+        if adverbs is not None:
+            written = written[: adverbs.start(1)] + written[adverbs.end() :]
         after_word = written.startswith(" {w}")
         written = written.replace("{w}", "", 1)
         sketch = self._filled(written, entry, self.beginnings.marks)
@@ -599,12 +600,24 @@ class Language:
             sign=entry.get("sign", False),
             also_signs=entry.get("also_signs", entry.get("sign", False)),
             also=tuple((str(name), str(value)) for name, value in entry.get("also", ())),
-            needs=() if self._begins_with_words(sketch) else tuple(entry.get("needs", ())),
-            after_adverbs=after_adverbs,
+            needs=()
+            if entry["start"] == "any" and self._begins_with_words(sketch)
+            else tuple(entry.get("needs", ())),
+            after_adverbs=adverbs is not None,
             after_word=after_word,
             then_pattern=entry.get("then", ""),
             asks=entry.get("asks", False),
         )
+
+
+def _match(rules: Iterable[Rule], low: str, place: int, found: list[tuple[Rule, re.Match[str]]]) -> None:
+    """Add to `found` the rules that match at a place, and how."""
+    for rule in rules:
+        if rule.needs and not any(word in low for word in rule.needs):
+            continue
+        match = rule.match.match(low, place)
+        if match is not None:
+            found.append((rule, match))
 
 
 OWN_NAME = "~"
