@@ -13,8 +13,7 @@ from incrowd.measures.disclosures.assess import disclosed, reading_of
 from incrowd.measures.disclosures.facts import DatedReading
 from incrowd.measures.disclosures.language import load_language
 from incrowd.measures.disclosures.posts import posts_in_crowd, posts_of_export
-from incrowd.measures.disclosures.ready import ReadyDisclosures
-from incrowd.measures.disclosures.rewordings import reworded
+from incrowd.measures.disclosures.ready import ReadyDisclosures, reworded
 from incrowd.measures.protocol import (
     AdvisorOptions,
     Changes,

@@ -10,7 +10,8 @@ import pytest
 
 from incrowd.errors import InputError
 from incrowd.measures.disclosures.find import read_text
-from incrowd.measures.disclosures.language import SEEN, load_language
+from incrowd.measures.disclosures.language import load_language
+from incrowd.measures.disclosures.rules import SEEN, Rules, rules_of
 
 
 def rows(name: str) -> list[list[str]]:
@@ -77,9 +78,9 @@ def test_the_finder_is_precise_and_misses_little(name: str, recall: float) -> No
 
 def test_whatever_a_rule_matches_begins_with_one_of_its_beginnings() -> None:
     """What is passed over by its first letters could not have matched: every rule, at every place of every sentence."""
-    language = load_language()
-    for rule in {rule.pattern: rule for rules in language.rules.values() for rule in rules}.values():
-        first = language.beginnings.of(rule.sketch, SEEN)
+    known = rules_of(load_language())
+    for rule in {rule.pattern: rule for rules in known.by_start.values() for rule in rules}.values():
+        first = known.beginnings.of(rule.sketch, SEEN)
         for text, _ in ROWS:
             low = text.lower()
             for place in range(len(low)):
@@ -93,7 +94,7 @@ def test_a_rule_that_can_begin_with_anything_must_say_what_it_needs() -> None:
     bare = {**language.patterns["rule"][0], "start": "any", "match": r"\w+ years old", "needs": []}
     broken = replace(language, patterns={**language.patterns, "rule": [bare]})
     with pytest.raises(InputError, match="needs"):
-        _ = broken.anywhere
+        _ = Rules(broken).anywhere
 
 
 def test_mistyped_words_are_read_and_finds_point_into_the_text_as_it_is() -> None:

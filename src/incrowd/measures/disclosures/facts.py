@@ -18,8 +18,9 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from incrowd.measures.disclosures.find import Find, Reading
+from incrowd.measures.disclosures.find import Reading
 from incrowd.measures.disclosures.language import DATA
+from incrowd.measures.disclosures.statements import Find
 
 EXCLUSIVE = frozenset(
     (

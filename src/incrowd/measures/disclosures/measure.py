@@ -73,7 +73,7 @@ class Disclosures(Measure):
 
     def told_attributes(self, person: Person, values: Mapping[str, Sequence[str]]) -> dict[str, str]:
         """Return what the person's posts tell of some attributes, as one of the values a table has for each."""
-        from incrowd.measures.disclosures.in_crowd import told_values
+        from incrowd.measures.disclosures.normal import told_values
 
         return told_values(person, values)
 

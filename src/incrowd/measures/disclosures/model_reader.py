@@ -23,9 +23,9 @@ from urllib.parse import urlsplit
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.disclosures.assess import Disclosed, Post
 from incrowd.measures.disclosures.facts import DatedReading, Told, gather
-from incrowd.measures.disclosures.find import Find
 from incrowd.measures.disclosures.language import Language, load_language
 from incrowd.measures.disclosures.normal import normal_form
+from incrowd.measures.disclosures.statements import Find
 
 KIND = "model"
 ASKED = ("age", "gender", "location", "birthplace", "relationship", "education", "occupation")

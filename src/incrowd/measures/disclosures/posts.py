@@ -16,8 +16,7 @@ from incrowd.crowd.own_export import left_out, own_batches
 from incrowd.crowd.readers.base import ReadOptions
 from incrowd.crowd.sources import open_files
 from incrowd.errors import InputError, NotInCrowd
-from incrowd.measures.disclosures.assess import Disclosed, Post, disclosed
-from incrowd.measures.disclosures.spec import DisclosureOptions
+from incrowd.measures.disclosures.assess import Post
 
 
 def posts_of_export(
@@ -54,11 +53,6 @@ def posts_of_export(
         )
     ordered = rows.select("time", "text").sort("time", nulls_last=True, maintain_order=True)
     return [(number, time, text or "") for number, (time, text) in enumerate(ordered.iter_rows(), 1)]
-
-
-def assess(crowd: Crowd, user: str, options: DisclosureOptions | None = None) -> Disclosed:
-    """Say what a person (by name) has told in a crowd whose key is here."""
-    return disclosed(posts_in_crowd(crowd, user), options)
 
 
 def posts_in_crowd(crowd: Crowd, user: str) -> list[Post]:

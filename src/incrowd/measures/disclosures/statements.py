@@ -1,0 +1,385 @@
+"""What a text states where a rule matches: read as a name, a number or a noun phrase, or taken back by words around it.
+
+A wish, a condition, a negation, a question, another person's words take a find back. Whose text it is does not matter
+here, and nothing is kept of it but places in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from incrowd.measures.disclosures.language import Language, Pair
+from incrowd.measures.disclosures.rules import Rule, rules_of
+from incrowd.measures.disclosures.values import READERS, values_of
+
+MOST_MODIFIERS = 3
+"""Words between the article and the noun: "a tired old divorced nurse"."""
+_NAMES = frozenset(("name", "firstname", "fullname"))
+"""Slots that are not read in a profile: "Austin" is a place there."""
+_SPEAKER = re.compile(r"\b([a-z]\w*):(?= )")
+SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)|\n|$")
+WORD = re.compile(r"[\w'/&+-]+")
+NEXT_WORD = re.compile(r" ([\w'-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """One thing a text says about its writer."""
+
+    attribute: str
+    value: str
+    kind: str
+    """How it was said: finds of one kind are right about as often."""
+    sign: bool
+    """It suggests, and does not state."""
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a phrase, and where each stands."""
+
+    said: tuple[str, ...]
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, low: str, start: int, end: int) -> Words:
+        """Return the words between two places."""
+        found = list(WORD.finditer(low, start, end))
+        return cls(
+            tuple(one.group() for one in found),
+            tuple(one.start() for one in found),
+            tuple(one.end() for one in found),
+        )
+
+    def __len__(self) -> int:
+        return len(self.said)
+
+    def phrases(self, first: int) -> Iterator[tuple[str, int]]:
+        """Return the phrases that begin at a word, the longest first, with the word after the phrase."""
+        for last in range(min(first + 4, len(self)), first, -1):
+            yield " ".join(self.said[first:last]), last
+
+
+class Statements:
+    """One text, what it states, and whether the words around a statement leave it standing."""
+
+    __slots__ = ("finds", "guards", "language", "low", "others", "rules", "text", "whole")
+
+    def __init__(self, text: str, language: Language, *, whole: bool = True) -> None:
+        """`whole`: it is a text of its own, no part that is read in another way."""
+        self.text = text
+        low = self.text.lower()
+        if len(low) != len(self.text):  # a few letters grow when they are made small
+            low = "".join(small if len(small := letter.lower()) == 1 else letter for letter in self.text)
+        self.low, self.language, self.guards = low, language, language.guards
+        self.rules = rules_of(language)
+        self.finds: list[Find] = []
+        self.others, self.whole = 0, whole
+
+    # What takes a find back
+
+    def _taken_back(self, place: int, guard: str = "before") -> bool:
+        before = self.low[max(0, place - 48) : place]
+        if self.guards["speaker"].search(before) or self._in_title(place) or self._in_dialogue(place):
+            return True
+        cut = max(map(before.rfind, ".!?\n;:"))
+        said = before[cut + 1 :].replace(",", " ").replace("  ", " ")
+        return self.guards[guard].search(said) is not None
+
+    def _in_title(self, place: int) -> bool:
+        """Say whether a title begins here: "Things My Girlfriend and I Have Argued About"."""
+        text = self.text
+        if text[place : place + 3] != "My " or not text[place + 3 : place + 4].isupper():
+            return False
+        before = text[max(0, place - 3) : place].rstrip(" \"'*(")
+        return before[-1:].isalpha()
+
+    def _in_dialogue(self, place: int) -> bool:
+        """Say whether somebody is named as the speaker here and again: "JOE: my girlfriend ... JOE: ..."."""
+        speakers = list(_SPEAKER.finditer(self.low, max(0, place - 200), place))
+        speaker = speakers[-1] if speakers else None
+        if speaker is None or "\n" in self.low[speaker.end() : place] or speaker.group(1) in ("me", "i"):
+            return False
+        return len(re.findall(rf"\b{re.escape(speaker.group(1))}:", self.low)) > 1
+
+    def _asked(self, place: int) -> bool:
+        """Say whether "I" comes after the verb of a question: "do I have ...?"."""
+        return self.guards["asked"].search(self.low[max(0, place - 16) : place]) is not None
+
+    def _about_me(self, found: re.Match[str]) -> bool:
+        """Say whether "as a ..." is about the writer: it opens a clause, or the sentence speaks of "me"."""
+        low, start = self.low, found.start()
+        opening = low[max(map(low[:start].rfind, ".!?\n")) + 1 : start].strip()
+        about_me = self._first_person_near(start)
+        being = found.group().startswith("being")
+        if not opening:
+            return True
+        if opening[-1] in ",;:-(k0123456789" or opening.split()[-1] in self.language.grammar.before_as:
+            return about_me
+        return about_me and being and opening.split()[-1] in self.language.grammar.before_being
+
+    def _first_person_near(self, place: int) -> bool:
+        """Say whether the sentence speaks of "me"."""
+        begin = max(map(self.low[:place].rfind, ".!?\n")) + 1
+        stop = SENTENCE_END.search(self.low, place)
+        last = stop.start() if stop else len(self.low)
+        return self.language.grammar.first_person.search(self.low, begin, last) is not None
+
+    def _mine(self, match: re.Match[str]) -> bool:
+        """Say whether a loose remark may be the writer's own: nobody else is the sentence's subject."""
+        before = self.low[max(0, match.start() - 60) : match.start()]
+        said = before[max(map(before.rfind, ".!?\n")) + 1 :]
+        taken = said.rstrip().endswith((" if", "when", " not", "n't", "never"))
+        return not taken and self.language.grammar.others.search(said) is None
+
+    def _denied_after(self, end: int) -> bool:
+        return self.low[end : end + 1] == "?" or self.guards["after"].match(self.low, end) is not None
+
+    # From a match to finds
+
+    def _apply(
+        self, rule: Rule, match: re.Match[str], *, listed: bool = False, since: int | None = None
+    ) -> int:
+        """Add what a match says and return where it ended; a match that says nothing ends where it began.
+
+        `since`: where its adverbs begin, which may take it back.
+        """
+        begin, end = match.start() if since is None else since, match.end()
+        if "person" in rule.slots:
+            return self._person(rule, match, begin, listed=listed)
+        # A slot for a name holds more than the name: what takes a find back stands before the slot or after the name.
+        named_at = min((match.start(slot) for slot in rule.slots & READERS.keys()), default=end)
+        if (named_at == end and self._denied_after(end)) or (listed and rule.slots & _NAMES):
+            return begin
+        if self.guards["inside"].search(match.string, begin, named_at):
+            return begin
+        values = {name.rstrip("_"): text for name, text in match.groupdict().items() if text}
+        for slot, read in READERS.items():
+            if slot in values:
+                named = read(self.text, self.low, match.start(slot), self.language)
+                if named is None:
+                    return begin
+                values[slot], end = named
+                if not rule.asks and self._denied_after(end):
+                    return begin
+        if not self._ends_well(rule, end, listed=listed) or self._lasts(rule, match):
+            return begin
+        if rule.kind in ("does", "work at"):
+            self._place_after(rule, end)
+        for number, (attribute, template) in enumerate(((rule.attribute, rule.value), *rule.also)):
+            sign = rule.also_signs if number else rule.sign
+            for name, value in values_of(self.language, attribute, template, values):
+                self.finds.append(Find(name, value, rule.kind, sign, begin, end))
+        return end
+
+    def _ends_well(self, rule: Rule, end: int, *, listed: bool) -> bool:
+        """Say whether what follows a name fits the rule: "a Detroit native"; "in Houston", not "in Houston traffic"."""
+        if rule.then is not None:
+            return rule.then.match(self.low, end) is not None
+        if listed and rule.attribute == "location":
+            full_stop = self.low[end - 1] == "."  # read as a part of the name
+            return full_stop or self.language.grammar.item_end.match(self.low, end) is not None
+        return rule.kind != "am in" or self._clause_goes_on(end)
+
+    def _lasts(self, rule: Rule, match: re.Match[str]) -> bool:
+        """Say whether a number of years in the middle of a list is no age: "Toronto resident, 10 years"."""
+        inside = self.low[max(0, match.start() - 2) : match.start()] == ", "
+        lasting = self.language.grammar.lasting
+        return (
+            inside
+            and rule.attribute == "age"
+            and lasting.search(self.low, match.start(), match.end() + 14) is not None
+        )
+
+    def _clause_goes_on(self, end: int) -> bool:
+        """Say whether a place ends there: "in Houston" and not "in Houston traffic"."""
+        found = NEXT_WORD.match(self.low, end)
+        return found is None or found.group(1) in self.language.grammar.after_noun
+
+    # What somebody calls themselves
+
+    def _person(self, rule: Rule, match: re.Match[str], nothing: int, *, listed: bool = False) -> int:
+        """Read a noun phrase for a person ("a divorced nurse from Duluth"), or a bare trait ("divorced").
+
+        In a list of facts (`listed`) a noun needs no article: "electrician".
+        """
+        low, first = self.low, match.start("person")
+        grammar = self.language.grammar
+        here = rule.kind == "here"
+        if (here and grammar.subject.match(low, first)) or self.guards["inside"].search(low[nothing:first]):
+            return nothing
+        words = Words.of(low, first, match.end("person"))
+        bare = (
+            rule.start == "am" and not listed and not grammar.article.search(low[max(0, first - 6) : first])
+        )
+        for begin in range(min(len(words), 6)):
+            word = words.said[begin]
+            if word in grammar.refused:
+                return nothing
+            if word in self.language.first_words:
+                end = self._trait_at(rule, words, begin) if bare or here or listed else 0
+                plural = word.endswith("s") and self.language.modifiers.issuperset(
+                    words.said[:begin]
+                )  # "gay dads"
+                end = end or (0 if bare and not plural else self._noun_at(rule, words, begin))
+                if end:
+                    return end
+            if begin and not bare and word in grammar.after_noun and word not in self.language.modifiers:
+                break
+        return self._unknown_job(rule, match, nothing)
+
+    def _unknown_job(self, rule: Rule, match: re.Match[str], nothing: int) -> int:
+        """Add a job that no table has, where a job is named and it sounds like one: "I work as a cooper"."""
+        job = (
+            self.language.grammar.job.match(self.low, match.start("person"))
+            if rule.kind == "work as"
+            else None
+        )
+        if job is None or self._denied_after(job.end()):
+            return nothing
+        self._add(rule, (("occupation", job.group()),), job.start(), job.end())
+        return job.end()
+
+    def _noun_at(self, rule: Rule, words: Words, begin: int) -> int:
+        """Add what a noun says and the words before it; return where it ends, 0 if there is none."""
+        grammar = self.language.grammar
+        allowed = {"work as": grammar.after_job, "as a": grammar.after_as}.get(rule.kind, grammar.after_noun)
+        for phrase, after in words.phrases(begin):
+            pairs = self.language.nouns.get(phrase)
+            if pairs is None or not self._may_follow(rule, words, after, allowed):
+                continue
+            end = words.ends[after - 1]
+            aged = not {"old", "yo", "y/o"}.isdisjoint(words.said[:begin])
+            most = MOST_MODIFIERS + 2 if aged else MOST_MODIFIERS
+            if begin > most or self._denied_after(end) or self._following(words, after) in grammar.no_longer:
+                return 0  # "a software engineer turned baker"
+            if self._is_hobby(words.said[:begin], pairs):
+                return 0
+            only_gender = all(attribute == "gender" for attribute, _ in pairs)
+            figure = (
+                rule.kind == "work as"
+                or (self._following(words, after) == "of" and grammar.of_age.match(self.low, end) is None)
+                or "little" in words.said[:begin]
+            )
+            if only_gender and figure:
+                return 0  # "I've been a bad boy", "I'm a man of many wishes", "I'm a sad little man"
+            self._add(rule, pairs, words.starts[begin], end)
+            self._add_modifiers(rule, words, begin, phrase)
+            if pairs and pairs[0][0] == "occupation" and pairs[0][1] != "student":
+                self._employer_after(end)
+            if rule.start != "am":  # the list that "am" begins goes on by itself
+                self._place_after(rule, end)
+            return end
+        return 0
+
+    def _employer_after(self, end: int) -> None:
+        """Add for whom somebody works: "a cashier at Lidl"."""
+        found = self.language.grammar.works_at.match(self.low, end)
+        named = READERS["org"](self.text, self.low, found.end(), self.language) if found else None
+        if named is not None and self.language.grammar.school.search(named[0]) is None:
+            self.finds.append(Find("employer", named[0], "job at", True, end, named[1]))
+
+    def _place_after(self, rule: Rule, end: int) -> None:
+        """Add where somebody is: "as a nurse in Cleveland", "a girl from Nebraska"."""
+        where = self.language.grammar.where.match(self.low, end)
+        named = READERS["place"](self.text, self.low, where.end(), self.language) if where else None
+        if where is None or named is None or not self._clause_goes_on(named[1]):
+            return
+        self.finds.append(Find("location", named[0], f"{rule.kind} place", True, where.end(), named[1]))
+        if where.group().strip() == "from":
+            self.finds.append(Find("birthplace", named[0], f"{rule.kind} place", True, where.end(), named[1]))
+
+    def _is_hobby(self, before: Sequence[str], pairs: Sequence[Pair]) -> bool:
+        """Say whether a noun is no job because of the words before it: "a terrible cook"."""
+        grammar = self.language.grammar
+        unpaid = any(word in grammar.not_paid for word in before)
+        return unpaid and any(
+            attribute == "occupation" and self.language.counted_with.get(job, job) in grammar.hobbies
+            for attribute, job in pairs
+        )
+
+    def _trait_at(self, rule: Rule, words: Words, begin: int) -> int:
+        """Add a trait that stands alone: "very gay", "divorced"; return where it ends, 0 if there is none."""
+        grammar = self.language.grammar
+        if not all(word in grammar.intensifiers for word in words.said[:begin]):
+            return 0
+        for phrase, after in words.phrases(begin):
+            trait = self.language.traits.get(phrase)
+            if trait is None:
+                continue
+            end, following = words.ends[after - 1], self._following(words, after)
+            to = following == "to" and trait[1] in ("married", "engaged")
+            aside = grammar.on_a_side.match(self.low, end) is not None
+            if not (to or aside or self._may_follow(rule, words, after, grammar.after_trait)):
+                continue
+            if self._denied_after(end) or (following == "in" and phrase in ("engaged", "black")):
+                return 0
+            if trait[0] == "health" and self.low.endswith(grammar.exaggerates, 0, words.starts[begin]):
+                return 0
+            self._add(rule, (trait,), words.starts[begin], end)
+            return end
+        return 0
+
+    def _may_follow(self, rule: Rule, words: Words, after: int, allowed: frozenset[str]) -> bool:
+        """Say whether a noun can end there: "a nurse from ..." and not "a nurse shark"."""
+        if rule.kind == "here":
+            following = self._following(words, after)
+            return after == len(words) or following == "here"
+        following = self._following(words, after)
+        return following == "" or following in allowed
+
+    def _following(self, words: Words, after: int) -> str:
+        """Return the word after some words; empty if the clause ends there."""
+        found = NEXT_WORD.match(self.low, words.ends[after - 1])
+        return found.group(1) if found else ""
+
+    def _add_modifiers(self, rule: Rule, words: Words, noun: int, head: str) -> None:
+        grammar = self.language.grammar
+        for begin in range(noun):
+            for size in (2, 1):
+                trait = self.language.traits.get(" ".join(words.said[begin : min(begin + size, noun)]))
+                subject = trait is not None and trait[0] == "origin" and trait[1] in self.language.languages
+                if trait is not None and not (subject and head.split()[-1] in grammar.origin_heads):
+                    self._add(rule, (trait,), words.starts[begin], words.ends[min(begin + size, noun) - 1])
+                    break
+
+    def _add(self, rule: Rule, pairs: Sequence[Pair], begin: int, end: int) -> None:
+        for attribute, value in pairs:
+            self.finds.append(Find(attribute, value, f"{rule.kind} {attribute}", rule.sign, begin, end))
+            if value in ("pregnancy", "lesbian"):
+                self.finds.append(Find("gender", "female", "female body", False, begin, end))
+
+
+def once(finds: list[Find]) -> Iterator[Find]:
+    """Keep one find for each value; a statement wins over a sign."""
+    best: dict[Pair, Find] = {}
+    for find in finds:
+        known = best.get((find.attribute, find.value))
+        if known is None or (known.sign and not find.sign):
+            best[find.attribute, find.value] = find
+    counted = any(name == "children" and value.isdigit() for name, value in best)
+    if counted:  # "two boys" says that there are some
+        best.pop(("children", "yes"), None)
+    if ("absence", "away") in best:  # "we're in Hawaii until Sunday"
+        best = {pair: find for pair, find in best.items() if find.kind not in ("am in", "here in")}
+    married = best.get(("relationship", "married"))
+    if ("relationship", "divorced") in best and married is not None and married.sign:
+        del best["relationship", "married"]  # "we separated after 15 years of marriage"
+    if ("relationship", "widowed") in best:  # "I lost my husband"
+        best.pop(("relationship", "married"), None)
+    if getattr(best.get(("relationship", "single")), "kind", "") == "broke up":  # "my girlfriend left me"
+        best.pop(("relationship", "in a relationship"), None)
+    stated = {value for (name, value), find in best.items() if name == "gender" and not find.sign}
+    for gender in [value for name, value in best if name == "gender"]:
+        if stated and gender not in stated:  # "my girlfriend and I are both women"
+            del best["gender", gender]
+    for sexuality, other in (("lesbian", "male"), ("gay", "female")):  # "my wife and I are lesbians"
+        suggested = best.get(("gender", other))
+        if ("sexuality", sexuality) in best and suggested is not None and suggested.sign:
+            del best["gender", other]
+    yield from sorted(best.values(), key=lambda find: (find.start, find.end, find.attribute))
