@@ -345,7 +345,7 @@ class Rules:
             needs=()
             if entry["start"] == "any" and self._begins_with_words(sketch)
             else tuple(entry.get("needs", ())),
-            after_adverbs=adverbs is not None,
+            after_adverbs=adverbs is not None or entry["start"] in ("i", "we"),
             after_word=after_word,
             then_pattern=entry.get("then", ""),
             asks=entry.get("asks", False),

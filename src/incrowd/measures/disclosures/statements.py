@@ -219,8 +219,8 @@ class Statements:
         )
         for begin in range(min(len(words), 6)):
             word = words.said[begin]
-            if word in grammar.refused:
-                return nothing
+            if word in grammar.refused:  # "not a nurse"; but "never married" is a way to be single
+                return (self._trait_at(rule, words, begin) if bare or here or listed else 0) or nothing
             if word in self.language.first_words:
                 end = self._trait_at(rule, words, begin) if bare or here or listed else 0
                 plural = word.endswith("s") and self.language.modifiers.issuperset(
