@@ -24,6 +24,7 @@ from incrowd.measures.exposure.scoring import Progress
 from incrowd.measures.exposure.space import Space
 from incrowd.measures.exposure.spec import BASELINES, DIMENSIONS, ExposureOptions, method_name
 from incrowd.measures.exposure.training import fleiss_kappa
+from incrowd.result import say_count
 from incrowd.study.figures import Cell, Headline, Section, Study, Table
 
 if TYPE_CHECKING:
@@ -69,8 +70,9 @@ def exposure_study(
         name="exposure",
         title="Who looks exposed, and how well an adversary can tell (paper 004)",
         summary=(
-            f"{len(result.judged)} topics, {sum(n for n, _ in result.judged.values()):,} judged profiles. The best "
-            f"adversary is {best} with a MAP of {result.methods[best].map:.3f}; a random order reaches an "
+            f"{say_count(len(result.judged), 'topic')}, "
+            f"{say_count(sum(n for n, _ in result.judged.values()), 'judged profile')}. "
+            f"The best adversary is {best} with a MAP of {result.methods[best].map:.3f}; a random order reaches an "
             f"r-precision of {result.chance:.3f}."
         ),
         sections=(
@@ -99,8 +101,8 @@ def _headlines(result: MethodComparison, spaces: Sequence[Space], kappa: float) 
     ours = {method_name(space.name, dimension) for space in spaces for dimension in DIMENSIONS}
     people = sum(found for _, found in result.judged.values())
     data = (
-        f"{len(result.judged)} topics and {people:,} people judged sensitive here; AOL, health forums and Quora with "
-        "99, 134 and 68 there"
+        f"{say_count(len(result.judged), 'topic')} and {people:,} people judged sensitive here; AOL, health forums and "
+        "Quora with 99, 134 and 68 there"
     )
     return (
         Headline(
