@@ -148,7 +148,21 @@ def run(command: str) -> Any:
     done = subprocess.run([*start, *words[1:]], capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
     if done.returncode:
         raise RuntimeError(done.stderr.strip()[-300:])
-    return json.loads(done.stdout[done.stdout.index("{") :])
+    return last_object(done.stdout)
+
+
+def last_object(printed: str) -> Any:
+    """Return the JSON that ends what a command prints; it may say how far it is before.
+
+    >>> last_object('{"done": 1}\\nfilms {"done": 2}\\n')
+    {'done': 2}
+    """
+    for start in re.finditer(r"\{", printed):
+        try:
+            return json.loads(printed[start.start() :])
+        except json.JSONDecodeError:
+            continue
+    raise ValueError("the command prints no JSON")
 
 
 def compare(one: Passage, report: Any) -> list[str]:
