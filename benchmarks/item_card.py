@@ -10,6 +10,7 @@ Films and music were looked at while the section was built; the other tables wer
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def judged(
 
 
 def main() -> None:
-    """Print one line a table and adversary."""
+    """Print one line a table and adversary, then all of it as JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -82,6 +83,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float)
     parser.add_argument("--table", choices=[*TABLES], action="append")
     given = parser.parse_args()
+    report = {}
     for name in given.table or TABLES:
         if not (given.data / TABLES[name]).exists():
             print(f"{name}: not there")
@@ -90,6 +92,8 @@ def main() -> None:
         print(f"{name}: {law.people:,} people, {len(law.items):,} items listed, taste {law.taste}")
         for who, one in found.items():
             print(f"  {who}: " + ", ".join(f"{what} {value:.3g}" for what, value in one.items()), flush=True)
+        report[name] = found | {"people": law.people, "listed": len(law.items)}
+    print(json.dumps(report, indent=1))
 
 
 if __name__ == "__main__":
