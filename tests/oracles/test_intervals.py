@@ -394,7 +394,7 @@ OTHER_ENDS = {
     "drawing.py": "of an axis",
     "gateway/predicate.py": "of a question",
     "gateway/text_query.py": "of a question",
-    "measures/disclosures/find.py": "of a sentence",
+    "measures/disclosures/statements.py": "of a sentence",
     "measures/microdata/anonymity_set.py": "a simulation for tests and benchmarks, never shown",
     "text/tokeniser.py": "of a word",
 }
