@@ -130,7 +130,9 @@ def _show(found: Disclosed, added: tuple[Told, ...] | None = None, *, in_crowd: 
     if found.facts:
         table = Table("what", "value", "certainty", "posts", "when", "")
         for fact in found.facts[:FACTS_SHOWN]:
-            when = f"{fact.years[0]}–{fact.years[-1]}" if fact.years else ""
+            when = (
+                "–".join(str(year) for year in sorted({fact.years[0], fact.years[-1]})) if fact.years else ""
+            )
             other = "; ".join(f"also: {value}" for value in list(fact.against)[:3])
             how = "" if fact.said else "suggested"
             told = "" if fact.certainty >= found.options.told else "not certain"
@@ -144,9 +146,10 @@ def _show(found: Disclosed, added: tuple[Told, ...] | None = None, *, in_crowd: 
         show(table)
         begin = "from 0, as incrowd.own_posts has them" if in_crowd else "from 1, the oldest first"
         show(Text(f"Posts are counted {begin}.", style="dim"))
-    for one in found.wordings[:4]:
+    now = found.together.words
+    for one in [one for one in found.wordings if one.people.words != now][:4]:
         show(Text(f"“{one.instead}” in place of “{one.said}” would fit {one.people.words}."))
-    for edit in found.edits[:3]:
+    for edit in [edit for edit in found.edits if edit.after.words != now][:3]:
         show(Text(edit.sentence()))
     if found.others:
         from incrowd.result import say_count

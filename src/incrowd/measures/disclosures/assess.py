@@ -7,6 +7,7 @@ their own words (`quote`).
 from __future__ import annotations
 
 import math
+from calendar import month_name
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,8 @@ from incrowd.result import (
 )
 
 ADVISED = 5
+INITIALS = frozenset(("hiv", "ptsd", "adhd", "ocd", "pcos", "ibs", "als", "copd"))
+"""Conditions whose names are written in capitals."""
 MANY_POSTS = 6
 UNREADABLE = "your posts are in a language whose words are not here yet (only English is read)"
 Post = tuple[int, int | None, str]
@@ -315,6 +318,13 @@ def put_together(readings: Iterable[DatedReading], posts: int, options: Disclosu
 
 def _said(fact: Told) -> str:
     """Name what was told so that it can be read without its attribute: "yes" to children says nothing alone."""
+    if fact.attribute == "birth date":
+        month, day = map(int, fact.value.split("-"))
+        return f"born on {day} {month_name[month]}"
+    if fact.attribute == "birth year":
+        return f"born in {fact.value}"
+    if fact.attribute == "health" and fact.value in INITIALS:
+        return fact.value.upper()
     if fact.attribute == "children":
         return {"yes": "children", "0": "no children", "1": "1 child"}.get(
             fact.value, f"{fact.value} children"
