@@ -1,4 +1,4 @@
-"""What do communities teach about recognising people? Prints the weights of `measures/recognition/learnt.py`.
+"""What do communities teach about recognising people? Prints the weights of `measures/recognition/history.py`.
 
     python -m benchmarks.recognition_learnt CROWD --communities GradSchool,ApplyingToCollege
     python -m benchmarks.recognition_learnt CROWD --communities AskAcademia,College --few
@@ -22,8 +22,7 @@ import numpy as np
 
 from incrowd.crowd import Crowd
 from incrowd.measures.recognition.assess import community_histories
-from incrowd.measures.recognition.history import examples
-from incrowd.measures.recognition.learnt import EXPECTED
+from incrowd.measures.recognition.history import EXPECTED, examples
 from incrowd.measures.recognition.measure import JUDGED
 from incrowd.measures.recognition.spec import FEATURES, RIDGE, RecognitionOptions
 from incrowd.statistics import Expected, auc

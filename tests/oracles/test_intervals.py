@@ -360,7 +360,7 @@ PASSES_ON = {
     "cli/linkability.py": "measures/linkability/definition.py",
     "cli/recognition.py": "statistics.py",
     "cli/release.py": "measures/release/solve.py",
-    "measures/anonymity/in_words.py": "measures/sampling.py",
+    "measures/anonymity/explain.py": "measures/sampling.py",
     "measures/disclosures/assess.py": "measures/disclosures/population.py",
     "measures/disclosures/ready.py": "measures/disclosures/population.py",
     "measures/exposure/assess.py": "measures/exposure/publish.py",

@@ -20,7 +20,7 @@ from incrowd.measures.recognition.assess import (
     recognition_assessment,
 )
 from incrowd.measures.recognition.attack import Attack
-from incrowd.measures.recognition.learnt import EXPECTED
+from incrowd.measures.recognition.history import EXPECTED
 from incrowd.measures.recognition.measure import Recognition
 from incrowd.measures.recognition.spec import FEATURES, KNOWN, RecognitionOptions
 from incrowd.profiles.habits import post_habits

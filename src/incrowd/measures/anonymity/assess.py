@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from incrowd.crowd import Crowd
 from incrowd.distances import Compute, ball_sizes, nearest
+from incrowd.distances.profile_index import divergence_terms
 from incrowd.distances.reference import METRICS
 from incrowd.drawing import Chart, Series, picture
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, printed_bound
-from incrowd.measures.anonymity.explain import stand_out
-from incrowd.measures.anonymity.in_words import crowd_assessment
+from incrowd.measures.anonymity.explain import crowd_assessment
 from incrowd.measures.anonymity.spec import ADVERSARY, AnonymityOptions
 from incrowd.measures.sampling import SampledRank
+from incrowd.measures.shown_words import word_evidence
 from incrowd.profiles import Profiles, build
-from incrowd.result import Assessment, Result, as_pandas
+from incrowd.result import Assessment, Evidence, Result, as_pandas
 from incrowd.text.counting import counts
 from incrowd.text.mentions import mentioned_words
 
@@ -220,3 +221,28 @@ def _profiles(crowd: Crowd, options: AnonymityOptions) -> Profiles:
             "in them; lower --min-posts, or give --keep-stopwords"
         )
     return build(options.model, counted)
+
+
+def stand_out(
+    profiles: Profiles, row: int, mentioned: Collection[str] = ()
+) -> tuple[tuple[Evidence, ...], float]:
+    """Return each word's share of the divergence between a member and the average of all others.
+
+    The Jensen-Shannon divergence is a sum over words of terms that are never negative, so the shares are
+    exact and add up to the divergence (the square of the distance), which is returned beside them. Only words
+    the member uses are named, `mentioned` people are not; words that only others use are one entry.
+    """
+    p = np.asarray(profiles.matrix[row].toarray()).ravel()
+    others = profiles.matrix.shape[0] - 1
+    if others == 0:
+        return (), 0.0
+    q = (np.asarray(profiles.matrix.sum(axis=0)).ravel() - p) / others
+    q = np.maximum(q, 0.0)
+    terms = divergence_terms(p, q)
+    used = np.flatnonzero(p > 0)
+    order = used[np.argsort(-terms[used], kind="stable")]
+    named = ((str(profiles.vocabulary[w]), float(terms[w])) for w in order.tolist())
+    evidence = [*word_evidence(named, mentioned)]
+    rest = float(terms[p == 0].sum())
+    evidence.append(Evidence(what="words others use and you do not", contribution=rest))
+    return tuple(evidence), float(terms.sum())

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.distances.profile_index import Profile, divergence_terms, word_keys
-from incrowd.measures.anonymity.in_words import crowd_assessment, unknown_crowd
+from incrowd.measures.anonymity.explain import crowd_assessment, unknown_crowd
 from incrowd.measures.anonymity.spec import ADVERSARIES, AnonymityOptions
 from incrowd.measures.crowd_rates import (
     CommunityRisk,

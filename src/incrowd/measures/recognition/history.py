@@ -4,7 +4,7 @@ Everybody's history is cut in the middle of its posts, by time. The *trial*: n p
 everybody's earlier half. What it would have shown in advance is *rehearsed* with the earlier half alone, cut again,
 in both directions. A regression over people turns rehearsals into probabilities, one for all numbers of posts, because
 few are recognised by one post and what ten posts show of people holds for one, too; its weights are drawn to those of
-other communities (:mod:`incrowd.measures.recognition.learnt`), and it is judged on people it was not fitted on. A
+other communities (:data:`EXPECTED`), and it is judged on people it was not fitted on. A
 prediction for today uses the whole history: its two halves rehearse what comes next.
 """
 
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from incrowd.measures.recognition.attack import Attack, Hubs, Rows
 from incrowd.measures.recognition.definition import halves, pick
-from incrowd.measures.recognition.learnt import EXPECTED
 from incrowd.measures.recognition.spec import KNOWN, RIDGE, How
 from incrowd.profiles.habits import PostHabits
 from incrowd.statistics import Expected, Logistic, auc, calibration_error, fit_along
@@ -33,6 +32,21 @@ HUB_SAMPLE = 500
 FACTS = 4
 
 Floats = NDArray[np.float64]
+
+EXPECTED = Expected(
+    weights=np.array([-0.13, -0.362, -0.131, -0.162, 0.304, 0.087, 0.138, 0.082, -0.509, 0.738, 0.04, -0.21]),
+    moves=np.array(
+        [0.076, -0.156, -0.08, -0.129, 0.021, -0.044, -0.073, -0.02, 0.142, 0.184, -0.007, -0.049]
+    ),
+    amount=3.0,
+)
+"""What other communities taught about recognising people, in the order of `FEATURES` in `spec.py`, for somebody who has
+read three posts: the mean of what was found in two communities of a public data set (`python -m
+benchmarks.recognition_learnt`; NOTES.md says how strength and communities were chosen).
+
+A hundred and fifty people, as many as one person's answer can wait for, leave the weights of a regression to chance, so
+they are drawn to these. Columns are standardised within their community, which is why weights of one hold for another.
+"""
 
 
 @dataclass(frozen=True, eq=False)
