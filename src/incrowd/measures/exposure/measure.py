@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.errors import OnlyACard
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, People, TopicRisk, told_share
@@ -68,6 +69,7 @@ from incrowd.measures.protocol import (
     largest_communities,
     level_of,
 )
+from incrowd.measures.readable import OTHER_LANGUAGE, REMEDY, UNREADABLE_DRAFT, say_unread, unread
 from incrowd.measures.search import fewest
 from incrowd.result import Assessment, Standing, say_count, say_percent
 from incrowd.text.reference import tokenise
@@ -272,6 +274,7 @@ class ReadyExposure(Ready):
     space: Space
     _known: dict[Hashable, list[Assessment]] = field(default_factory=dict, repr=False)
     _scores: dict[str, CommunityScores] = field(default_factory=dict, repr=False)
+    _languages: dict[Hashable, frozenset[int]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def topics(self) -> tuple[str, ...]:
@@ -314,12 +317,18 @@ class ReadyExposure(Ready):
     def assess(self, person: Person, *, explain: bool = True, community: str | None = None) -> Findings:
         """Rank the person for every topic in every community."""
         if community is not None:
-            return Findings(tuple(self._ask(person, community, explain)))
+            added = [post.text for post in person.changes.add_posts]
+            foreign = self._reads_english and any(unread(added))
+            silent = [self.measure.not_assessed(UNREADABLE_DRAFT, REMEDY)] if foreign else []
+            return Findings(tuple(self._ask(person, community, explain)), tuple(silent))
         names, missing = largest_communities(self.measure, person, self.options)
         found: list[Assessment] = []
         for name in names:
             assessed = self._ask(person, name, explain)
-            if person.communities.get(name, 0):
+            if reason := next((one.reason for one in assessed if one.reason.startswith(OTHER_LANGUAGE)), ""):
+                missing.append(self.measure.not_assessed(reason.partition(": ")[2], REMEDY))
+                found += most_exposed_first([one for one in assessed if one.defined])
+            elif person.communities.get(name, 0):
                 found += most_exposed_first(assessed)
             else:
                 missing.append(
@@ -356,10 +365,57 @@ class ReadyExposure(Ready):
         if self.crowd.is_made_up:
             found = [self._estimated(one, name) for one in found]
         if not len(posts.periods):
-            reason = f"no dated posts of yours are in {name}"
             others = scored.people - 1
+            reason = self._unread_in(person, name) or f"no dated posts of yours are in {name}"
             return [replace(one, reason=reason, crowd_size=others) for one in found]
-        return [replace(one, advice=()) for one in found]
+        found = [replace(one, advice=()) for one in found]
+        reason = self._unread_in(person, name)
+        return [self._partly_read(one, reason) for one in found] if reason else found
+
+    def _unread_in(self, person: Person, name: str) -> str:
+        """Say why not all posts in a community could be read; empty: they could."""
+        if not self._unread(person):
+            return ""
+        there, read = int(person.rows_in(name).sum()), int(self._read_in(person, name).sum())
+        return f"{OTHER_LANGUAGE}: {say_unread(read, there)}" if read < there else ""
+
+    def _partly_read(self, one: Assessment, reason: str) -> Assessment:
+        """Say that posts were not read; where the others point to little, nobody knows whether these do."""
+        if self.measure.finding(one).level is Level.WELL_HIDDEN:
+            return replace(
+                one,
+                value=math.nan,
+                interval=None,
+                crowd_rank=None,
+                evidence=(),
+                explained=None,
+                reason=reason,
+            )
+        said = reason.partition(": ")[2]
+        return replace(one, meaning=f"{one.meaning} {said[0].upper()}{said[1:]}.")
+
+    def _read_in(self, person: Person, name: str) -> NDArray[np.bool_]:
+        """Mark the posts in a community that are in a language that is read."""
+        foreign = self._unread(person)
+        there = person.rows_in(name)
+        return there & ~np.isin(person.numbers, list(foreign)) if foreign else there
+
+    @property
+    def _reads_english(self) -> bool:
+        """Say whether people are compared by English words: the card's, not those of a crowd or a model at hand."""
+        return self.crowd.is_made_up and self.options.space is None
+
+    def _unread(self, person: Person) -> frozenset[int]:
+        """Return the numbers of posts that cannot be read."""
+        if not self._reads_english:
+            return frozenset()
+        # Whether single posts are read hangs on all of them; only new ones are worth looking at all anew.
+        asked = person if person.changes.add_posts else person.before
+        key = asked.state(self.measure.reads)
+        if key not in self._languages:
+            foreign = np.array(unread(asked.posts["text"].to_list()), bool)
+            self._languages[key] = frozenset(asked.numbers[foreign].tolist())
+        return self._languages[key]
 
     def _estimated(self, one: Assessment, name: str) -> Assessment:
         """Say that a rank was read off a card, and how far off it may be."""
@@ -375,7 +431,7 @@ class ReadyExposure(Ready):
         there = self._community(name)
         row = there.row_of(person.user)
         if explain or not person.only_adds or (row is None and there.is_sample) or self.crowd.is_made_up:
-            mine = person.posts.filter(person.rows_in(name))
+            mine = person.posts.filter(self._read_in(person, name))
             words = self._known_words(person, name)
             when = post_periods(mine["time"], self._scorer.options.days)
             return OwnPosts(when, words, self.space.similarities(words))
@@ -388,7 +444,7 @@ class ReadyExposure(Ready):
 
     def _known_words(self, person: Person, name: str) -> WordLists:
         """Return the words of each post that the adversary knows, as numbers of the space."""
-        known = self._scorer.many(person.posts.filter(person.rows_in(name))["text"])
+        known = self._scorer.many(person.posts.filter(self._read_in(person, name))["text"])
         if person.uncounted:
             said = self.space.words
             gone = np.array([not person.uncounted.isdisjoint(word.split(" ")) for word in said], bool)
@@ -421,7 +477,7 @@ class ReadyExposure(Ready):
         about = finding.assessment.assumptions.parameters
         name, topic = str(about["community"]), str(about["topic"])
         posts, place = self._own_posts(person, name, explain=True), self.space.topics.place(topic)
-        numbers = person.numbers[person.rows_in(name)]
+        numbers = person.numbers[self._read_in(person, name)]
         similar = posts.similarities[:, place]
         order = np.argsort(-similar, kind="stable")
         order = order[similar[order] > 0]

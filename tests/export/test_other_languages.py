@@ -1,0 +1,99 @@
+"""An export in a language whose words are not here: what could not be read is not called well hidden."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from incrowd import AdvisorOptions, Changes, assess
+from incrowd.measures.card_crowd import CardCrowd, crowd_of_export
+from incrowd.measures.person import NewPost, Person
+from incrowd.measures.prepared import YOU
+from incrowd.measures.protocol import Findings, Level, ThemeName, measure_named
+from incrowd.measures.readable import unread
+
+GERMAN = [
+    f"{thing} ist heute wieder nicht so gut, und ich muss {when} noch einmal mit dem Auto in die Stadt fahren"
+    for thing in ("Der Motor", "Die Bremse", "Das Getriebe", "Der Auspuff")
+    for when in ("morgen", "am Montag", "nach der Arbeit", "am Wochenende", "spät")
+]
+ILL = "I was told last week that my cancer is back, so I start chemo and radiation for the tumor on Monday."
+PLAIN = "I went for a walk with the dog today and it was raining all the way to the shops."
+
+
+def export(path: Path, texts: list[str], user: str = "me") -> Path:
+    rows = [
+        {"user": user, "community": "x", "text": text, "time": 1_600_000_000 + 700_000 * number}
+        for number, text in enumerate(texts)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def asked(crowd: CardCrowd, name: str = "exposure", changes: Changes | None = None) -> Findings:
+    person = Person(YOU, crowd)
+    return measure_named(name).prepare(crowd, AdvisorOptions()).assess(person.after(changes or Changes()))
+
+
+def test_topics_of_posts_that_cannot_be_read_are_not_assessed(tmp_path: Path) -> None:
+    found = asked(crowd_of_export([export(tmp_path / "de.jsonl", GERMAN)]))
+    assert not found.assessments
+    assert "your posts are in a language whose words are not here yet" in found.not_assessed[0].why
+
+
+def test_english_posts_among_others_are_read_and_the_share_is_told(tmp_path: Path) -> None:
+    silent = asked(crowd_of_export([export(tmp_path / "silent.jsonl", [*GERMAN, PLAIN])]))
+    assert not [
+        one for one in silent.assessments if measure_named("exposure").finding(one).level is Level.WELL_HIDDEN
+    ]
+    assert "only 1 of your 21 posts is in a language that is read here" in silent.not_assessed[0].why
+    ill = crowd_of_export([export(tmp_path / "ill.jsonl", [*GERMAN, *[ILL] * 4])])
+    told = {one.assumptions.parameters["topic"]: one for one in asked(ill).assessments}
+    assert "cancer" in told
+    assert "Only 4 of your 24 posts are in a language that is read here (English)." in told["cancer"].meaning
+
+
+def test_after_a_post_as_it_would_be_with_it(tmp_path: Path) -> None:
+    """Writing a few English posts and having written them is the same."""
+    posted = Changes(
+        add_posts=frozenset(
+            NewPost(community="Reddit", time=1_600_000_000 + 700_000 * (len(GERMAN) + n), text=ILL)
+            for n in range(4)
+        )
+    )
+    before = crowd_of_export([export(tmp_path / "before.jsonl", GERMAN)])
+    after = crowd_of_export([export(tmp_path / "after.jsonl", [*GERMAN, *[ILL] * 4])])
+    now, then = asked(before, changes=posted), asked(after)
+    assert [(one.meaning, one.value) for one in now.assessments] == [
+        (one.meaning, one.value) for one in then.assessments
+    ]
+    assert now.assessments
+
+
+def test_the_verdict_names_what_was_not_read(tmp_path: Path) -> None:
+    report = assess([export(tmp_path / "de.jsonl", GERMAN)], options=AdvisorOptions(advice=False))
+    exposed = next(theme for theme in report.themes if theme.name is ThemeName.EXPOSED)
+    assert exposed.level is Level.CANNOT_TELL
+    assert "sensitive topics" in report.verdict.sentence.partition("Not measured:")[2]
+
+
+@pytest.mark.parametrize(
+    ("texts", "marked"),
+    [
+        (["Nice!", "Thanks a lot for this"], [False, False]),
+        (
+            [
+                "今日は天気がとても良い",
+                *["今日は雨でした"] * 40,
+                "I'm 34 and I live in Duluth with my wife",
+                "自転車で走りました",
+            ],
+            [*[True] * 41, False, True],
+        ),
+        ([*GERMAN, "Sehr gut", PLAIN], [True] * (len(GERMAN) + 1) + [False]),
+    ],
+)
+def test_which_posts_cannot_be_read(texts: list[str], marked: list[bool]) -> None:
+    assert unread(texts) == marked
