@@ -78,6 +78,7 @@ def linkability(
     """
     from incrowd.crowd import Crowd
     from incrowd.measures.linkability.assess import assess_person, link_rates
+    from incrowd.measures.linkability.in_words import say_bound
     from incrowd.measures.linkability.spec import LinkabilityOptions
 
     options = LinkabilityOptions(
@@ -101,7 +102,12 @@ def linkability(
         else:
             rates = link_rates(opened, options, compute)
     if user is not None:
-        show_json(assessment.to_dict()) if as_json else show(assessment)
+        if as_json:
+            show_json(assessment.to_dict())
+        else:
+            show(assessment)
+            if bound := say_bound(assessment):
+                show(bound)
         exit_for_person([assessment], fail_above)
         return
     show_json(rates.to_dict()) if as_json else _show(rates)

@@ -64,7 +64,7 @@ def pair_assessment(
         value=float(crowd_size),
         unit="people",
         direction=Direction.HIGHER_IS_SAFER,
-        meaning=_meaning(options, crowd_size, targets) + _at_most(facts or {}),
+        meaning=_meaning(options, crowd_size, targets),
         standing=Standing.REPRODUCTION,
         assumptions=_assumptions(data_hash, options, distance=distance, **(facts or {})),
         baseline=float(targets),
@@ -156,13 +156,14 @@ def _meaning(options: LinkabilityOptions, crowd_size: int, targets: int) -> str:
     return f"For somebody who compares words and starts from your profile in {options.source}, {found}."
 
 
-def _at_most(facts: Mapping[str, Any]) -> str:
-    """Say theorem 2 of paper 000 where it was worked out for the two profiles."""
+def say_bound(pair: Assessment) -> str:
+    """Say theorem 2 of paper 000 where it was worked out for the two profiles; empty: it was not."""
+    facts = pair.assumptions.parameters
     if "linkage_bound" not in facts:
         return ""
     bound = facts["linkage_bound"]
     return (
-        f" Choosing by distance alone they take it for yours with a chance of {facts['chosen_with_probability']:.0%}; "
+        f"Choosing by distance alone they take it for yours with a chance of {facts['chosen_with_probability']:.0%}; "
         f"it cannot be more than {bound['bound']:.0%}, because {say_count(bound['crowd'], 'profile')} there, yours "
         f"among them, lie within {bound['radius']:.2f} of it."
     )
