@@ -3,8 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +11,11 @@ from hypothesis import strategies as st
 from incrowd.crowd import merge
 from incrowd.crowd.disk import Disk
 from incrowd.crowd.merge import PLACE_BITS, Places, arrange, side_by_side
+
+
+def placed(places: list[int], ranks: object) -> pl.DataFrame:
+    table = pl.DataFrame({"place": places, "rank": ranks, "occurrence": [1] * len(places)})
+    return table.cast({"place": pl.UInt64, "rank": pl.UInt64, "occurrence": pl.UInt32})
 
 
 @settings(max_examples=25, deadline=None)
@@ -36,48 +40,33 @@ def test_rows_come_out_by_rank_whatever_the_files_groups_batches_and_buckets(
     for number, size in enumerate(sizes):
         texts = [f"{number}.{row}" for row in range(size)]
         files.append(folder / f"{number}.parquet")
-        pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), files[-1], row_group_size=group)
+        pl.DataFrame({"text": texts}, {"text": pl.String}).write_parquet(files[-1], row_group_size=group)
         chosen = np.flatnonzero(rng.random(size) < 0.7)  # the others are duplicates
         places += [(number << PLACE_BITS) + int(row) for row in chosen]
         words += [texts[row] for row in chosen]
     ranks = rng.permutation(len(places)).astype(np.uint64)
-    table = pa.table(
-        {
-            "place": pa.array(places, pa.uint64()),
-            "rank": pa.array(ranks, pa.uint64()),
-            "occurrence": pa.array([1] * len(places), pa.uint32()),
-        }
-    )
+    table = placed(places, ranks)
     cuts = np.sort(rng.integers(0, len(places) + 1, buckets - 1)).astype(np.uint64)
     ends = np.append(cuts, np.uint64(len(places)))
     spill = folder / "spill"
-    batches = list(
-        arrange(files, Places(table.to_batches(pieces)), ends, ["text"], spill, Disk(durable=False))
-    )
-    found = [text for batch in batches for text in batch.column("text").to_pylist()]
+    rows = arrange(files, Places(table.iter_slices(pieces)), ends, ["text"], spill, Disk(durable=False))
+    found = [text for frame in rows for text in frame["text"]]
     assert found == [words[row] for row in np.argsort(ranks)]
     assert not spill.exists()
 
 
 def test_a_failure_midway_leaves_no_spill(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": ["a", "b"]}), tmp_path / "0.parquet")
-    table = pa.table(
-        {
-            "place": pa.array([0, 1], pa.uint64()),
-            "rank": pa.array([1, 0], pa.uint64()),
-            "occurrence": pa.array([1, 1], pa.uint32()),
-        }
-    )
+    pl.DataFrame({"text": ["a", "b"]}).write_parquet(tmp_path / "0.parquet")
     ends = np.array([1, 2], np.uint64)
     rows = arrange(
         [tmp_path / "0.parquet"],
-        Places(table.to_batches()),
+        Places([placed([0, 1], [1, 0])]),
         ends,
         ["text"],
         tmp_path / "spill",
         Disk(durable=False),
     )
-    assert next(rows).column("text").to_pylist() == ["b"]
+    assert next(rows)["text"].to_list() == ["b"]
     assert (tmp_path / "spill").exists()
     rows.close()
     assert not (tmp_path / "spill").exists()
@@ -104,7 +93,7 @@ def test_runs_side_by_side_come_out_as_if_sorted_together(
         return key[0].encode(), key[1] is not None, key[1] or 0, key[2]
 
     folder = tmp_path_factory.mktemp("runs")
-    schema = pa.schema([("a", pa.string()), ("b", pa.int64()), ("c", pa.uint64())])
+    schema = {"a": pl.String, "b": pl.Int64, "c": pl.UInt64}
     paths: list[list[Path]] = []
     for number, run in enumerate(runs):
         run.sort(key=order)
@@ -112,10 +101,10 @@ def test_runs_side_by_side_come_out_as_if_sorted_together(
         paths.append([])
         for start in range(0, len(run), step):
             path = folder / f"{number}-{start}.parquet"
-            columns = zip(*run[start : start + step], strict=True)
-            pq.write_table(pa.table(list(columns), schema=schema), path, row_group_size=3)
+            some = pl.DataFrame(run[start : start + step], schema, orient="row")
+            some.write_parquet(path, row_group_size=3)
             paths[-1].append(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merge, "RUN_ROWS", rows)
-        found = [row for batch in side_by_side(paths, schema.names) for row in batch.to_pylist()]
-    assert [tuple(row.values()) for row in found] == sorted((key for run in runs for key in run), key=order)
+        found = [row for frame in side_by_side(paths, list(schema)) for row in frame.rows()]
+    assert found == sorted((key for run in runs for key in run), key=order)

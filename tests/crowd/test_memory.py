@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow as pa
+import polars as pl
 from tests.crowd.making import new_crowd, post, write_jsonl
 
 from incrowd.crowd import Crowd
@@ -73,5 +73,6 @@ def test_an_import_leaves_no_rows_in_memory(tmp_path: Path) -> None:
         rows = (post(f"u{n % 97}", f"{number} {n}") for n in range(5000))
         crowd.ingest(write_jsonl(tmp_path / f"{number}.jsonl", rows))
         gc.collect()
-        held.append(pa.total_allocated_bytes())
+        frames = [found for found in gc.get_objects() if isinstance(found, pl.DataFrame | pl.Series)]
+        held.append(sum(frame.estimated_size() for frame in frames))
     assert held[2] - held[0] < 10_000

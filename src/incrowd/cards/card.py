@@ -12,7 +12,7 @@ import json
 import re
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -303,66 +303,100 @@ def _of_community(parts: list[dict[str, pl.DataFrame]], folder: str, name: str) 
 
 def _parsed_table(data: bytes, name: str) -> pl.DataFrame:
     """Read a table of plain columns, none of them compressed: nothing in it can grow when it is read."""
-    import pyarrow as pa
-
     try:
-        if any(_is_compressed(bytes(one.metadata)) for one in pa.ipc.MessageReader.open_stream(data)):
-            raise UnreadableSource(f"{name}: the table is compressed, which tables of cards never are.")
-        with pa.ipc.open_stream(data) as file:
-            if not all(_is_plain(column.type) for column in file.schema):
+        for message in _messages(data):
+            if _is_compressed(message):
+                raise UnreadableSource(f"{name}: the table is compressed, which tables of cards never are.")
+            if not _is_plain(message):
                 raise UnreadableSource(f"{name}: the table has columns of kinds that cards do not have.")
-            table = file.read_all()
-        table.validate(full=True)
-        if table.num_rows > MOST_ROWS:
-            raise UnreadableSource(f"{name}: the table has more rows than tables of cards may have.")
-        read = pl.from_arrow(table)
+        table = pl.read_ipc_stream(data)
     except UnreadableSource:
         raise
     except (
-        pa.ArrowException,
-        OSError,
         pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        OSError,
         ValueError,
         TypeError,
-        KeyError,
+        IndexError,
+        OverflowError,
         struct.error,
-        UnicodeDecodeError,
     ):
         raise UnreadableSource(f"{name}: the table is damaged.") from None
-    return pl.DataFrame(read)
+    if table.height > MOST_ROWS:
+        raise UnreadableSource(f"{name}: the table has more rows than tables of cards may have.")
+    return table
 
 
-def _is_plain(kind: Any) -> bool:
-    import pyarrow.types as types
+# What is said here of Arrow's messages, which are flatbuffers, stands in Schema.fbs and Message.fbs of its format.
 
-    return any(
-        check(kind) for check in (types.is_integer, types.is_floating, types.is_string, types.is_large_string)
-    )
+
+def _messages(data: bytes) -> Iterator[bytes]:
+    """Yield the messages of an Arrow stream, without their bodies."""
+    place = 0
+    while place < len(data):
+        mark, size = struct.unpack_from("<Ii", data, place)
+        if size == 0:
+            return
+        message = data[place + 8 : place + 8 + size]
+        body = _field(message, _root(message), 3)
+        length = struct.unpack_from("<q", message, body)[0] if body else 0
+        if mark != 0xFFFFFFFF or size < 0 or length < 0:
+            raise ValueError("no stream of Arrow")
+        yield message
+        place += 8 + size + length
+
+
+def _root(message: bytes) -> int:
+    return int(struct.unpack_from("<I", message, 0)[0])
+
+
+def _field(message: bytes, table: int, number: int) -> int:
+    """Return where a field of a flatbuffer's table lies; 0: it is not there."""
+    start = table - struct.unpack_from("<i", message, table)[0]
+    size = struct.unpack_from("<H", message, start)[0]
+    place = 4 + 2 * number
+    offset = struct.unpack_from("<H", message, start + place)[0] if place < size else 0
+    return table + offset if offset else 0
+
+
+def _table(message: bytes, place: int) -> int:
+    """Return where the table or vector lies that a field refers to."""
+    return place + int(struct.unpack_from("<I", message, place)[0])
+
+
+def _header(message: bytes) -> tuple[int, int]:
+    """Return a message's kind and where its header lies; kind 0: it has none."""
+    kind, header = _field(message, _root(message), 1), _field(message, _root(message), 2)
+    return (message[kind], _table(message, header)) if kind and header else (0, 0)
 
 
 def _is_compressed(message: bytes) -> bool:
-    """Say whether an Arrow message (a flatbuffer) holds compressed columns; PyArrow would unpack without asking.
-
-    In the format of Arrow: field 2 of Message is the header, field 3 of RecordBatch its compression.
-    """
-
-    def field(table: int, number: int) -> int:
-        start = table - struct.unpack_from("<i", message, table)[0]
-        size = struct.unpack_from("<H", message, start)[0]
-        place = 4 + 2 * number
-        offset = struct.unpack_from("<H", message, start + place)[0] if place < size else 0
-        return table + offset if offset else 0
-
-    root = struct.unpack_from("<I", message, 0)[0]
-    kind, header = field(root, 1), field(root, 2)
-    if not kind or not header or message[kind] not in _BATCHES:
-        return False
-    batch = header + struct.unpack_from("<I", message, header)[0]
-    if message[kind] == _DICTIONARY_BATCH:
+    """Say whether a message holds compressed columns: field 3 of RecordBatch; Polars would unpack without asking."""
+    kind, header = _header(message)
+    if kind == _DICTIONARY_BATCH:
         return True  # the writer makes none
-    return bool(field(batch, 3))
+    return kind == _RECORD_BATCH and bool(_field(message, header, 3))
 
 
-_DICTIONARY_BATCH = 2
-_BATCHES = (_DICTIONARY_BATCH, 3)
-"""Kinds of messages that hold columns: dictionaries and record batches."""
+def _is_plain(message: bytes) -> bool:
+    """Say whether a message, if it is a schema, has columns of numbers and texts alone.
+
+    Fields 1 of Schema, and 2 (kind) and 4 (dictionary) of Field.
+    """
+    kind, header = _header(message)
+    if kind != _SCHEMA:
+        return True
+    vector = _table(message, _field(message, header, 1))
+    for number in range(struct.unpack_from("<I", message, vector)[0]):
+        column = _table(message, vector + 4 + 4 * number)
+        told = _field(message, column, 2)
+        if not told or message[told] not in _PLAIN or _field(message, column, 4):
+            return False
+    return True
+
+
+_SCHEMA, _DICTIONARY_BATCH, _RECORD_BATCH = 1, 2, 3
+"""Kinds of messages."""
+_PLAIN = {2, 3, 5, 20}
+"""Kinds of columns: whole and broken numbers, texts by short and by long offsets."""

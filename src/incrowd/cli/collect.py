@@ -129,11 +129,8 @@ def collect(
 
 def _collected(plan: CollectPlan, target: Any, *, yes: bool, as_json: bool) -> Collected:
     """Say what it costs, ask, and collect."""
-    import pyarrow as pa
-
     from incrowd.collect import Collector
 
-    pa.set_memory_pool(pa.system_memory_pool())
     with Collector(plan, target) as collector:
         say(_costs(collector.estimate(), collector.service.server), err=True)
         if not yes:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from incrowd.crowd import manifest as manifests
 from incrowd.crowd.disk import import_lock
 from incrowd.crowd.links import read_links, write_links
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER, StoredTable, TablePart
+from incrowd.crowd.row_groups import read_groups
 from incrowd.crowd.schema import KINDS, Kind
 from incrowd.crowd.staging import add_hashes
 from incrowd.crowd.tables import connect, write_parts
@@ -37,7 +36,6 @@ WATCH_FOLDER = "watch"
 """What `incrowd watch` remembers, and posts that reached it; after a forgetting it looks at everything anew."""
 FORGOTTEN = "forgotten"
 """Why the journal leaves a person out: they are not collected again."""
-BATCH_ROWS = 16_384
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,19 +160,19 @@ class _Removal:
                 parts.append(part)
                 continue
             removed += count
-            schema = pq.read_schema(path)
-            kept = self._kept(kind, path, schema)
+            schema = dict(pl.read_parquet_schema(path))
+            kept = self._kept(kind, path)
             written = write_parts(kind, kept, schema, self._crowd.path, self._crowd.disk, run=run)
             # Rows keep their order, so they stay part of the sorted run they came from.
             parts += [replace(piece, run=part.run) for piece in written]
         return StoredTable(parts=tuple(parts), row_hashes=self._hashes), removed
 
-    def _kept(self, kind: Kind, path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _kept(self, kind: Kind, path: Path) -> Iterator[pl.DataFrame]:
         for rows in _batches(path):
             gone = self._chosen.among(rows)
             if gone.any():
                 self._note(kind, rows.filter(gone))
-            yield from rows.filter(~gone).to_arrow().cast(schema).to_batches()
+            yield rows.filter(~gone)
 
     def _note(self, kind: Kind, rows: pl.DataFrame) -> None:
         """Take rows out of the table's hash, and remember posts for the journal."""
@@ -185,7 +183,7 @@ class _Removal:
             self.keys += [row.tobytes() for row in both]
         else:
             numbered = rows.with_row_index("row").with_columns(id=pl.lit(None, dtype=pl.String))
-            hashed = pl.DataFrame(add_hashes(self._sql, numbered, kind))
+            hashed = add_hashes(self._sql, numbered, kind)
         self._hashes = (
             (self._hashes[0] - sum(hashed["content_hi"].to_list())) % 2**64,
             (self._hashes[1] - sum(hashed["content_lo"].to_list())) % 2**64,
@@ -263,7 +261,5 @@ def _close_journal(folder: Path) -> None:
 
 def _batches(path: Path, *, narrow: bool = False) -> Iterator[pl.DataFrame]:
     """Yield a part's rows in order; `narrow`: only the columns by which rows are chosen."""
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        names = [name for name in ("user", "time", "id_hi", "id_lo") if name in file.schema_arrow.names]
-        for batch in file.iter_batches(BATCH_ROWS, columns=names if narrow else None):
-            yield pl.DataFrame(batch)
+    names = [name for name in pl.read_parquet_schema(path) if name in ("user", "time", "id_hi", "id_lo")]
+    return read_groups(path, names if narrow else None)

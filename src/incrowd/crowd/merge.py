@@ -16,6 +16,7 @@ in memory depends on what it brings, and not on what the crowd has.
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,14 +28,13 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from incrowd.crowd.disk import Disk
 from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, StoredTable, TablePart
+from incrowd.crowd.row_groups import Schema, read_groups
 from incrowd.crowd.schema import COLUMNS, Kind, Reason
 from incrowd.crowd.staging import HASHES, Staged, halves, hashed_schema, identity_sql
-from incrowd.crowd.tables import give_memory_back, parquet_sink, parquet_sql, stream, write_parts
+from incrowd.crowd.tables import Shown, give_memory_back, in_pieces, parquet_sink, parquet_sql, write_parts
 
 PLACE_BITS = 40
 """A row's place is (number of its file) << PLACE_BITS | (number of the row in it)."""
@@ -45,20 +45,23 @@ Numbers = np.ndarray[Any, np.dtype[np.uint64]]
 class Places:
     """Which rows go where: columns `place`, `rank` and `occurrence`, sorted by place, read once."""
 
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = iter(batches)
-        self._rest: pa.RecordBatch | None = None
+    def __init__(self, pieces: Iterable[pl.DataFrame]) -> None:
+        self._pieces = iter(pieces)
+        self._rest: pl.DataFrame | None = None
 
-    def before(self, end: int) -> list[pa.RecordBatch]:
+    def before(self, end: int) -> pl.DataFrame:
         """Return the rows with places below `end` that were not returned before."""
-        found = []
-        while (batch := self._rest or next(self._batches, None)) is not None:
-            count = int(np.searchsorted(batch.column("place").to_numpy(), np.uint64(end)))
-            found.append(batch.slice(0, count))
-            self._rest = batch.slice(count) if count < batch.num_rows else None
+        found = [pl.DataFrame(schema=_PLACES)]
+        while (rows := next(self._pieces, None) if self._rest is None else self._rest) is not None:
+            count = int(rows["place"].search_sorted(end))
+            found.append(rows.head(count))
+            self._rest = rows.slice(count) if count < rows.height else None
             if self._rest is not None:
                 break
-        return found
+        return pl.concat(found)
+
+
+_PLACES = {"place": pl.UInt64(), "rank": pl.UInt64(), "occurrence": pl.UInt32()}
 
 
 class Spill:
@@ -67,22 +70,25 @@ class Spill:
     def __init__(self, path: Path, disk: Disk) -> None:
         self._path, self._disk = path, disk
         self._file = disk.open(path)
-        self._pieces: dict[int, list[int]] = {}
+        self._pieces: dict[int, list[tuple[int, int]]] = {}
 
-    def put(self, bucket: int, rows: pa.RecordBatch) -> None:
+    def put(self, bucket: int, rows: pl.DataFrame) -> None:
         """Append some rows of a bucket."""
-        self._pieces.setdefault(bucket, []).append(self._file.tell())
-        self._disk.write(self._file, rows.serialize())
+        data = io.BytesIO()
+        # Not as Polars has them in memory, where a few rows may refer to the texts of many.
+        rows.write_ipc_stream(data, compat_level=pl.CompatLevel.oldest())
+        self._pieces.setdefault(bucket, []).append((self._file.tell(), data.tell()))
+        self._disk.write(self._file, data.getbuffer())
 
-    def get(self, bucket: int, schema: pa.Schema) -> pa.Table:
+    def get(self, bucket: int) -> list[pl.DataFrame]:
         """Return all rows of a bucket."""
         self._file.flush()
-        with pa.OSFile(str(self._path)) as file:
-            batches = []
-            for start in self._pieces.pop(bucket, []):
+        with self._path.open("rb") as file:
+            found = []
+            for start, size in self._pieces.pop(bucket, []):
                 file.seek(start)
-                batches.append(pa.ipc.read_record_batch(pa.ipc.read_message(file), schema))
-        return pa.Table.from_batches(batches, schema)
+                found.append(pl.read_ipc_stream(file.read(size)))
+        return found
 
     def close(self) -> None:
         """Forget everything."""
@@ -92,7 +98,7 @@ class Spill:
 
 def arrange(
     files: Sequence[Path], places: Places, ends: Numbers, columns: Sequence[str], spill: Path, disk: Disk
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[pl.DataFrame]:
     """Yield the chosen rows of all files in the order of their ranks.
 
     `ends` are the ranks at which buckets end; the last is the number of rows.
@@ -103,67 +109,46 @@ def arrange(
         return
     pieces = Spill(spill, disk)
     try:
-        schema = None
         for rows in selected:
-            schema = rows.schema
             _distribute(rows, ends, pieces)
             del rows  # before the next ones are read: memory would grow by what lies between
-            pa.default_memory_pool().release_unused()
-        for bucket in range(len(ends)) if schema is not None else ():
-            yield from _in_order([pieces.get(bucket, schema)])
-            pa.default_memory_pool().release_unused()
+        for bucket in range(len(ends)):
+            yield from _in_order(pieces.get(bucket))
     finally:
         pieces.close()
 
 
-def _selected(files: Sequence[Path], places: Places, columns: Sequence[str]) -> Iterator[pa.Table]:
+def _selected(files: Sequence[Path], places: Places, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Yield the chosen rows of one row group after the other, with their ranks."""
     for number, path in enumerate(files):
-        with pq.ParquetFile(path) as file:
-            start = number << PLACE_BITS
-            for index in range(file.num_row_groups):
-                group = file.read_row_group(index, columns=list(columns))
-                chosen = pa.Table.from_batches(places.before(start + group.num_rows), _PLACES)
-                if chosen.num_rows:
-                    yield _take(group, chosen, start)
-                start += group.num_rows
+        start = number << PLACE_BITS
+        for group in read_groups(path, columns):
+            chosen = places.before(start + group.height)
+            if chosen.height:
+                yield group[chosen["place"] - start].with_columns(chosen["rank"], chosen["occurrence"])
+            start += group.height
 
 
-_PLACES = pa.schema([("place", pa.uint64()), ("rank", pa.uint64()), ("occurrence", pa.uint32())])
-
-
-def _take(group: pa.Table, chosen: pa.Table, start: int) -> pa.Table:
-    rows = group.take(chosen["place"].to_numpy() - np.uint64(start))
-    for name in ("rank", "occurrence"):
-        rows = rows.append_column(name, chosen[name])
-    return rows.combine_chunks()
-
-
-def _distribute(rows: pa.Table, ends: Numbers, pieces: Spill) -> None:
-    ranks = rows["rank"].to_numpy()
-    order = np.argsort(ranks)
-    (batch,) = rows.take(order).combine_chunks().to_batches()
-    buckets = np.searchsorted(ends, ranks[order], side="right")
+def _distribute(rows: pl.DataFrame, ends: Numbers, pieces: Spill) -> None:
+    rows = rows.sort("rank")
+    buckets = np.searchsorted(ends, rows["rank"].to_numpy(), side="right")
     cuts = np.flatnonzero(np.diff(buckets)) + 1
     for first, last in zip([0, *cuts], [*cuts, len(buckets)], strict=True):
-        pieces.put(int(buckets[first]), batch.slice(first, last - first))
+        pieces.put(int(buckets[first]), rows.slice(first, last - first))
 
 
-def _in_order(tables: list[pa.Table]) -> Iterator[pa.RecordBatch]:
-    if not tables:
-        return
-    rows = pa.concat_tables(tables)
-    tables.clear()
-    yield from rows.take(np.argsort(rows["rank"].to_numpy())).to_batches()
+def _in_order(frames: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    if frames:
+        rows = pl.concat(frames)
+        frames.clear()
+        yield rows.sort("rank")
 
 
 RUN_ROWS = 2048
 """So many rows of each run are in memory while runs are put together."""
-RUN_BUFFER = 2**16
-"""So many bytes of each column of a run are fetched at a time; by default Arrow would fetch the whole file."""
 
 
-def side_by_side(runs: Iterable[Sequence[Path]], keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def side_by_side(runs: Iterable[Sequence[Path]], keys: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Yield the rows of sorted runs, each of one or more files, in the order of their keys."""
     ahead = [_frames(files) for files in runs]
     held = [next(frames, None) for frames in ahead]
@@ -176,15 +161,12 @@ def side_by_side(runs: Iterable[Sequence[Path]], keys: Sequence[str]) -> Iterato
                 count = rows.select(until.sum()).item()
                 ready.append(rows.head(count))
                 held[number] = rows.slice(count) if count < rows.height else next(ahead[number], None)
-        yield from pl.concat(ready).sort(keys, maintain_order=True).to_arrow().to_batches()
-        pa.default_memory_pool().release_unused()
+        yield pl.concat(ready).sort(keys, maintain_order=True)
 
 
 def _frames(files: Sequence[Path]) -> Iterator[pl.DataFrame]:
     for path in files:
-        with pq.ParquetFile(path, buffer_size=RUN_BUFFER, pre_buffer=False) as file:
-            for batch in file.iter_batches(RUN_ROWS, use_threads=False):
-                yield pl.DataFrame(batch)
+        yield from read_groups(path, most_rows=RUN_ROWS)
 
 
 def _at_most(bound: pl.DataFrame) -> pl.Expr:
@@ -215,7 +197,7 @@ KEPT: dict[Kind, tuple[str, ...]] = {
     "items": (),
     "attributes": (),
 }
-QUARANTINE = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("reason", pa.string())])
+QUARANTINE: dict[str, pl.DataType] = {"file": pl.String(), "row": pl.UInt64(), "reason": pl.String()}
 KEY = "coalesce(id_hi, content_hi) AS hi, coalesce(id_lo, content_lo) AS lo"
 
 
@@ -256,20 +238,20 @@ class Merger:
         """List the rows that were set aside; call it after the tables are merged."""
         names = [source.record.name for source in staged]
         self._view("rejects", [source.rejects for source in staged], names)
-        rows = stream(
+        rows = in_pieces(
             self.connection,
             """
             SELECT file, "row", reason FROM rejects UNION ALL SELECT file, "row", reason FROM conflicts ORDER BY ALL
             """,
         )
-        return StoredTable(parts=self._with_run("quarantine", old.parts, rows, QUARANTINE, QUARANTINE.names))
+        return StoredTable(parts=self._with_run("quarantine", old.parts, rows, QUARANTINE, list(QUARANTINE)))
 
     def _with_run(
         self,
         table: str,
         old: Sequence[TablePart],
-        rows: Iterable[pa.RecordBatch],
-        schema: pa.Schema,
+        rows: Iterable[pl.DataFrame],
+        schema: Schema,
         keys: Sequence[str],
     ) -> tuple[TablePart, ...]:
         """Write sorted rows as one more run of a table; where runs are many by now, put all of them together."""
@@ -291,7 +273,7 @@ class Merger:
         """Show files as one table, with each row's place: the number of its file, and its own in it."""
         files = pl.DataFrame({"filename": map(str, paths), "file": labels})
         files = files.with_row_index("source")
-        self.connection.register("files", files.to_arrow())
+        self.connection.register("files", Shown(files))
         self.connection.execute(f"CREATE OR REPLACE TABLE {name}_files AS SELECT * FROM files")
         self.connection.unregister("files")
         self.connection.execute(
@@ -404,38 +386,38 @@ class Merger:
             f"INSERT INTO exceptions SELECT source, place, occurrence, '{Reason.DUPLICATE}' FROM copies"
         )
 
-    def _in_order(self, kind: Kind, staged: list[Path]) -> Iterator[pa.RecordBatch]:
+    def _in_order(self, kind: Kind, staged: list[Path]) -> Iterator[pl.DataFrame]:
         """Yield the newcomers, sorted."""
         order = self.folder / STAGING_FOLDER / "order.parquet"
         ends = self._sort(kind, order)
-        places = stream(
+        places = in_pieces(
             self.connection,
             f"""
             SELECT place, file_row_number::UBIGINT AS rank, occurrence
             FROM {parquet_sql([order], numbered=True)} ORDER BY place
             """,
         )
-        stored = [name for name in _schema(kind).names if name != "occurrence"]
+        stored = [name for name in _schema(kind) if name != "occurrence"]
         yield from arrange(staged, Places(places), ends, stored, order.with_name("rows.spill"), self.disk)
 
     def _sort(self, kind: Kind, path: Path) -> Numbers:
         """Write the places of rows in their final order; return the ranks at which buckets end."""
         order = ", ".join(f'"{name}" NULLS FIRST' for name in (*ORDER[kind], "occurrence", "place"))
-        rows = stream(
+        rows = in_pieces(
             self.connection,
             f"SELECT place, occurrence::UINTEGER AS occurrence, bytes FROM newcomers ORDER BY {order}",
         )
-        schema = pa.schema([("place", pa.uint64()), ("occurrence", pa.uint32())])
+        schema = {"place": pl.UInt64(), "occurrence": pl.UInt32()}
         ends: list[Numbers] = []
         filled = 0
         with parquet_sink(path, schema, self.disk, compression="lz4") as sink:
-            for batch in rows:
-                sizes = batch.column("bytes").to_numpy().astype(np.uint64) + np.uint64(ROW_BYTES)
+            for piece in rows:
+                sizes = piece["bytes"].to_numpy().astype(np.uint64) + np.uint64(ROW_BYTES)
                 totals = np.cumsum(np.concatenate(([np.uint64(filled)], sizes)), dtype=np.uint64)
                 starts = np.flatnonzero(np.diff(totals // np.uint64(self.bucket_bytes)))
                 ends.append((starts + sink.rows).astype(np.uint64))
                 filled = int(totals[-1])
-                sink.add(batch)
+                sink.add(piece)
             sink.finish()
         inner = np.concatenate(ends) if ends else np.empty(0, np.uint64)
         return np.append(inner[inner > 0], np.uint64(sink.rows))
@@ -468,8 +450,7 @@ class Merger:
         )
 
 
-def _schema(kind: Kind) -> pa.Schema:
+def _schema(kind: Kind) -> dict[str, pl.DataType]:
     """Return the columns of a table's parts."""
-    fields = {field.name: field for field in hashed_schema(kind)}
-    fields["occurrence"] = pa.field("occurrence", pa.uint32())
-    return pa.schema([fields[name] for name in (*COLUMNS[kind], *KEPT[kind])])
+    all_columns = {**hashed_schema(kind), "occurrence": pl.UInt32()}
+    return {name: all_columns[name] for name in (*COLUMNS[kind], *KEPT[kind])}

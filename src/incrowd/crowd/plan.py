@@ -126,8 +126,10 @@ class Planner:
     @classmethod
     def of(cls, crowd: Crowd, min_posts: int = 1) -> Planner:
         """Read the sizes of all communities; only keys are read, no text."""
+        from incrowd.crowd.tables import fetched  # slow to load, as DuckDB is
+
         with crowd.connect() as connection:
-            sizes = connection.sql(
+            counted = connection.sql(
                 f"""
                 SELECT community, sum(n)::BIGINT AS rows, sum(size)::BIGINT AS bytes,
                        count(*) FILTER (n >= {int(min_posts)}) AS identities
@@ -135,7 +137,8 @@ class Planner:
                       FROM {crowd.source_sql("posts", extra=("bytes",))} GROUP BY ALL)
                 GROUP BY community ORDER BY rows DESC, community
                 """
-            ).pl()
+            )
+            sizes = fetched(counted)
         return cls(crowd, sizes, min_posts)
 
     def reading(self, communities: Iterable[str] | None = None) -> list[JobStep]:

@@ -5,17 +5,18 @@ Data frames may come from pandas, Polars, Arrow or DuckDB; Narwhals tells them a
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 import narwhals as nw
 import polars as pl
-import pyarrow as pa
 
 from incrowd.crowd import readers
 from incrowd.crowd.pseudonyms import Pseudonyms
@@ -250,15 +251,28 @@ def _to_polars(frame: Any) -> pl.DataFrame:
             "from_frame: expected a pandas, Polars or Arrow frame or a DuckDB relation, "
             f"got {type(frame).__name__}."
         ) from None
-    if isinstance(native, nw.LazyFrame):
-        native = native.collect("polars")
+    kind = native.implementation
+    if kind.is_duckdb():
+        from incrowd.crowd.tables import fetched  # slow to load, as DuckDB is
+
+        return fetched(nw.to_native(native))
+    eager = native.collect("polars") if isinstance(native, nw.LazyFrame) else native
     try:
-        data: pl.DataFrame = native.to_polars()
-    except (pa.ArrowException, TypeError):  # the message would quote what the cells hold
+        # The way from pandas to Polars needs PyArrow; without it, values go one by one.
+        if kind.is_pandas_like() and find_spec("pyarrow") is None:
+            return pl.DataFrame({name: _values(eager[name]) for name in eager.columns})
+        data: pl.DataFrame = eager.to_polars()
+    except (ValueError, TypeError, NotImplementedError, pl.exceptions.PolarsError):
+        # Its own message would quote what the cells hold.
         raise SchemaError(
             "the data frame: a column mixes types. Turn its values into text first, e.g. with .astype(str)."
         ) from None
     return data
+
+
+def _values(column: nw.Series[Any]) -> list[Any]:
+    missing = column.is_null().to_list()
+    return [None if gone else value for value, gone in zip(column.to_list(), missing, strict=True)]
 
 
 def _as_text(column: pl.Series) -> pl.Series:
@@ -279,27 +293,9 @@ def _as_text(column: pl.Series) -> pl.Series:
 
 def _hash(frame: pl.DataFrame) -> str:
     digest = blake2b(digest_size=32)
-    table = frame.to_arrow()
-    sink = pa.PythonFile(_Hasher(digest), mode="w")
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=ROWS_PER_BATCH)
+    for rows in frame.iter_slices(ROWS_PER_BATCH):
+        data = io.BytesIO()
+        # Not as Polars has them in memory, which depends on where the rows come from.
+        rows.rechunk().write_ipc_stream(data, compat_level=pl.CompatLevel.oldest())
+        digest.update(data.getbuffer())
     return digest.hexdigest()
-
-
-class _Hasher:
-    """A file that hashes what is written to it."""
-
-    closed = False
-
-    def __init__(self, digest: Any) -> None:
-        self._digest = digest
-
-    def write(self, data: Any) -> int:
-        view = memoryview(data)
-        self._digest.update(view)
-        return view.nbytes
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None:
-        self.closed = True

@@ -20,7 +20,6 @@ from typing import Any
 
 import duckdb
 import polars as pl
-import pyarrow as pa
 
 from incrowd.crowd.disk import Disk
 from incrowd.crowd.links import links_in, write_links
@@ -31,7 +30,7 @@ from incrowd.crowd.readers.export import OWNER
 from incrowd.crowd.readers.rows import DateEvidence, DateOrderNeeded
 from incrowd.crowd.schema import COLUMNS, MEANING, Checked, Kind, Reason, check
 from incrowd.crowd.sources import Source, described
-from incrowd.crowd.tables import parquet_sink, parquet_sql
+from incrowd.crowd.tables import Shown, fetched, parquet_sink, parquet_sql
 from incrowd.errors import Undecided
 
 SIZE: dict[Kind, str] = {"posts": "strlen(text)::UINTEGER", "items": "0", "attributes": "0"}
@@ -43,14 +42,12 @@ _IDENTITY = {
     "items": "concat('item', chr(0), \"user\", chr(0), item)",
     "attributes": "concat('attribute', chr(0), \"user\", chr(0), attribute, chr(0), value)",
 }
-_ARROW = {pl.String(): pa.string(), pl.Int64(): pa.int64(), pl.Float64(): pa.float64()}
 
 
-def hashed_schema(kind: Kind) -> pa.Schema:
+def hashed_schema(kind: Kind) -> dict[str, pl.DataType]:
     """Return the columns :func:`add_hashes` gives."""
-    visible = [(name, _ARROW[dtype]) for name, dtype in COLUMNS[kind].items()]
-    numbers = [(name, pa.uint64()) for name in ("row", *HASHES)]
-    return pa.schema([numbers[0], *visible, ("bytes", pa.uint32()), *numbers[1:]])
+    hashes = dict.fromkeys(HASHES, pl.UInt64())
+    return {"row": pl.UInt64(), **COLUMNS[kind], "bytes": pl.UInt32(), **hashes}
 
 
 def content_sql(kind: Kind) -> str:
@@ -70,19 +67,20 @@ def halves(digest: str, name: str) -> str:
     return f"{hi} AS {name}_hi, {lo} AS {name}_lo"
 
 
-def add_hashes(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, kind: Kind) -> pa.Table:
+def add_hashes(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, kind: Kind) -> pl.DataFrame:
     """Return the rows with `bytes` and :data:`HASHES` in place of the source's id."""
     columns = ", ".join(f'"{name}"' for name in ("row", *COLUMNS[kind]))
-    connection.register("batch", rows.to_arrow())
+    connection.register("batch", Shown(rows))
     try:
-        return connection.sql(
+        hashed = connection.sql(
             f"""
             SELECT {columns}, {SIZE[kind]} AS bytes,
                    {halves("content", "content")}, {halves("identity", "id")}
             FROM (SELECT *, sha256({content_sql(kind)}) AS content, sha256({identity_sql(kind)}) AS identity
                   FROM batch)
             """
-        ).to_arrow_table()
+        )
+        return fetched(hashed)
     finally:
         connection.unregister("batch")
 
@@ -93,7 +91,7 @@ DONE_NAME = "done.json"
 RULES = 2
 """Raise when validation changes: what an older release staged is then read anew."""
 
-REJECTS = pa.schema([("row", pa.uint64()), ("reason", pa.string())])
+REJECTS = {"row": pl.UInt64(), "reason": pl.String()}
 
 
 EXAMPLES = 3
@@ -353,7 +351,7 @@ class Stager:
                 links += linked
                 tally.add(batch, checked)
                 good.add(rows)
-                bad.add(pl.concat([batch.rejects, checked.rejects]).sort("row").to_arrow())
+                bad.add(pl.concat([batch.rejects, checked.rejects]).sort("row"))
                 self.report(tally.rows, source.name)
             good.finish()
             bad.finish()
@@ -363,7 +361,7 @@ class Stager:
 
     def _prepare(
         self, rows: pl.DataFrame, kind: Kind, source: Source
-    ) -> tuple[pa.Table, Checked, list[pl.DataFrame]]:
+    ) -> tuple[pl.DataFrame, Checked, list[pl.DataFrame]]:
         """Check, pseudonymise and hash a batch; of somebody's own export, also keep where the posts are."""
         own_export = source.options.user is not None
         checked = check(rows, kind, now=self.now, allow_bots=own_export)

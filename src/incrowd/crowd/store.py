@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
@@ -20,6 +20,7 @@ from incrowd.crowd import manifest, pseudonyms
 from incrowd.crowd.disk import LOCK_NAME, PRIVATE_FOLDER, Disk, import_lock
 from incrowd.crowd.links import LINKS_NAME
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER
+from incrowd.crowd.row_groups import read_groups
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
 from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, InputError, NotInCrowd
 
@@ -267,6 +268,13 @@ class Crowd:
         close = get_close_matches(community.lower(), [name.lower() for name in names], n=3)
         matches = [name for name in names if name.lower() in close]
         return f" Did you mean {' or '.join(matches)}?" if matches else " List them with: incrowd info"
+
+    def pieces(
+        self, kind: Kind, columns: Sequence[str], where: pl.Expr | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Yield a table's rows, or some of them, bit by bit: whatever its size, little of it is in memory."""
+        for path in self._part_paths(kind):
+            yield from read_groups(path, columns, where=where)
 
     def items(self) -> pl.LazyFrame:
         """Return who has or rated which item."""

@@ -6,16 +6,18 @@ import ctypes
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
+import polars as pl
 
 from incrowd.crowd.disk import Disk, disk_full
 from incrowd.crowd.manifest import PARTS_FOLDER, TablePart
+from incrowd.crowd.row_groups import Compression, RowGroups, Schema
 from incrowd.errors import BudgetExceeded
 
 THREAD_MEMORY = 128 * 2**20
@@ -57,20 +59,45 @@ def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
 
 def give_memory_back() -> None:
     """Return to the system what allocators keep for later, so that many imports in a row take no more than one."""
-    pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError, TypeError):  # only the GNU system's library has it
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def stream(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
-    """Yield a query's rows, and give its memory back at the end rather than some time later."""
-    relation = connection.sql(sql)
-    reader = relation.to_arrow_reader(STREAMED_ROWS)
+@dataclass(frozen=True)
+class Shown:
+    """A frame or a query as others take it by Arrow's own interface.
+
+    A frame itself DuckDB would ask PyArrow to read; and of a query itself Polars would remember the class, about which
+    DuckDB complains at the end of the process.
+    """
+
+    rows: Any
+
+    def __arrow_c_stream__(self, schema: object = None) -> object:
+        """Return the rows as a stream of Arrow's."""
+        return self.rows.__arrow_c_stream__(schema)
+
+
+def fetched(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    """Return all rows of a query."""
+    return pl.DataFrame(Shown(relation))
+
+
+def in_pieces(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a sorted query, some at a time.
+
+    DuckDB puts them aside first, where it can spill them: what then goes wrong, DuckDB itself tells.
+    """
+    name = f"pieces_{uuid4().hex}"
+    connection.execute(f"CREATE TEMP TABLE {name} AS {sql}")
     try:
-        yield from reader
+        ((rows,),) = connection.sql(f"SELECT count(*) FROM {name}").fetchall()
+        for start in range(0, rows, STREAMED_ROWS):
+            some = f"rowid >= {start} AND rowid < {start + STREAMED_ROWS}"
+            piece = fetched(connection.sql(f"SELECT rowid AS row_id, * FROM {name} WHERE {some}"))
+            yield piece.sort("row_id").drop("row_id")
     finally:
-        reader.close()
-        relation.close()
+        connection.execute(f"DROP TABLE {name}")
 
 
 def parquet_sql(paths: Iterable[Path], *, numbered: bool = False) -> str:
@@ -111,121 +138,78 @@ ROW_GROUP_BYTES = 8 * 2**20
 PART_BYTES = 2**30
 """About how many bytes of rows, before compression, go into one part."""
 UNIQUE = {"text", "content_hi", "content_lo", "id_hi", "id_lo"}
-"""Columns whose values hardly ever repeat: neither dictionaries nor statistics pay."""
+"""Columns whose values hardly ever repeat: statistics do not pay."""
 
 
 class ParquetSink:
     """One Parquet file being written; it knows its hash, size and rows."""
 
-    def __init__(self, file: IO[bytes], schema: pa.Schema, disk: Disk, compression: str) -> None:
-        self._file, self._disk, self._schema = file, disk, schema
+    def __init__(self, file: IO[bytes], schema: Schema, disk: Disk, compression: Compression) -> None:
+        self._file, self._disk, self._columns = file, disk, list(schema)
         self._digest = blake2b(digest_size=16)
-        self._waiting: list[pa.RecordBatch] = []
+        self._waiting: list[pl.DataFrame] = []
         self._waiting_bytes = self._waiting_rows = 0
-        self.closed = self.broken = False
         self.rows = self.size = self.taken_bytes = 0
-        short = [name for name in schema.names if name not in UNIQUE]
-        self._writer = pq.ParquetWriter(
-            pa.PythonFile(self, mode="w"),
-            schema,
-            compression=compression,
-            use_dictionary=short,
-            write_statistics=short,
-        )
+        self._groups = RowGroups(schema, compression, no_statistics=UNIQUE)
 
-    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
+    def add(self, rows: pl.DataFrame) -> None:
         """Take some rows; they are written as soon as they fill a row group."""
-        for batch in _slices(rows):
-            self._waiting.append(batch.select(self._schema.names))
-            self._waiting_rows += batch.num_rows
-            self._waiting_bytes += batch.nbytes
-            self.taken_bytes += batch.nbytes
-            self.rows += batch.num_rows
+        for piece in _slices(rows.select(self._columns)):
+            size = int(piece.estimated_size())
+            self._waiting.append(piece)
+            self._waiting_rows += piece.height
+            self._waiting_bytes += size
+            self.taken_bytes += size
+            self.rows += piece.height
             if self._waiting_bytes >= ROW_GROUP_BYTES or self._waiting_rows >= ROW_GROUP_ROWS:
                 self._flush_group()
 
     def finish(self) -> str:
         """Write what waits and the footer; return the hash of the whole file."""
         self._flush_group()
-        self._close()
+        self._write(self._groups.end())
         return self._digest.hexdigest()
-
-    def abandon(self) -> None:
-        """Stop after a failure: nothing more reaches the file."""
-        self.broken = True
-        self._close()
-
-    def _close(self) -> None:
-        # The writer holds this object, through C++, where no garbage collector looks; so this lets go of the writer.
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
 
     def _flush_group(self) -> None:
         if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._waiting).cast(self._schema))
+            self._write(self._groups.group(pl.concat(self._waiting)))
         self._waiting, self._waiting_bytes, self._waiting_rows = [], 0, 0
 
-    # What Arrow calls.
-
-    def write(self, data: Any) -> int:
-        """Append bytes and hash them."""
-        view = memoryview(data)
-        if not self.broken:
-            self._disk.write(self._file, view)
-            self._digest.update(view)
-        self.size += view.nbytes
-        return view.nbytes
-
-    def tell(self) -> int:
-        """Return how many bytes were written."""
-        return self.size
-
-    def flush(self) -> None:
-        """Do nothing: the disk syncs once, at the end."""
-
-    def close(self) -> None:
-        """Mark as done; the file itself belongs to whoever opened it."""
-        self.closed = True
+    def _write(self, data: bytes) -> None:
+        self._disk.write(self._file, data)
+        self._digest.update(data)
+        self.size += len(data)
 
 
-def _slices(rows: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _slices(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Cut rows into pieces that fit a row group, however long their texts are."""
-    groups = max(1, rows.nbytes // ROW_GROUP_BYTES, rows.num_rows // ROW_GROUP_ROWS)
-    step = max(1, rows.num_rows // groups)
-    for start in range(0, rows.num_rows, step):
-        piece = rows.slice(start, step)
-        yield from piece.to_batches() if isinstance(piece, pa.Table) else [piece]
+    groups = max(1, int(rows.estimated_size()) // ROW_GROUP_BYTES, rows.height // ROW_GROUP_ROWS)
+    yield from rows.iter_slices(max(1, rows.height // groups))
 
 
 @contextmanager
 def parquet_sink(
-    path: Path, schema: pa.Schema, disk: Disk, *, compression: str = "zstd"
+    path: Path, schema: Schema, disk: Disk, *, compression: Compression = "zstd"
 ) -> Iterator[ParquetSink]:
     """Open a Parquet file for writing; it is durable when the block ends well."""
     with disk.writing(path) as file:
-        sink = ParquetSink(file, schema, disk, compression)
-        try:
-            yield sink
-        except BaseException:
-            sink.abandon()
-            raise
+        yield ParquetSink(file, schema, disk, compression)
 
 
 def write_parts(
     table: str,
-    batches: Iterable[pa.RecordBatch],
-    schema: pa.Schema,
+    frames: Iterable[pl.DataFrame],
+    schema: Schema,
     folder: Path,
     disk: Disk,
     *,
     run: int,
 ) -> tuple[TablePart, ...]:
     """Write sorted rows as one or more parts into the crowd's `parts` folder."""
-    remaining = iter(batches)
+    remaining = iter(frames)
     parts: list[TablePart] = []
     while (first := next(remaining, None)) is not None:
-        if first.num_rows:
+        if first.height:
             parts.append(_write_part(table, first, remaining, schema, folder, disk, run))
     disk.sync_folder(folder / PARTS_FOLDER)
     return tuple(parts)
@@ -233,19 +217,19 @@ def write_parts(
 
 def _write_part(
     table: str,
-    first: pa.RecordBatch,
-    remaining: Iterator[pa.RecordBatch],
-    schema: pa.Schema,
+    first: pl.DataFrame,
+    remaining: Iterator[pl.DataFrame],
+    schema: Schema,
     folder: Path,
     disk: Disk,
     run: int,
 ) -> TablePart:
     draft = folder / PARTS_FOLDER / f"{table}.tmp"
     with parquet_sink(draft, schema, disk) as sink:
-        batch: pa.RecordBatch | None = first
-        while batch is not None:
-            sink.add(batch)
-            batch = next(remaining, None) if sink.taken_bytes < PART_BYTES else None
+        rows: pl.DataFrame | None = first
+        while rows is not None:
+            sink.add(rows)
+            rows = next(remaining, None) if sink.taken_bytes < PART_BYTES else None
         digest = sink.finish()
     # The hash in the name lets a repeated import write the same file again without harm.
     name = f"{table}-{run:05d}-{digest}.parquet"

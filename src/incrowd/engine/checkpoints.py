@@ -16,8 +16,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import polars as pl
 from scipy import sparse
 
 from incrowd.engine.local import Absorb, Engine, Piece, Progress, Task
@@ -28,21 +27,26 @@ from incrowd.errors import SchemaError, UnreadableSource
 # Files appear whole or not at all: they are written under another name and then renamed.
 
 
+PIECE = pl.Schema(
+    {"name": pl.String(), "type": pl.String(), "shape": pl.List(pl.Int64()), "bytes": pl.Binary()}
+)
+
+
 def write_piece(path: Path, piece: Piece) -> None:
     """Write a dict of arrays, one row per array."""
     arrays = {name: np.ascontiguousarray(array) for name, array in piece.items()}
     columns = {
-        "name": pa.array(arrays, pa.string()),
-        "type": pa.array([array.dtype.str for array in arrays.values()], pa.string()),
-        "shape": pa.array([np.shape(array) for array in piece.values()], pa.list_(pa.int64())),
-        "bytes": pa.array([array.tobytes() for array in arrays.values()], pa.large_binary()),
+        "name": list(arrays),
+        "type": [array.dtype.str for array in arrays.values()],
+        "shape": [list(np.shape(array)) for array in piece.values()],
+        "bytes": [array.tobytes() for array in arrays.values()],
     }
-    _write(pa.table(columns), path)
+    _write(pl.DataFrame(columns, PIECE), path)
 
 
 def read_piece(path: Path) -> Piece:
     """Read what `write_piece` wrote."""
-    rows = _read(path, {"name", "type", "shape", "bytes"}).to_pylist()
+    rows = _read(path, {"name", "type", "shape", "bytes"}).iter_rows(named=True)
     return {
         row["name"]: np.frombuffer(row["bytes"], np.dtype(row["type"])).reshape(row["shape"]).copy()
         for row in rows
@@ -52,52 +56,48 @@ def read_piece(path: Path) -> Piece:
 def write_rows(path: Path, rows: sparse.csr_matrix) -> None:
     """Write profiles, one row per profile: its words (column numbers) and values."""
     rows = sparse.csr_matrix(rows)
-    starts = pa.array(rows.indptr, pa.int64())
-    table = pa.table(
-        {
-            "words": pa.LargeListArray.from_arrays(starts, pa.array(rows.indices, pa.int32())),
-            "values": pa.LargeListArray.from_arrays(starts, pa.array(rows.data, pa.float64())),
-        }
-    )
-    _write(table.replace_schema_metadata({"width": str(rows.shape[1])}), path)
+    cuts = rows.indptr[1:-1]
+    lists = {"words": np.split(rows.indices, cuts), "values": np.split(rows.data, cuts)}
+    schema = {"words": pl.List(pl.Int32), "values": pl.List(pl.Float64)}
+    table = pl.DataFrame({name: parts[: rows.shape[0]] for name, parts in lists.items()}, schema)
+    _write(table, path, {"width": str(rows.shape[1])})
 
 
 def read_rows(path: Path) -> sparse.csr_matrix:
     """Read what `write_rows` wrote."""
-    table = _read(path, {"words", "values"}).combine_chunks()
-    width = (table.schema.metadata or {}).get(b"width")
+    table = _read(path, {"words", "values"})
+    width = pl.read_parquet_metadata(path).get("width")
     if width is None:
         raise SchemaError(f"{path}: expected profiles written by incrowd; the width of the rows is missing.")
-    if not len(table):
-        return sparse.csr_matrix((0, int(width)))
-    words, values = (table.column(name).chunk(0) for name in ("words", "values"))
-    parts = (np.array(values.values), np.array(words.values), np.array(words.offsets))
-    return sparse.csr_matrix(parts, shape=(len(table), int(width)))
+    starts = np.concatenate([[0], np.cumsum(table["words"].list.len().to_numpy())])
+    # An empty list becomes a null when lists are put end to end; nothing else here is one.
+    values, words = (table[name].explode().drop_nulls().to_numpy() for name in ("values", "words"))
+    return sparse.csr_matrix((values.copy(), words.copy(), starts), shape=(len(table), int(width)))
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:
     """Write a result, one row per profile: ids and, say, the ball size at each radius."""
-    _write(pa.table({name: pa.array(values) for name, values in columns.items()}), path)
+    _write(pl.DataFrame(dict(columns)), path)
 
 
-def _write(table: pa.Table, path: Path) -> None:
+def _write(table: pl.DataFrame, path: Path, metadata: dict[str, str] | None = None) -> None:
     beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
     try:
-        pq.write_table(table, beside, compression="zstd")
+        table.write_parquet(beside, compression="zstd", metadata=metadata)
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
 
 
-def _read(path: Path, expected: set[str]) -> pa.Table:
+def _read(path: Path, expected: set[str]) -> pl.DataFrame:
     try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
+        table = pl.read_parquet(path, glob=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
         raise UnreadableSource(
             f"{path}: expected a Parquet file; it is missing or damaged ({type(error).__name__}). "
             "Delete it and run the job again."
         ) from error
-    if missing := expected - set(table.column_names):
+    if missing := expected - set(table.columns):
         raise SchemaError(f"{path}: expected the columns {', '.join(sorted(missing))}; they are missing.")
     return table
 

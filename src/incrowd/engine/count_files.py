@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,14 +25,13 @@ from uuid import uuid4
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 from scipy import sparse
 
 from incrowd.crowd import Crowd, readers
 from incrowd.crowd.disk import Disk
 from incrowd.crowd.pseudonyms import KEY_NAME, Pseudonyms, make_key
 from incrowd.crowd.readers.base import Batch, ReadOptions
+from incrowd.crowd.row_groups import RowGroups, Schema, group_rows
 from incrowd.crowd.schema import check
 from incrowd.crowd.sources import require_files
 from incrowd.crowd.tables import connect, explained, parquet_sql, quote
@@ -44,11 +43,8 @@ from incrowd.text.options import TextOptions
 from incrowd.text.tokeniser import Tokeniser
 
 IDENTITY = ["user", "community"]
-IDENTITIES = pa.schema([("user", pa.string()), ("community", pa.string()), ("posts", pa.int64())])
-WORDS = pa.schema(
-    [("user", pa.string()), ("community", pa.string()), ("word", pa.string()), ("count", pa.int64())]
-)
-NOBODY = pl.DataFrame(schema={"user": pl.String(), "community": pl.String(), "posts": pl.Int64()})
+IDENTITIES = {"user": pl.String(), "community": pl.String(), "posts": pl.Int64()}
+WORDS = {"user": pl.String(), "community": pl.String(), "word": pl.String(), "count": pl.Int64()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,11 +136,11 @@ class FileCounter:
         words, identities = self.job.parts(task)
         if not (words.exists() and identities.exists()):
             self._count(task, words, identities)
-        metadata = pq.read_schema(identities).metadata
-        return {name: np.array([int(metadata[name.encode()])]) for name in ("posts", "set_aside")}
+        metadata = pl.read_parquet_metadata(identities)
+        return {name: np.array([int(metadata[name])]) for name in ("posts", "set_aside")}
 
     def _count(self, task: FileTask, words: Path, identities: Path) -> None:
-        tokeniser, people, set_aside = Tokeniser(self.job.text), [NOBODY], 0
+        tokeniser, people, set_aside = Tokeniser(self.job.text), [pl.DataFrame(schema=IDENTITIES)], 0
         with appearing(words, WORDS) as write:
             for batch in readers.detect(task.path, self.job.format).read(task.path, self.job.read):
                 rows, rejected = self._judged(batch)
@@ -153,7 +149,7 @@ class FileCounter:
                 write(word_counts(rows, tokeniser))
         found = pl.concat(people).group_by(IDENTITY).agg(pl.col("posts").sum())
         metadata = {"posts": str(found["posts"].sum()), "set_aside": str(set_aside)}
-        with appearing(identities, IDENTITIES.with_metadata(metadata)) as write:
+        with appearing(identities, IDENTITIES, metadata) as write:
             write(found)
 
     def _judged(self, batch: Batch) -> tuple[pl.DataFrame, int]:
@@ -237,12 +233,16 @@ def word_counts(rows: pl.DataFrame, tokeniser: Tokeniser) -> pl.DataFrame:
 
 
 @contextmanager
-def appearing(path: Path, schema: pa.Schema) -> Iterator[Callable[[pl.DataFrame], None]]:
+def appearing(
+    path: Path, schema: Schema, metadata: Mapping[str, str] | None = None
+) -> Iterator[Callable[[pl.DataFrame], Any]]:
     """Write a Parquet file frame by frame; it appears under its name once it is whole."""
+    groups = RowGroups(schema, "zstd", metadata=metadata)
     beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
     try:
-        with pq.ParquetWriter(beside, schema, compression="zstd") as writer:
-            yield lambda frame: writer.write_table(frame.to_arrow().cast(schema))
+        with beside.open("wb") as file:
+            yield lambda frame: file.write(groups.group(frame))
+            file.write(groups.end())
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
@@ -268,8 +268,7 @@ def _add_up(parts: Iterable[Path], path: Path, keys: list[str], value: str, memo
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
-    rows: int = pq.read_metadata(path).num_rows
-    return rows
+    return sum(group_rows(path))
 
 
 # From the Parquet files of :func:`~incrowd.engine.count_files.count_files` to the counts that profiles are made of.

@@ -274,9 +274,11 @@ class PreparedCrowd:
     def _make_population(self) -> Made:
         import polars as pl
 
+        from incrowd.crowd.tables import fetched
+
         with self.crowd().connect(max(self.memory // 4, 2**28)) as database:
             counted = 'SELECT "user", community, count(*) AS posts FROM posts GROUP BY ALL ORDER BY ALL'
-            found = database.sql(counted).pl()
+            found = fetched(database.sql(counted))
         there = found.group_by("community").agg(pl.col("posts").sum())
         order = there.sort(["posts", "community"], descending=[True, False])["community"].to_list()
         names, places = identities(found["user"].to_list())

@@ -27,6 +27,8 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from incrowd.crowd.flat_texts import utf8
+
 TEXT_FAMILIES = ("words", "vocabulary", "phrases", "style")
 TIME_FAMILIES = ("hours", "weeks")
 FAMILIES = (*TEXT_FAMILIES, *TIME_FAMILIES)
@@ -69,7 +71,7 @@ def habits(posts: pl.DataFrame, *, min_posts: int = 1, families: tuple[str, ...]
     posts_of = np.concatenate([[0], np.cumsum(identities["posts"].to_numpy())]).astype(np.int64)
     text, time = ordered["text"], ordered["time"]
     del ordered
-    letters = _utf8(text)
+    letters = utf8(text)
     del text
     rows = _text_rows(*letters, posts_of, [f for f in families if f not in TIME_FAMILIES])
     if "hours" in families:
@@ -98,7 +100,7 @@ class PostHabits:
 def post_habits(texts: pl.Series, families: tuple[str, ...] = TEXT_FAMILIES) -> PostHabits:
     """Count the written habits of each post; sums of rows are the habits of several posts together."""
     each = np.arange(len(texts) + 1, dtype=np.int64)
-    counted = _text_rows(*_utf8(texts), each, list(families))
+    counted = _text_rows(*utf8(texts), each, list(families))
     return PostHabits({name: rows.astype(np.float32, copy=False) for name, rows in counted.items()})
 
 
@@ -192,18 +194,6 @@ def _text_rows(data: Any, offsets: Any, posts_of: Any, families: list[str]) -> d
     # The kernel releases the interpreter lock, so families are counted side by side.
     with ThreadPoolExecutor() as pool:
         return dict(zip(families, pool.map(count, families), strict=True))
-
-
-def _utf8(text: pl.Series) -> tuple[Any, Any]:
-    """Return the texts' bytes, one after the other, and where each begins."""
-    import pyarrow as pa  # slow to load, and an answer that is remembered counts nothing
-
-    array = text.fill_null("").rechunk().to_arrow()
-    array = array.cast(pa.large_string())
-    _, offsets, data = array.buffers()
-    starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    letters = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
-    return letters, starts
 
 
 def _owner(posts_of: Any) -> Any:

@@ -18,10 +18,13 @@ import polars as pl
 import scipy.sparse as sp
 
 from incrowd.crowd import Crowd
+from incrowd.crowd.flat_texts import Longs
+from incrowd.crowd.schema import COLUMNS
+from incrowd.crowd.tables import Shown, fetched
 from incrowd.errors import BudgetExceeded, InputError, SchemaError
 from incrowd.text.options import TextOptions
 from incrowd.text.tally import RowBlock, TokenTally
-from incrowd.text.tokeniser import Ints, Longs, RowTable, Tokeniser
+from incrowd.text.tokeniser import Ints, RowTable, Tokeniser
 
 # Which identities are worth a profile, and why the others are not.
 
@@ -313,7 +316,6 @@ __all__ = ["Counts", "count_tokens", "counts"]
 
 Progress = Callable[[float, float | None, str], None]
 DEFAULT_MEMORY = 2**30
-FETCH_ROWS = 50_000
 
 
 def count_tokens(
@@ -389,12 +391,8 @@ def counts(
 def count_rows(crowd: Crowd, community: str, options: TextOptions, memory: int) -> CountedRows:
     """Count the tokens of everybody in one community, however large, without holding all counts at once."""
     counting = Counting(options, None, memory, crowd.cache)
-    with crowd.connect(max(memory // 8, LEAST_MEMORY // 4)) as database:
-        posts = database.sql(
-            'SELECT "user", community, text FROM posts WHERE community = ?', params=[community]
-        )
-        for rows in posts.to_arrow_reader(FETCH_ROWS):
-            counting.add(pl.DataFrame(rows))
+    for rows in crowd.pieces("posts", ["user", "community", "text"], pl.col("community") == community):
+        counting.add(rows)
     return counting.rows()
 
 
@@ -409,22 +407,24 @@ def _count_crowd(
     """Decide who is kept from the posts' owners alone, then read only the posts of those."""
     with crowd.connect(memory // 8) as database:
         database.register(
-            "wanted", pl.DataFrame({"community": wanted or []}, {"community": pl.String}).to_arrow()
+            "wanted", Shown(pl.DataFrame({"community": wanted or []}, {"community": pl.String}))
         )
         some = "" if wanted is None else "WHERE community IN (SELECT community FROM wanted)"
-        owners = database.sql(
-            f'SELECT "user", community, count(*) AS posts FROM posts {some} GROUP BY ALL'
-        ).pl()
-        why = reasons(owners, filters)
-        kept = owners.filter(why.is_null())
-        total, done = int(kept["posts"].sum()), 0
-        for rows in database.sql(f"SELECT * FROM posts {some}").to_arrow_reader(FETCH_ROWS):
-            table = pl.DataFrame(rows)
-            own = table if len(kept) == len(owners) else table.join(kept, on=IDENTITY, how="semi")
-            counting.add(own)
-            done += len(own)
-            if progress:
-                progress(done, total, "counting words")
+        owners = fetched(
+            database.sql(f'SELECT "user", community, count(*) AS posts FROM posts {some} GROUP BY ALL')
+        )
+    why = reasons(owners, filters)
+    kept = owners.filter(why.is_null())
+    total, done = int(kept["posts"].sum()), 0
+    asked = (
+        None if wanted is None else pl.col("community").is_in(pl.Series(wanted, dtype=pl.String).implode())
+    )
+    for table in crowd.pieces("posts", list(COLUMNS["posts"]), asked):
+        own = table if len(kept) == len(owners) else table.join(kept, on=IDENTITY, how="semi")
+        counting.add(own)
+        done += len(own)
+        if progress:
+            progress(done, total, "counting words")
     counted = counting.result(Filters())
     dropped = pl.concat([counted.dropped, dropped_table(owners, why)]).sort("community", "user")
     return replace(counted, dropped=dropped)

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from incrowd.crowd.array_cache import DiskArray
-from incrowd.text.tokeniser import Ints, Longs
+from incrowd.crowd.flat_texts import Longs
+from incrowd.text.tokeniser import Ints
 
 BYTES_PER_TOKEN = 4
 

@@ -16,16 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from incrowd.crowd.flat_texts import Bytes, Longs, series_of, utf8
 from incrowd.text import alphabet
 from incrowd.text.options import TextOptions
 from incrowd.text.reference import MAX_RUN, chunk_tokens, lexicon_of, plain_text
 
-# Columns of strings as the kernels see them: bytes end to end, and numbers for distinct strings.
+# Numbers for distinct strings.
 
-Bytes = npt.NDArray[np.uint8]
 Keys = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 
 class StringTable:
@@ -88,26 +87,6 @@ class StringTable:
         self._slots = slots
         self._starts = np.concatenate([self._starts, np.zeros_like(self._starts)])
         self._arena = np.concatenate([self._arena, np.empty_like(self._arena)])
-
-
-def utf8(texts: pl.Series) -> tuple[Bytes, Longs]:
-    """Return a column's bytes, free to be overwritten, and where each string begins, the last end included."""
-    import pyarrow as pa  # slow to load, and an answer that is remembered needs no tokeniser
-
-    array = texts.to_arrow().cast(pa.large_string())
-    _, offsets, data = array.buffers()
-    starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    if data is None:
-        return np.empty(0, np.uint8), np.zeros(len(starts), np.int64)
-    return np.frombuffer(data, np.uint8)[starts[0] : starts[-1]].copy(), starts - starts[0]
-
-
-def series_of(data: Bytes, starts: Longs) -> pl.Series:
-    """Return the strings that lie end to end in `data`."""
-    import pyarrow as pa
-
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(starts)), pa.py_buffer(np.ascontiguousarray(data))]
-    return pl.Series(pa.Array.from_buffers(pa.large_string(), len(starts) - 1, buffers), dtype=pl.String)
 
 
 # Numbers for the distinct rows of tables, in little memory.

@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from pathlib import Path
 
@@ -277,15 +278,12 @@ PIECE_BYTES = 2**18
 
 
 def _pieces(data: bytes) -> pl.Series:
-    """Return lines as long strings, without a copy: Polars has just read them, so they are sound UTF-8."""
-    import pyarrow as pa  # slow to load
-
+    """Return lines as long strings."""
     ends = [0]
     while 0 < (end := data.find(b"\n", ends[-1] + PIECE_BYTES)) < len(data) - 1:
         ends.append(end + 1)
-    starts = pa.py_buffer(np.array([*ends, len(data)], np.int64))
-    strings = pa.Array.from_buffers(pa.large_string(), len(ends), [None, starts, pa.py_buffer(data)])
-    return pl.Series(strings, dtype=pl.String)
+    pieces = [data[start:end] for start, end in pairwise([*ends, len(data)])]
+    return pl.Series(pieces, dtype=pl.Binary).cast(pl.String)
 
 
 def _letter_codes(names: Sequence[str]) -> list[str]:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from incrowd.crowd.readers.base import About, Batch, Layout, Look, ReadOptions, layout_of
 from incrowd.crowd.readers.rows import ROW, Parsed, batch_of
 from incrowd.crowd.readers.source import open_regular
+from incrowd.crowd.row_groups import MAGIC, texts_as_bytes
 from incrowd.crowd.schema import Kind, Reason
 from incrowd.errors import SchemaError, UnreadableSource
 
-if TYPE_CHECKING:
-    from pyarrow import RecordBatch, Schema
-    from pyarrow.parquet import ParquetFile
-
-MAGIC = b"PAR1"
+FIRST_ROWS, MOST_ROWS = 1024, 2**17
+"""How many rows are read at once: first, while nobody knows how long they are, and at most."""
+PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What Polars makes of a file that is damaged."""
 
 
 class Parquet:
@@ -35,86 +36,93 @@ class Parquet:
 
     def read(self, path: Path, options: ReadOptions) -> Iterator[Batch]:
         """Yield the source's rows in order."""
-        with _open(path) as file:
-            schema = file.schema_arrow
-            if len(set(schema.names)) < len(schema.names):
-                raise SchemaError(f"{path}: two columns have the same name. Rename one.")
-            layout = layout_of(schema.names, options, str(path))
-            before = 0
-            yield batch_of(Parsed(_texts(_empty(schema), layout, 0, path)), layout, options)
-            for frame, bad in _frames(file, layout, options, path):
-                texts = _texts(frame, layout, before, path)
-                sound = texts.filter(~pl.Series(range(texts.height)).is_in(bad)) if bad else texts
-                rejects = [(before + place + 1, Reason.INVALID_UTF8) for place in bad]
-                yield batch_of(Parsed(sound, rejects), layout, options)
-                before += frame.height
+        open_regular(path).close()
+        schema, height = _shape(path)
+        layout = layout_of(list(schema), options, str(path))
+        before = 0
+        yield batch_of(Parsed(_texts(pl.DataFrame(schema=schema), layout, 0, path)), layout, options)
+        for frame, bad in _frames(path, height, layout, options):
+            texts = _texts(frame, layout, before, path)
+            rejects = [(before + int(place) + 1, Reason.INVALID_UTF8) for place in bad.arg_true()]
+            yield batch_of(Parsed(texts.filter(~bad), rejects), layout, options)
+            before += frame.height
 
 
-@contextmanager
-def _open(path: Path) -> Iterator[ParquetFile]:
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
-
-    with open_regular(path) as file:
-        try:
-            parquet = ParquetFile(file, pre_buffer=False)  # which would fetch the whole file
-        except (pa.ArrowException, OSError) as error:
-            raise _damaged(path) from error
-        yield parquet
-
-
-def _frames(
-    file: ParquetFile, layout: Layout, options: ReadOptions, path: Path
-) -> Iterator[tuple[pl.DataFrame, list[int]]]:
-    """Yield rows, and which of them hold bytes that are no text."""
-    import pyarrow as pa
-
-    size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
-    rows = max(1, min(2**17, options.batch_bytes * max(1, file.metadata.num_rows) // max(1, size)))
+def _shape(path: Path) -> tuple[pl.Schema, int]:
+    """Return a file's columns and how many rows it has."""
     try:
-        for batch in file.iter_batches(batch_size=rows, columns=layout.sources, use_threads=False):
-            batch, bad = _without_broken_texts(batch)
-            frame = pl.from_arrow(batch)
-            if isinstance(frame, pl.DataFrame):
-                yield frame, bad
-    except (pa.ArrowException, OSError) as error:
+        scan = pl.scan_parquet(path, glob=False)
+        return scan.collect_schema(), scan.select(pl.len()).collect(engine="in-memory").item()
+    except pl.exceptions.DuplicateError:
+        raise SchemaError(f"{path}: two columns have the same name. Rename one.") from None
+    except PROBLEMS as error:
         raise _damaged(path) from error
 
 
-def _without_broken_texts(batch: RecordBatch) -> tuple[RecordBatch, list[int]]:
-    """Blank out texts that are no UTF-8, which Polars would take on trust; return the rows they are in."""
-    import pyarrow as pa
-
-    bad: set[int] = set()
-    columns = []
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+def _frames(
+    path: Path, height: int, layout: Layout, options: ReadOptions
+) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
+    """Yield rows, and which of them hold bytes that are no text."""
+    done, rows, readable = 0, FIRST_ROWS, path
+    with ExitStack() as copies:
+        while done < height:
             try:
-                column.validate(full=True)
-            except pa.ArrowInvalid:
-                as_bytes = pa.binary() if pa.types.is_string(column.type) else pa.large_binary()
-                texts = [_decoded(value) for value in column.view(as_bytes).to_pylist()]
-                bad.update(
-                    place for place, text in enumerate(texts) if text is None and column[place].is_valid
-                )
-                column = pa.array(texts, column.type)
-        columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names), sorted(bad)
+                frame = _slice(readable, layout.sources, done, min(rows, height - done))
+            except PROBLEMS as error:
+                if readable != path:
+                    raise _damaged(path) from error
+                # Polars refuses a column with texts that are no UTF-8; as bytes it reads them.
+                readable = copies.enter_context(_copy_with_bytes(path))
+                continue
+            yield _decoded(frame)
+            done += frame.height
+            size = max(1, int(frame.estimated_size()) // frame.height)
+            rows = max(1, min(MOST_ROWS, options.batch_bytes // size))
 
 
-def _decoded(value: bytes | None) -> str | None:
+def _slice(path: Path, columns: Sequence[str], start: int, rows: int) -> pl.DataFrame:
+    found = pl.scan_parquet(path, glob=False).slice(start, rows).select(columns).collect(engine="in-memory")
+    if found.height != rows:
+        raise OSError("the file has fewer rows than it says")
+    return found
+
+
+@contextmanager
+def _copy_with_bytes(path: Path) -> Iterator[Path]:
+    """Copy a file for a while, with all that it calls text called bytes."""
+    with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
+        copy = Path(folder) / "copy.parquet"
+        shutil.copyfile(path, copy)
+        try:
+            texts_as_bytes(copy)
+        except (ValueError, RecursionError) as error:
+            raise _damaged(path) from error
+        yield copy
+
+
+def _decoded(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+    """Turn bytes into text; return the rows in which some are none."""
+    raw = [name for name, kind in frame.schema.items() if kind == pl.Binary]
+    if not raw:
+        return frame, pl.repeat(value=False, n=frame.height, eager=True)
+    texts = frame.with_columns(_texts_of(frame[name]) for name in raw)
+    broken = [frame[name].is_not_null() & texts[name].is_null() for name in raw]
+    return texts, pl.DataFrame(broken).select(pl.any_horizontal(pl.all())).to_series()
+
+
+def _texts_of(column: pl.Series) -> pl.Series:
+    """Return the texts that some bytes spell; null where they spell none."""
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.ComputeError:
+        return pl.Series(column.name, [_text(value) for value in column], dtype=pl.String)
+
+
+def _text(value: bytes | None) -> str | None:
     try:
         return None if value is None else value.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _empty(schema: Schema) -> pl.DataFrame:
-    """Return no rows: a table that has none still says what kind it is, and wrong types are found at once."""
-    frame = pl.from_arrow(schema.empty_table())
-    return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
 
 
 def _damaged(path: Path) -> UnreadableSource:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from incrowd.crowd.flat_texts import series_of, utf8
 from incrowd.crowd.schema import COLUMNS
 from incrowd.crowd.synthetic.chance import (
     Array,
@@ -53,7 +54,6 @@ from incrowd.crowd.synthetic.words import (
     Vocabulary,
     community_names,
     default_topics,
-    pack,
     user_names,
 )
 
@@ -310,7 +310,7 @@ class Writer:
         self._crowd = crowd
         self._words, self._word_ends = crowd.lexicon.spelling
         parts = [column(part) for part in range(3)]
-        self._marks, self._mark_ends = pack(pl.concat(parts))
+        self._marks, self._mark_ends = utf8(pl.concat(parts))
         self._mark_sizes = np.diff(self._mark_ends).reshape(3, -1)
         self._word_key, self._mark_key = stream(crowd.seed, "words"), stream(crowd.seed, "marks")
         self._tables = kernels.Tables(
@@ -349,19 +349,13 @@ class Writer:
         return np.asarray(np.clip(np.rint(lengths), 1, LONGEST_POST), dtype=np.int64)
 
     def _spell(self, bounds: Ints, words: Array, signs: Array) -> pl.Series:
-        import pyarrow as pa
-
         ends = np.zeros(len(bounds), dtype=np.int64)
         self._kernel.measure(bounds, words, signs, self._word_ends, self._mark_sizes, ends)
         text = np.empty(ends[-1], dtype=np.uint8)
         self._kernel.spell(
             bounds, words, signs, self._words, self._word_ends, self._marks, self._mark_ends, text
         )
-        arrow = pa.LargeStringArray.from_buffers(len(bounds) - 1, pa.py_buffer(ends), pa.py_buffer(text))
-        strings = pl.from_arrow(arrow)
-        if not isinstance(strings, pl.Series):
-            raise TypeError("an Arrow array becomes a series")
-        return strings
+        return series_of(text, ends)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from incrowd.crowd.flat_texts import utf8
 from incrowd.crowd.synthetic.chance import Ints
 from incrowd.errors import InputError
 
@@ -141,11 +142,4 @@ class Vocabulary:
     @cached_property
     def spelling(self) -> tuple[npt.NDArray[np.uint8], Ints]:
         """The words' bytes one after another, and where each begins (one bound more than words)."""
-        return pack(self.words)
-
-
-def pack(strings: pl.Series) -> tuple[npt.NDArray[np.uint8], Ints]:
-    """Return the strings' UTF-8 bytes in one array, and the bounds of each."""
-    ends = strings.str.len_bytes().cum_sum().to_numpy().astype(np.int64)
-    joined = "".join(strings.to_list()).encode()
-    return np.frombuffer(joined, dtype=np.uint8), np.concatenate([[0], ends])
+        return utf8(self.words)

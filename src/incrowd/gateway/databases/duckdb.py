@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.crowd.disk import PRIVATE_FOLDER, Disk
+from incrowd.crowd.tables import Shown
 from incrowd.errors import BudgetExceeded, IncrowdError, UnreadableSource
 from incrowd.gateway.databases.common import Dialect, Numbers, Select, missing, not_unique, unfit
 from incrowd.gateway.policy import DatabasePolicy
@@ -32,7 +33,6 @@ DIALECT = Dialect(
         "boolean": "BOOLEAN",
     },
 )
-STREAMED_ROWS = 100_000
 CLOSED = {
     "enable_external_access": "false",  # no file but the database itself can be reached
     "python_enable_replacements": "false",  # and no variable of ours
@@ -188,8 +188,7 @@ class DuckDB:
         own.execute("INSERT INTO taken VALUES (?)", [number])
 
     def _stage(self, source: Any, own: Any, part: Select, parameters: list[object]) -> None:
-        rows = source.sql(DIALECT.select(part), params=parameters).to_arrow_reader(STREAMED_ROWS)
-        own.register("arriving", rows)
+        own.register("arriving", Shown(source.sql(DIALECT.select(part), params=parameters)))
         own.execute("CREATE OR REPLACE TEMP TABLE staged AS SELECT * FROM arriving")
         own.unregister("arriving")
 

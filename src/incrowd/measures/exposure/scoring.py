@@ -193,7 +193,6 @@ def _largest(
 
 
 Progress = Callable[[float, float | None, str], None]
-ROWS = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,18 +286,16 @@ def words_held(crowd: Crowd, space: Space, options: ExposureOptions) -> NDArray[
 
 def people(crowd: Crowd, options: ExposureOptions) -> tuple[pl.Series, int]:
     """Return who wrote in the community, sorted, and how many posts there are."""
+    from incrowd.crowd.tables import fetched  # slow to load, as DuckDB is
+
     crowd.posts(options.community)  # refuses a community that is not there
-    where, values = _where(options)
+    where, values = ("WHERE community = ?", [options.community]) if options.community else ("", [])
     with crowd.connect(max(options.memory // 2, LEAST_MEMORY)) as database:
         counted = f'SELECT "user", count(*) AS posts FROM posts {where} GROUP BY ALL ORDER BY ALL'
-        found = database.sql(counted, params=values).pl()
+        found = fetched(database.sql(counted, params=values))
     if not found.height:
         raise InputError("this crowd has no posts; import some with: incrowd ingest")
     return found["user"], int(found["posts"].sum())
-
-
-def _where(options: ExposureOptions) -> tuple[str, list[str]]:
-    return ("WHERE community = ?", [options.community]) if options.community else ("WHERE true", [])
 
 
 def post_batches(
@@ -307,16 +304,12 @@ def post_batches(
     """Yield user, time and text of all posts in question, or of some people's, some thousands at a time."""
     import polars as pl  # not at the top: checking a draft comes by here and needs no table
 
-    where, values = _where(options)
-    with crowd.connect(options.memory // 2) as database:
-        if users is not None:
-            database.register("chosen", users.to_frame("user").to_arrow())
-            where += ' AND "user" IN (SELECT "user" FROM chosen)'
-        rows = database.sql(f"SELECT user, time, text FROM posts {where}", params=values)
-        for batch in rows.to_arrow_reader(ROWS):
-            frame = pl.from_arrow(batch)
-            if isinstance(frame, pl.DataFrame) and frame.height:
-                yield frame
+    asked = [pl.lit(value=True)]
+    if options.community:
+        asked.append(pl.col("community") == options.community)
+    if users is not None:
+        asked.append(pl.col("user").is_in(users.implode()))
+    return crowd.pieces("posts", ["user", "time", "text"], pl.all_horizontal(asked))
 
 
 def post_periods(times: pl.Series, days: int) -> NDArray[np.int64]:

@@ -317,7 +317,7 @@ def _candidates(crowd: Crowd, options: RecognitionOptions, keep: str | None) -> 
     """Return whom to compare with, sorted, and how many people the community has."""
     with crowd.connect(max(options.memory // 4, 2**28)) as database:
         wanted = 'SELECT DISTINCT "user" FROM posts WHERE community = ? ORDER BY ALL'
-        everybody = database.sql(wanted, params=[options.community]).pl()["user"].to_list()
+        everybody = [user for (user,) in database.sql(wanted, params=[options.community]).fetchall()]
     if len(everybody) < 2:
         raise InputError(
             f"community '{options.community}' has one person who wrote there; recognising takes at least two"
