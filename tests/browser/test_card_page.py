@@ -6,6 +6,7 @@ import io
 import json
 import math
 import random
+import re
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ import pytest
 from incrowd.advisor import assess
 from incrowd.cards.card import Card
 from incrowd.cards.default import default_card
+from incrowd.crowd.own_export import read_export
+from incrowd.errors import InputError
+from incrowd.measures.card_crowd import crowd_of_export
 from incrowd.measures.protocol import AdvisorOptions
 from incrowd.report.card_page import card_page
 from incrowd.text.options import TextOptions
@@ -186,6 +190,11 @@ def zipped(**files: str) -> bytes:
     return buffer.getvalue()
 
 
+def overwritten(whole: bytes, at: int) -> bytes:
+    """Return an archive whose first packed bytes are none."""
+    return whole[:at] + b"\xff" * 6 + whole[at + 6 :]
+
+
 def csv_of(columns: str, rows: list[tuple[str, ...]]) -> str:
     quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
     return "\r\n".join([columns, *quoted]) + "\r\n"
@@ -258,6 +267,26 @@ def test_exports_are_read_as_people_get_them(opened: Opened) -> None:
     ("name", "content", "says"),
     [
         ("a.zip", b"PK\x03\x04damaged", "damaged"),
+        ("a.zip", overwritten(zipped(comments_csv="body\nx"), 42), "damaged"),
+        ("photo.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF" + bytes(range(256)), "this is no text"),
+        ("report.pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n\0\x01", "this is no text"),
+        ("page.html", b"<!doctype html><p>one</p>\n\n<p>two</p>", "no kind of file"),
+        ("calendar.ics", b"BEGIN:VCALENDAR\n\nEND:VCALENDAR", "no kind of file"),
+        (
+            "NetflixViewingHistory.csv",
+            b"Title,Date\nA: Season 1: Episode 2,1/2/20\n" * 9,
+            "no column of texts",
+        ),
+        ("watched.json", b'[{"title": "Watched this", "time": "2020-01-01"}]', "No posts were found"),
+        ("empty.csv", b"", "the file is empty"),
+        ("blank.csv", b"\r\n\r\n", "the file is empty"),
+        ("header.csv", b"time,text\n", "No posts were found"),
+        ("open.csv", b'time,text\n1,"never closed\n2,b\n', "never closed"),
+        ("short.csv", b"time,text\n1\n2\n", "No posts were found"),
+        ("a.json", b"null", "No posts were found"),
+        ("a.json", b'{"orderedItems": 7}', "No posts were found"),
+        ("a.json", b'[1, null, "x", {"type": "Create", "object": {"content": 1}}]', "No posts were found"),
+        ("one.txt", b"alone", "Here is 1 post; it takes 4"),
         ("a.zip", zipped(photos="x"), "no posts were found"),
         ("a.json", b"{not json", "no JSON"),
         ("a.csv", b"a,b\n1,2\n", "no column of texts"),
@@ -269,7 +298,157 @@ def test_exports_are_read_as_people_get_them(opened: Opened) -> None:
 def test_what_cannot_be_read_is_told_in_a_sentence(
     opened: Opened, name: str, content: bytes, says: str
 ) -> None:
-    assert says in opened.drop(name, content)
+    said = opened.drop(name, content)
+    assert says in said
+    assert not re.search(r"undefined|TypeError|Cannot read|not a function|RangeError", said)
+
+
+@pytest.mark.parametrize(
+    "line", ["12/01/2020, 10:{k:02} - {name}: {text}", "[12.01.20, 10:{k:02}:00] {name}: {text}"]
+)
+def test_a_chat_is_not_taken_for_ones_own_posts(opened: Opened, line: str) -> None:
+    names = ("Ann", "Ben", "Cem")
+    said = "\n".join(line.format(k=k, name=names[k % 3], text=text) for k, text in enumerate(posts(20, 8)))
+    assert "others write, too" in opened.drop("chat.txt", said.encode())
+
+
+def test_every_refusal_says_what_else_could_read_the_file(opened: Opened) -> None:
+    for name, content in (("photo.jpg", b"\xff\xd8\0"), ("a.csv", b"Title,Date\na,b\n"), ("a.xyz", b"text")):
+        assert "`incrowd assess` reads many other kinds" in opened.drop(name, content)
+
+
+def of_two() -> tuple[list[str], list[str], bytes]:
+    """Return the posts of two people, and a table of both."""
+    mine, theirs = posts(20, 11), posts(20, 12)
+    rows = [
+        (name, str(k), text) for name, own in (("ann", mine), ("ben", theirs)) for k, text in enumerate(own)
+    ]
+    return mine, theirs, csv_of("author,time,text", rows).encode()
+
+
+def test_of_several_accounts_one_has_to_be_named(opened: Opened, tmp_path: Path) -> None:
+    mine, _, both = of_two()
+    path = tmp_path / "two.csv"
+    path.write_bytes(both)
+    with pytest.raises(InputError) as refused:
+        read_export([path])
+    sentence = str(refused.value).partition(" Name yours")[0]
+    said = opened.drop("two.csv", both)
+    assert sentence.lower() in said.lower()
+    assert "ann" not in said.split()
+    assert opened.page.is_visible("#account")
+
+    def named(name: str) -> str:
+        opened.page.fill("#account", name)
+        opened.page.click("#whose button")
+        opened.page.wait_for_selector("#result:not(:empty), #problem:not(:empty)", state="attached")
+        return str(opened.page.inner_text("#result") or opened.page.inner_text("#problem"))
+
+    assert "Nobody of that name" in named("Ann")
+    about_me = named(" ann ")
+    assert "Read: 20 posts" in about_me
+    assert about_me == opened.drop("mine.jsonl", export(mine))
+    assert not opened.page.is_visible("#account")
+
+
+def test_archives_of_two_accounts_are_told_apart(opened: Opened) -> None:
+    def of(name: str, seed: int) -> dict[str, Any]:
+        table = csv_of(
+            "id,date,body", [(str(k), f"2020-01-{k + 1:02}", text) for k, text in enumerate(posts(9, seed))]
+        )
+        archive = zipped(comments_csv=table, statistics_csv=f"statistic,value\r\naccount name,{name}\r\n")
+        return {"name": f"{name}.zip", "mimeType": "", "buffer": archive}
+
+    for names, says in ((("ann", "ben"), "These files hold 2 accounts"), (("ann", "ann"), "Read: 18 posts")):
+        opened.drop("a.csv", b"")
+        opened.page.evaluate("() => document.querySelector('#problem').replaceChildren()")
+        opened.page.set_input_files("#file", [of(name, seed) for seed, name in enumerate(names)])
+        opened.page.wait_for_selector("#result:not(:empty), #problem:not(:empty)", state="attached")
+        assert says in opened.page.inner_text("main")
+
+
+def test_whoever_writes_in_another_language_is_told_what_assess_tells(opened: Opened, tmp_path: Path) -> None:
+    rng = random.Random(1)
+    clauses = [
+        "今日は天気がいいですね",
+        "友達と映画を見に行きました",
+        "明日は早く起きないといけない",
+        "お腹が空いた",
+    ]
+    made = [" ".join(rng.choices(clauses, k=4)) + f" {k}" for k in range(20)]
+    path = tmp_path / "japanese.jsonl"
+    path.write_bytes(export(made))
+    crowd = crowd_of_export([path])
+    doubt = crowd.doubt(default_card().communities[0])
+    assert "in another language" in doubt
+    said = opened.drop("japanese.jsonl", export(made))
+    assert doubt.lower() in said.lower()
+    assert opened.page.inner_text(".level") == "cannot tell"
+    assert "hardly anybody uses it" not in said
+    english = opened.page.evaluate("texts => window.incrowd.measure(texts)", posts(25, 3))
+    assert english["doubt"] == ""
+
+
+@pytest.mark.parametrize("mixed", range(0, 101, 10))
+def test_the_line_between_languages_is_that_of_assess(opened: Opened, tmp_path: Path, mixed: int) -> None:
+    """Of every hundred words, so many are of no language at all."""
+    rng = random.Random(mixed)
+    made = [
+        " ".join(f"zzq{rng.randrange(9**9)}" if rng.randrange(100) < mixed else word for word in text.split())
+        for text in posts(450, 13)
+    ]
+    path = tmp_path / "mixed.jsonl"
+    path.write_bytes(export(made))
+    there = opened.page.evaluate("texts => window.incrowd.measure(texts)", made)
+    assert there["doubt"] == crowd_of_export([path]).doubt(default_card().communities[0])
+
+
+def test_numbers_that_could_not_be_tried_are_told_apart(opened: Opened, tmp_path: Path) -> None:
+    made = posts(31, 3)
+    path = tmp_path / "me.jsonl"
+    path.write_bytes(export(made))
+    report = assess([path], options=AdvisorOptions(advice=False))
+    told = {
+        one.assumptions.parameters["posts_known"]: one.meaning
+        for one in report.assessments
+        if one.measure == "recognition"
+    }
+    there = opened.page.evaluate("texts => window.incrowd.measure(texts)", made)
+    untried = {one["n"] for one in there["told"] if one["n"] > there["cut"]}
+    assert untried == {30}
+    assert {n for n, meaning in told.items() if "could not be tried" in meaning} == untried
+    rows = opened.drop("me.jsonl", export(made)).split("post read", 1)[1].split("What gives you away")[0]
+    assert rows.count("not tried with so many") == 1
+    assert "not tried" in rows.split("30 posts read")[1]
+
+
+def test_the_most_that_a_card_can_tell_is_said_in_the_words_of_assess(opened: Opened, tmp_path: Path) -> None:
+    made = posts(31, 3)
+    path = tmp_path / "me.jsonl"
+    path.write_bytes(export(made))
+    report = assess([path], options=AdvisorOptions(advice=False))
+    meaning = next(
+        one.meaning
+        for one in report.assessments
+        if one.measure == "recognition" and one.assumptions.parameters["posts_known"] == 3
+    )
+    start, _, end = meaning[meaning.index("That is the most") :].partition(" and may be ")
+    assert end
+    said = opened.drop("me.jsonl", export(made))
+    assert start in said
+    assert end.partition(": ")[2] in said
+    assert "29 % to over 99 %" in said
+
+
+def test_without_scripts_the_page_says_what_it_needs(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(card_page(default_card()), encoding="utf-8")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert "needs scripts" in page.inner_text("#working")
+    context.close()
+    assert Opened(browser, path).page.inner_text("#working") == ""
 
 
 def test_nothing_is_sent_and_nothing_complains(opened: Opened) -> None:

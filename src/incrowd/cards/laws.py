@@ -190,8 +190,13 @@ class Community:
 
     def listed_share(self, words: Any) -> Floats:
         """Return the mean listed share of people who wrote so many words."""
-        at = np.log(WORD_STEPS[self.listed["words_step"].to_numpy()]) + np.log(2)
-        return np.asarray(np.interp(np.log(np.maximum(words, 1)), at, self.listed["mean"].to_numpy()))
+        means = self.listed["mean"].to_numpy()
+        return np.asarray(np.interp(np.log(np.maximum(words, 1)), self.listed_at, means))
+
+    @property
+    def listed_at(self) -> Floats:
+        """The logarithm of how many words each row of `listed` is about."""
+        return np.asarray(np.log(WORD_STEPS[self.listed["words_step"].to_numpy()]) + np.log(2))
 
     @cached_property
     def keys(self) -> Keys:

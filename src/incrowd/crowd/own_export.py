@@ -19,6 +19,8 @@ from incrowd.crowd.staging import decided_dates
 from incrowd.errors import InputError, NotInCrowd, Undecided
 
 BATCH_BYTES = 16 * 2**20
+SEVERAL_ACCOUNTS = "these files hold {accounts} accounts, and this answers about one."
+NOBODY = "nobody of that name is in these files. Upper and lower case count."
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +128,9 @@ def _account(frames: Mapping[Kind, pl.DataFrame], user: str | None, skipped: int
         )
     if user is not None:
         if user.strip() not in accounts:
-            raise NotInCrowd("nobody of that name is in these files. Upper and lower case count.")
+            raise NotInCrowd(NOBODY)
         return user.strip()
     if len(accounts) > 1:
-        raise InputError(
-            f"these files hold {len(accounts):,} accounts, and this answers about one. Name yours with --user."
-        )
+        several = SEVERAL_ACCOUNTS.format(accounts=f"{len(accounts):,}")
+        raise InputError(f"{several} Name yours with --user.")
     return str(accounts[0])

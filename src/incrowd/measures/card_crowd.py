@@ -51,6 +51,10 @@ LOOKED_AT = 200
 FOREIGN = 1 / 3
 """They do not if so small a part of the usual share of listed words is listed, of at least `ENOUGH_WORDS`."""
 ENOUGH_WORDS = 30
+IN_ANOTHER_LANGUAGE = (
+    "only {share} of your words are ones that people of {community} use here, as if they wrote in another language: "
+    "among people of yours, you are harder to find than the numbers say"
+)
 
 
 class CardCrowd(PreparedCrowd):
@@ -194,10 +198,7 @@ class CardCrowd(PreparedCrowd):
         listed = self.foreign(self.posts.filter(pl.col("community") == community)["text"], community)
         if math.isnan(listed):
             return ""
-        return (
-            f"only {listed:.0%} of your words are ones that people of {community} use here, as if they wrote "
-            "in another language: among people of yours, you are harder to find than the numbers say"
-        )
+        return IN_ANOTHER_LANGUAGE.format(share=f"{listed:.0%}", community=community)
 
     def words(self, community: str) -> CommunityIndex:
         """Return the words of made-up people, and in the last row the owner's."""

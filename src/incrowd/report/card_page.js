@@ -1,9 +1,9 @@
-"use strict";
 // Measuring oneself with a card in a browser: the tokens of incrowd.text.reference and the arithmetic of
 // incrowd.measures.recognition.from_card. Nothing is sent, and nothing is kept.
 (() => {
   const given = JSON.parse(document.getElementById("data").textContent);
-  const LARGEST_FILE = 512 * 2 ** 20, LARGEST_PART = 256 * 2 ** 20, MOST_WORDS = 12;
+  const { read, own, accounts, inOrder, inflated, asSentence, KINDS } = exportReader(given);
+  const MOST_WORDS = 12;
   const SOMEBODY = "somebody you mention";
 
   // Text becomes tokens
@@ -202,26 +202,6 @@
     return inflated(bytes, how);
   }
 
-  async function inflated(bytes, how, most = Infinity) {
-    const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(how)).getReader();
-    const parts = [];
-    let size = 0;
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      size += value.length;
-      if (size > most) throw new Error("A file in the archive is larger than this page reads.");
-      parts.push(value);
-    }
-    const whole = new Uint8Array(size);
-    let at = 0;
-    for (const part of parts) {
-      whole.set(part, at);
-      at += part.length;
-    }
-    return whole;
-  }
-
   const opened = new Map();
   async function community(name) {
     const part = given.communities.find((one) => one.name === name);
@@ -405,10 +385,28 @@
     return rest.length ? [...named, [SOMEBODY, rest.reduce((sum, [, share]) => sum + share, 0)]] : named;
   }
 
+  // People of the card seem to write in another language: incrowd.measures.card_crowd, by the words of some posts.
+  function doubt(people, posts) {
+    const { looked_at, share, enough, sentence } = given.foreign;
+    const step = Math.max(1, Math.floor(posts.length / looked_at));
+    const counts = summed(posts.filter((_, k) => k % step === 0));
+    const sum = (some) => some.reduce((total, [, count]) => total + count, 0);
+    const written = sum([...counts]), listed = sum([...counts].filter(([word]) => people.place.has(word)));
+    if (written < enough || listed >= share * usuallyListed(people, written) * written) return "";
+    return sentence.replace("{share}", `${Math.round((100 * listed) / written)}%`).replace("{community}", people.name);
+  }
+
+  function usuallyListed(people, words) {
+    const at = Math.log(Math.max(words, 1)), [steps, means] = people.listed;
+    const k = steps.findIndex((step) => step >= at);
+    if (k <= 0) return means.at(k);
+    return means[k - 1] + ((means[k] - means[k - 1]) * (at - steps[k - 1])) / (steps[k] - steps[k - 1]);
+  }
+
   function measured(people, texts) {
+    if (texts.length < given.min_posts)
+      throw new Refusal(`Here ${texts.length === 1 ? "is" : "are"} ${count(texts.length, "post")}; it takes ${given.min_posts} to tell anything.`);
     const posts = texts.map((text) => summed([tokens(text).map((token) => [token, 1])]));
-    if (posts.length < given.min_posts)
-      throw new Error(`Here are ${posts.length} posts; it takes ${given.min_posts} to tell anything.`);
     const cut = Math.floor((posts.length + 1) / 2), all = summed(posts);
     const [first, second] = [posts.slice(0, cut), posts.slice(cut)].map((half) => unit(summed(half), people));
     const told = probabilities(rehearsed(people, posts));
@@ -416,135 +414,14 @@
       posts: posts.length,
       words: [...all.values()].reduce((a, b) => a + b, 0),
       told,
+      cut,
       takes: postsItTakes(told),
+      doubt: doubt(people, posts),
       alike: writeAlike(people, all),
       away: withoutNames(sharedWords(first, second), mentioned(texts))
         .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MOST_WORDS),
     };
   }
-
-  // Reading exports
-
-  function csv(text, mark = ",") {
-    const rows = [];
-    let row = [], cell = "", quoted = false;
-    for (let k = 0; k < text.length; k++) {
-      const c = text[k];
-      if (quoted) {
-        if (c === '"' && text[k + 1] === '"') cell += text[++k];
-        else if (c === '"') quoted = false;
-        else cell += c;
-      } else if (c === '"' && cell === "") quoted = true;
-      else if (c === mark) row.push(cell), (cell = "");
-      else if (c === "\n") row.push(cell.replace(/\r$/, "")), rows.push(row), (row = []), (cell = "");
-      else cell += c;
-    }
-    if (cell !== "" || row.length) row.push(cell), rows.push(row);
-    return rows;
-  }
-
-  const TEXTS = ["body", "text", "full_text", "content", "selftext", "message", "comment"];
-  const TIMES = ["time", "date", "created_utc", "created_at", "timestamp", "published", "t"];
-  const when = (value) => {
-    if (value === undefined || value === null || value === "") return Infinity;
-    const number = Number(value);
-    const parsed = Number.isNaN(number) ? Date.parse(String(value).replace(/ UTC$/, "Z").replace(/^(\d{4}-\d\d-\d\d) (?=\d)/, "$1T")) : number;
-    return Number.isNaN(parsed) ? Infinity : parsed;
-  };
-  const isGone = (text) => ["", "[deleted]", "[removed]"].includes(text);
-
-  function table(text, name) {
-    const mark = text.slice(0, text.indexOf("\n")).includes("\t") ? "\t" : ",";
-    const [header, ...rows] = csv(text, mark);
-    const at = (names) => header.findIndex((column) => names.includes(column.trim().toLowerCase()));
-    const body = at(TEXTS), title = at(["title"]), time = at(TIMES);
-    if (body < 0 && title < 0) throw new Error(`${name}: there is no column of texts. Expected one of: ${TEXTS.join(", ")}.`);
-    return rows.map((row) => ({
-      text: [title < 0 ? "" : row[title], body < 0 || isGone(row[body] ?? "") ? "" : row[body]].filter(Boolean).join("\n\n"),
-      time: when(row[time]),
-    }));
-  }
-
-  function record(one) {
-    const post = one?.tweet ?? one;
-    if (post?.object?.content !== undefined || post?.type === "Announce") return activity(post);
-    const text = TEXTS.map((name) => post?.[name]).find((value) => typeof value === "string" && !isGone(value));
-    const whole = [post?.title, text].filter((value) => typeof value === "string" && value).join("\n\n");
-    const time = TIMES.map((name) => post?.[name]).find((value) => value !== undefined && value !== null);
-    return whole && !whole.startsWith("RT @") ? [{ text: whole, time: when(time) }] : [];
-  }
-
-  const PUBLIC = ["https://www.w3.org/ns/activitystreams#Public", "as:Public", "Public"];
-  function activity(one) {
-    const audience = [one.object?.to, one.object?.cc].flat();
-    if (one.type !== "Create" || !audience.some((who) => PUBLIC.includes(who))) return [];
-    const seen = new DOMParser().parseFromString(one.object.content, "text/html");
-    for (const quote of seen.querySelectorAll("blockquote, pre, code, script, style")) quote.remove();
-    for (const line of seen.querySelectorAll("p, br, li, div")) line.append("\n");
-    const text = [one.object.summary, seen.body.textContent.trim()].filter(Boolean).join("\n\n");
-    return [{ text, time: when(one.object.published) }];
-  }
-
-  function json(text) {
-    const start = text.trimStart();
-    if (start.startsWith("window.YTD.")) return JSON.parse(start.slice(start.indexOf("["))).flatMap(record);
-    try {
-      const whole = JSON.parse(start);
-      return (whole.orderedItems ?? [whole].flat()).flatMap(record);
-    } catch {
-      return start.split("\n").filter((line) => line.trim()).flatMap((line) => record(JSON.parse(line)));
-    }
-  }
-
-  const texts = new TextDecoder("utf-8");
-  const OWN = [/(^|\/)(comments|posts)\.csv$/i, /(^|\/)data\/tweets?(-part\d+)?\.js$/, /(^|\/)outbox\.json$/];
-
-  async function zip(bytes, name) {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    let end = bytes.length - 22;
-    while (end >= 0 && view.getUint32(end, true) !== 0x06054b50) end--;
-    if (end < 0) throw new Error(`${name}: the archive is damaged.`);
-    const found = [];
-    for (let at = view.getUint32(end + 16, true), left = view.getUint16(end + 10, true); left > 0; left--) {
-      if (view.getUint32(at, true) !== 0x02014b50) throw new Error(`${name}: the archive is damaged.`);
-      const [title, extra, note] = [28, 30, 32].map((offset) => view.getUint16(at + offset, true));
-      const path = texts.decode(bytes.subarray(at + 46, at + 46 + title));
-      if (OWN.some((own) => own.test(path))) {
-        const local = view.getUint32(at + 42, true);
-        const first = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
-        const packed = bytes.subarray(first, first + view.getUint32(at + 20, true));
-        const how = view.getUint16(at + 10, true);
-        const content = how === 0 ? packed : await inflated(packed, "deflate-raw", LARGEST_PART);
-        found.push(...posts(texts.decode(content), path));
-      }
-      at += 46 + title + extra + note;
-    }
-    if (!found.length) throw new Error(`${name}: no posts were found in the archive. It should be an export of Reddit, X or Mastodon.`);
-    return found;
-  }
-
-  function posts(text, name) {
-    const clean = text.replace(/^\ufeff/, "");
-    if (/\.(csv|tsv)$/i.test(name)) return table(clean, name);
-    if (/\.(json|jsonl|ndjson|js)$/i.test(name)) return json(clean);
-    return clean.split(/\n\s*\n/).map((part) => ({ text: part, time: Infinity }));
-  }
-
-  async function read(file) {
-    if (file.size > LARGEST_FILE) throw new Error(`${file.name}: the file is larger than this page reads (512 MiB).`);
-    const bytes = new Uint8Array(await file.arrayBuffer());
-    if (bytes[0] === 0x50 && bytes[1] === 0x4b) return zip(bytes, file.name);
-    try {
-      return posts(texts.decode(bytes), file.name);
-    } catch (problem) {
-      throw problem instanceof SyntaxError ? new Error(`${file.name}: this is no JSON.`) : problem;
-    }
-  }
-
-  const inOrder = (found) => {
-    const distinct = new Map(found.filter((post) => post.text.trim()).map((post) => [`${post.time} ${post.text}`, post]));
-    return [...distinct.values()].sort((a, b) => (a.time === b.time ? 0 : a.time - b.time) || (a.text < b.text ? -1 : 1)).map((post) => post.text);
-  };
 
   // Showing it
 
@@ -554,25 +431,37 @@
 
   function shown(found, people) {
     const decides = found.told.find((one) => one.n === given.decides) ?? found.told.at(-1);
-    const level = decides.probability > given.at_risk ? "at risk" : decides.probability > given.watch ? "watch" : "well hidden";
+    const measuredLevel = decides.probability > given.at_risk ? "at risk" : decides.probability > given.watch ? "watch" : "well hidden";
     const takes = found.takes > found.posts ? "more posts than you wrote" : count(found.takes, "post");
-    const parts = [
-      element("h2", "How findable are you?"),
-      element("p", level, "level"),
-      element("p", `Somebody who has read ${decides.n} of your posts elsewhere would find you among ${people.people.toLocaleString("en")} people (${people.name}) about ${percent(decides.probability)} of the time. To be right half of the time takes ${takes}.`, "answer"),
-    ];
-    if (isMost(decides.n, decides.probability))
-      parts.push(element("p", `That is the most that can be told from a card, and may be ${percent(decides.low)} to ${percent(decides.high)}: among made-up people you came first whenever it was tried, or nearly so.`, "note"));
+    const parts = [element("h2", "How findable are you?"), element("p", found.doubt ? "cannot tell" : measuredLevel, "level")];
+    if (found.doubt) parts.push(element("p", `${asSentence(found.doubt)}.`, "answer"), element("p", `${asSentence(given.foreign.remedy)} of incrowd assess. What follows would hold among people of the card.`));
+    parts.push(element("p", `Somebody who has read ${decides.n} of your posts elsewhere would find you among ${people.people.toLocaleString("en")} people (${people.name}) about ${percent(decides.probability)} of the time. To be right half of the time takes ${takes}.${reservations(found, decides)}`, found.doubt ? "" : "answer"));
     const list = element("ul", "", "odds");
     for (const one of found.told) {
       const row = element("li"), track = element("div", "", "track"), bar = element("div");
       bar.style.width = `${100 * one.probability}%`;
       track.append(bar);
       row.append(element("span", `${count(one.n, "post")} read`), track, element("span", `${percent(one.probability)} (${percent(one.low).replace(/ %$/, "")} to ${percent(one.high)})`, "amount"));
+      const reserved = [isMost(one.n, one.probability) && "the most that can be told from a card", one.n > found.cut && "not tried with so many: carried on from fewer"];
+      if (reserved.some(Boolean)) row.append(element("span", reserved.filter(Boolean).join("; "), "reserved"));
       list.append(row);
     }
-    parts.push(list, element("h2", "What gives you away"));
-    parts.push(element("p", "Words that you use again and again and others rarely do, the strongest first:"));
+    parts.push(list);
+    if (!found.doubt) parts.push(...reasons(found, people));
+    const alike = found.alike === null ? "" : ` People who write as you do, you included: about ${found.alike.toLocaleString("en")} of ${(people.people + 1).toLocaleString("en")}.`;
+    parts.push(element("p", `Read: ${count(found.posts, "post")}, ${count(found.words, "word")} that count.${alike}`, "note"));
+    return parts;
+  }
+
+  // What a number rests on, in the words of incrowd assess.
+  function reservations(found, one) {
+    const most = given.most_told.replace("{low}", percent(one.low)).replace("{high}", percent(one.high));
+    const untried = given.carried_on.replace("{posts}", found.posts.toLocaleString("en"));
+    return (isMost(one.n, one.probability) ? most : "") + (one.n > found.cut ? untried : "");
+  }
+
+  function reasons(found, people) {
+    const parts = [element("h2", "What gives you away"), element("p", "Words that you use again and again and others rarely do, the strongest first:")];
     const ranked = element("ol");
     for (const [word] of found.away) {
       if (word === SOMEBODY) {
@@ -583,43 +472,57 @@
       const users = place === undefined ? "not in the card: hardly anybody uses it" : `used by ${percent(people.users[place])} of people`;
       ranked.append(element("li", `“${word}”, ${users}`));
     }
-    const alike = found.alike === null ? "" : ` People who write as you do, you included: about ${found.alike.toLocaleString("en")} of ${(people.people + 1).toLocaleString("en")}.`;
-    parts.push(ranked, element("p", `Read: ${count(found.posts, "post")}, ${count(found.words, "word")} that count.${alike}`, "note"));
-    return parts;
+    return [...parts, ranked];
   }
 
   const at = (id) => document.getElementById(id);
-  let texts_ = null;
-  async function answer() {
+  let texts_ = null, found_ = [];
+
+  // Does something that may fail; whatever fails, a sentence says so, and nothing of a former answer stays.
+  async function trying(what) {
     at("problem").textContent = "";
     at("result").replaceChildren();
     try {
-      const people = await community(at("community")?.value ?? given.communities[0].name);
-      at("result").replaceChildren(...shown(measured(people, texts_), people));
+      await what();
     } catch (problem) {
-      at("problem").textContent = problem.message;
+      at("problem").textContent = problem instanceof Refusal ? problem.message : `This could not be read or measured: the file may be damaged, or larger than this browser can hold. ${KINDS}`;
     }
     at("working").textContent = "";
   }
 
-  async function open(files) {
-    at("working").textContent = "Reading…";
-    at("problem").textContent = "";
-    try {
-      const found = [];
-      for (const file of files) found.push(...(await read(file)));
-      texts_ = inOrder(found);
-      if (!texts_.length) throw new Error("No posts were found in this file.");
-      await answer();
-    } catch (problem) {
-      at("working").textContent = "";
-      at("result").replaceChildren();
-      at("problem").textContent = problem.message;
-    }
+  async function answer() {
+    const people = await community(at("community")?.value ?? given.communities[0].name);
+    at("result").replaceChildren(...shown(measured(people, texts_), people));
   }
 
+  // Only the posts of one account are measured; somebody else's name is never shown.
+  async function answerAbout(name) {
+    texts_ = null;
+    texts_ = inOrder(own(found_, name));
+    if (!texts_.length) throw new Refusal(`No posts were found in this file. ${KINDS}`);
+    await answer();
+  }
+
+  function open(files) {
+    at("working").textContent = "Reading…";
+    at("whose").hidden = true;
+    at("account").value = "";
+    return trying(async () => {
+      texts_ = null;
+      found_ = [];
+      for (const file of files) found_ = found_.concat(await read(file));
+      at("whose").hidden = accounts(found_) < 2;
+      await answerAbout();
+    });
+  }
+
+  at("working").textContent = "";
   at("file").addEventListener("change", (event) => event.target.files.length && open(event.target.files));
-  at("community")?.addEventListener("change", () => texts_ && answer());
+  at("community")?.addEventListener("change", () => texts_ && trying(answer));
+  at("whose").addEventListener("submit", (event) => {
+    event.preventDefault();
+    trying(() => answerAbout(at("account").value.trim()));
+  });
   for (const name of ["dragover", "dragleave", "drop"])
     addEventListener(name, (event) => {
       event.preventDefault();

@@ -18,10 +18,22 @@ from numpy.typing import NDArray
 from incrowd.cards.card import Card
 from incrowd.cards.laws import FLATTEST, Community
 from incrowd.cards.make import COMPARED_POSTS
+from incrowd.crowd.own_export import NOBODY, SEVERAL_ACCOUNTS
+from incrowd.crowd.readers.base import COMMON_NAMES
+from incrowd.crowd.readers.export import OWNER
+from incrowd.crowd.readers.whatsapp import LINE
+from incrowd.crowd.schema import DELETED_TEXTS
 from incrowd.errors import InputError
-from incrowd.measures.card_crowd import made_up_of
+from incrowd.measures.card_crowd import (
+    ENOUGH_WORDS,
+    FOREIGN,
+    IN_ANOTHER_LANGUAGE,
+    LOOKED_AT,
+    made_up_of,
+)
 from incrowd.measures.protocol import AT_RISK_ABOVE, WATCH_ABOVE, AdvisorOptions
-from incrowd.measures.recognition.from_card import DOUBT, DRAWS, LEARNT
+from incrowd.measures.recognition.from_card import CARRIED_ON, DOUBT, DRAWS, LEARNT, MOST_TOLD
+from incrowd.measures.recognition.measure import OTHER_CARD
 from incrowd.measures.recognition.spec import DEFAULT_KNOWN, KNOWN, RecognitionOptions
 from incrowd.report.page import asset, page
 from incrowd.text.options import TextOptions
@@ -41,6 +53,21 @@ def card_page(card: Card, communities: Sequence[str] = (), title: str = TITLE, s
         "known": list(KNOWN),
         "decides": DEFAULT_KNOWN,
         "draws": DRAWS,
+        "most_told": MOST_TOLD,
+        "carried_on": CARRIED_ON,
+        "foreign": {
+            "looked_at": LOOKED_AT,
+            "share": FOREIGN,
+            "enough": ENOUGH_WORDS,
+            "sentence": IN_ANOTHER_LANGUAGE,
+            "remedy": OTHER_CARD,
+        },
+        "columns": {ours: COMMON_NAMES[ours] for ours in ("user", "time", "text", "title")},
+        "gone": list(DELETED_TEXTS),
+        "chat": LINE.pattern,
+        "owner": OWNER,
+        "several": SEVERAL_ACCOUNTS,
+        "nobody": NOBODY,
         "learnt": {str(n): list(fitted) for n, fitted in LEARNT.items()},
         "doubt": DOUBT,
         "min_posts": RecognitionOptions(community="").min_posts,
@@ -52,7 +79,8 @@ def card_page(card: Card, communities: Sequence[str] = (), title: str = TITLE, s
     body = Template(asset("card_page.html"), autoescape=True).render(
         title=title, communities=said, names=names, radius=data["radius"], hash=card.hash
     )
-    return page(title, body, data=data, script=asset("card_page.js"), style=asset("card_page.css"))
+    script = asset("card_page_exports.js") + asset("card_page.js")
+    return page(title, body, data=data, script=script, style=asset("card_page.css"))
 
 
 def _text(options: TextOptions) -> dict[str, Any]:
@@ -73,6 +101,7 @@ def _community(card: Card, name: str, seed: int) -> dict[str, Any]:
     laws = Community.of(card, name)
     made = made_up_of(card, name, seed)
     counts = made.counts.sorted_indices()
+    at = laws.listed_at
     gaps = np.diff(counts.indices, prepend=0)
     filled = np.diff(counts.indptr) > 0
     first = counts.indptr[:-1][filled]
@@ -83,6 +112,7 @@ def _community(card: Card, name: str, seed: int) -> dict[str, Any]:
         "people": laws.people,
         "rows": len(made),
         "words": list(laws.words),
+        "listed": [at.tolist(), laws.listed["mean"].to_list()],
         "users": [float(f"{share:.6g}") for share in laws.users],
         "practised": np.flatnonzero(made.posts >= COMPARED_POSTS).tolist(),
         "correction": list(laws.correction.weights),

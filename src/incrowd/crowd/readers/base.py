@@ -205,14 +205,14 @@ def normal(name: str) -> str:
     return name.split(":", 1)[0].lower().translate({ord(c): None for c in "_- ."})
 
 
-_PREFERENCES = {ours: [normal(name) for name in names.split()] for ours, names in GUESSES.items()}
+COMMON_NAMES = {ours: [normal(name) for name in names.split()] for ours, names in GUESSES.items()}
 
 
 def guess(names: Sequence[str]) -> dict[str, str]:
     """Return our column -> the source's column, for every one that has a common name."""
     found: dict[str, str] = {}
     by_normal = {normal(name): name for name in reversed(names)}
-    for ours, preferences in _PREFERENCES.items():
+    for ours, preferences in COMMON_NAMES.items():
         match = next((by_normal[name] for name in preferences if name in by_normal), None)
         if match is not None:
             found[ours] = match
@@ -273,7 +273,7 @@ def _rivals(
     for ours in ("user", "text", "item"):
         if ours not in columns or ours in chosen:
             continue
-        fitting = [by_normal[name] for name in _PREFERENCES[ours] if name in by_normal]
+        fitting = [by_normal[name] for name in COMMON_NAMES[ours] if name in by_normal]
         others = [
             name for name in fitting if name not in columns[ours] and _root(name) != _root(guessed[ours])
         ]

@@ -22,7 +22,7 @@ _AFTER_NOON = r"[pP]\.? ?[mM]\.?|下午|中午|晚上|오후|午後|م|μ\.?μ\.
 _HALF = f"(?:{_BEFORE_NOON}|{_AFTER_NOON})"
 _DAY = r"\d{1,4}(?:\. ?|[/-]|년 ?|年)\d{1,2}(?:\. ?|[/-]|월 ?|月)\d{1,4}(?:\.|일|日)?"
 _CLOCK = rf"(?:{_HALF} ?)?\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?(?: ?{_HALF})?"
-_LINE = re.compile(rf"\[?({_DAY})[,،]? (?:(?:à|às|alle|klo|kl\.) )?({_CLOCK})(?:\] | - )(.*)", re.DOTALL)
+LINE = re.compile(rf"\[?({_DAY})[,،]? (?:(?:à|às|alle|klo|kl\.) )?({_CLOCK})(?:\] | - )(.*)", re.DOTALL)
 _SAID = re.compile(r"([^:]{1,100}): (.*)", re.DOTALL)
 _DELETED = (
     "this message was deleted|you deleted this message|diese nachricht wurde gelöscht|du hast diese nachricht gelöscht|"
@@ -45,8 +45,8 @@ def _is_chat(head: bytes) -> bool:
     lines = [_tidied(line) for line in decoded(head)[0].splitlines()[:20] if line.strip()]
     return (
         bool(lines)
-        and _LINE.match(lines[0]) is not None
-        and sum(_LINE.match(line) is not None for line in lines) * 3 >= len(lines)
+        and LINE.match(lines[0]) is not None
+        and sum(LINE.match(line) is not None for line in lines) * 3 >= len(lines)
     )
 
 
@@ -56,7 +56,7 @@ def _messages(file: File) -> Iterator[object]:
     date = ""
     for raw in file.text():
         line = _tidied(raw)
-        start = _LINE.match(line)
+        start = LINE.match(line)
         if start is None:
             if open_message and sum(map(len, open_message)) < file.options.max_line_bytes:
                 open_message.append(line)

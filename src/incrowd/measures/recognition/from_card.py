@@ -49,6 +49,14 @@ made-up people, and how it grows with the logarithm of the rank. Fitted on the s
 TRIED_DOUBT = 0.5
 """Half the width of an interval on that scale; crowds differ by up to 0.32."""
 DRAWS = 6
+MOST_TOLD = (
+    " That is the most that can be told from a card, and may be {low} to {high}: among made-up people you came first "
+    "whenever it was tried, or nearly so."
+)
+CARRIED_ON = (
+    " So many could not be tried, as one half of your {posts} posts is held against the other: this is carried on from "
+    "fewer."
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -165,7 +165,7 @@ class ReadyRecognition(Ready):
         told = recognition_assessment(found, self._chosen(name), self.crowd.data_hash, n)
         if not self.crowd.is_made_up:
             return told
-        return replace(told, standing=Standing.ESTIMATED, meaning=told.meaning + _ceiling(found, n))
+        return replace(told, standing=Standing.ESTIMATED, meaning=told.meaning + _reservations(found, n))
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterator[Proposal]:
         """Try to do without the posts and words that are most one's own, and a new name."""
@@ -416,17 +416,16 @@ class ReadyRecognition(Ready):
         return histories, users, members
 
 
-def _ceiling(found: MemberRecognition, n: int) -> str:
-    """Say so where more cannot be told from a card; empty elsewhere."""
-    from incrowd.measures.recognition.from_card import is_most
+def _reservations(found: MemberRecognition, n: int) -> str:
+    """Say so where more cannot be told from a card, and where so many posts could not be tried; empty elsewhere."""
+    from incrowd.measures.recognition.from_card import CARRIED_ON, MOST_TOLD, is_most
 
-    if n not in found.probability or not is_most(n, found.probability[n]):
+    if n not in found.probability:
         return ""
     low, high = (say_percent(end) for end in found.interval[n])
-    return (
-        f" That is the most that can be told from a card, and may be {low} to {high}: among made-up people you came "
-        "first whenever it was tried, or nearly so."
-    )
+    most = MOST_TOLD.format(low=low, high=high) if is_most(n, found.probability[n]) else ""
+    tried = n <= halves(found.posts)[0]
+    return most if tried else most + CARRIED_ON.format(posts=f"{found.posts:,}")
 
 
 @dataclass(frozen=True, eq=False)
