@@ -13,9 +13,8 @@ from incrowd.crowd import Crowd
 from incrowd.errors import InputError
 from incrowd.measures.attackers import ATTACKERS
 from incrowd.statistics import auc, auc_of_rates
-from incrowd.study.attacked import ValidityOptions, Verdicts, pooled
+from incrowd.study.attacked import ITEM_ATTACKERS, ValidityOptions, Verdicts, items, links, pooled
 from incrowd.study.validity import validity_study
-from incrowd.study.validity_questions import ITEM_ATTACKERS, items, links
 
 TEXTS = pl.Series(
     [

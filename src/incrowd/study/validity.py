@@ -1,7 +1,7 @@
 """Is what people are told true? Predictions from the first half of everybody's data, attacks on the second.
 
 Three questions can be attacked: recognition (here), links between communities, and items
-(:mod:`incrowd.study.validity_questions`). The attackers are not those that a prediction uses: for posts character runs,
+(:mod:`incrowd.study.attacked`). The attackers are not those that a prediction uses: for posts character runs,
 compression and Burrows' delta, and plain TF-IDF cosine beside them, which the prediction's own attacker contains. A
 prediction is worth something if people who were told a higher probability are found more often by all of them.
 """
@@ -25,9 +25,8 @@ from incrowd.measures.recognition.definition import pick
 from incrowd.measures.recognition.history import Histories, Judged, learn
 from incrowd.measures.recognition.spec import RecognitionOptions
 from incrowd.statistics import first_place
-from incrowd.study.attacked import ValidityOptions, Verdicts
+from incrowd.study.attacked import ValidityOptions, Verdicts, items, links
 from incrowd.study.figures import Section, Study, Table
-from incrowd.study.validity_questions import items, links
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
