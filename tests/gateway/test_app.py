@@ -21,9 +21,8 @@ from incrowd.gateway.databases import connect
 from incrowd.gateway.http import admin_app, gateway_app
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.policy import load_policy
-from incrowd.gateway.reply import SMALLEST, ReplyClock
 from incrowd.gateway.server import Address
-from incrowd.gateway.service import GatewayService
+from incrowd.gateway.service import SMALLEST, GatewayService, ReplyClock
 from incrowd.gateway.state import open_secret
 from incrowd.gateway.worker import DecisionThreads
 from incrowd.measures.release import warm_up

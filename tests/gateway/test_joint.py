@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.gateway.alternatives import enough_alternatives, failing_values
-from incrowd.gateway.joint import Clauses, Joint, LedgerTrial
+from incrowd.gateway.history import Clauses, Joint, LedgerTrial
 from incrowd.gateway.people import Selection
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot, _indexed
 from incrowd.measures.release import measure_q

@@ -13,12 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import InputError
-from incrowd.gateway.connections import Connections
 from incrowd.gateway.monitoring import Histogram, Metrics
 from incrowd.gateway.query import parse_json
-from incrowd.gateway.reply import SMALLEST, ReplyClock, padded
-from incrowd.gateway.server import guarded
-from incrowd.gateway.service import Admission, BodyTooLarge, Busy, TooSlow, read_body
+from incrowd.gateway.server import Connections, guarded
+from incrowd.gateway.service import (
+    SMALLEST,
+    Admission,
+    BodyTooLarge,
+    Busy,
+    ReplyClock,
+    TooSlow,
+    padded,
+    read_body,
+)
 
 
 async def chunks(*parts: bytes, pause: float = 0.0) -> AsyncIterator[bytes]:

@@ -1,4 +1,4 @@
-"""Who else could account for what was told: the tests and searches behind the joint rule (`joint.py`, NOTES.md).
+"""Who else could account for what was told: the tests and searches behind the joint rule (`history.py`, NOTES.md).
 
 `enough_alternatives` is the readable version of the test, `failing_values` its compiled twin for many values at once.
 `most_with_sole_holders` looks for an answer that can pass: it never decides what may leave, `Joint.allowed` does.

@@ -13,8 +13,7 @@ from incrowd.gateway.monitoring import CONTENT_TYPE, log_error
 from incrowd.gateway.policy import Policy
 from incrowd.gateway.predicate import OPERATORS
 from incrowd.gateway.query import KINDS, MOST_ATTRIBUTES
-from incrowd.gateway.reply import HEADERS
-from incrowd.gateway.service import GatewayService, Reply, error_reply
+from incrowd.gateway.service import HEADERS, GatewayService, Reply, error_reply
 
 try:
     from fastapi import Depends, FastAPI, Request

@@ -9,7 +9,7 @@ In the order of `standard_rules`:
 5. `Difference`: the class does not differ from one that was asked about before by a few people.
 6. `SwappedStrangers`: what nearly the same holders did not get released before stays, whoever else is in the class.
 7. `AnsweredOnce` or `JointQ`: nobody is in two answers; or nobody is tied to this answer together with everything told
-   before with a probability above 1/q (`joint.py`).
+   before with a probability above 1/q (`history.py`).
 8. `KeyedOrder`: the order of the values says nothing.
 
 Thresholds are q, plus room for people somebody knows, plus a secret amount. NOTES.md has the reasons, and what somebody
@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from incrowd.gateway.alternatives import most_with_sole_holders
 from incrowd.gateway.answer import Explanation, ValueDecision
-from incrowd.gateway.history import Changed, History
-from incrowd.gateway.joint import Clauses
+from incrowd.gateway.history import Changed, Clauses, History
 from incrowd.gateway.ledger import OVER_TIME, Entry
 from incrowd.gateway.people import Numbers, Selection, digest_of
 from incrowd.gateway.policy import Policy
@@ -431,7 +430,7 @@ class AnsweredOnce(GatewayRule):
 
 @dataclass(frozen=True, eq=False)
 class JointQ(GatewayRule):
-    """Together with everything told before, everybody keeps enough alternatives for every clause (`joint.py`)."""
+    """Together with everything told before, everybody keeps enough alternatives for every clause (`history.py`)."""
 
     thresholds: Thresholds
     looks_back = True
