@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.running import incrowd
 
-from incrowd import AdvisorOptions, Changes, assess
+from incrowd import AdvisorOptions, Changes, assess, draft
 from incrowd.measures.card_crowd import CardCrowd, crowd_of_export
 from incrowd.measures.person import NewPost, Person
 from incrowd.measures.prepared import YOU
@@ -97,3 +98,34 @@ def test_the_verdict_names_what_was_not_read(tmp_path: Path) -> None:
 )
 def test_which_posts_cannot_be_read(texts: list[str], marked: list[bool]) -> None:
     assert unread(texts) == marked
+
+
+def test_a_draft_that_cannot_be_read_is_no_all_clear(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "Ich heiße Gretel und wohne in Freiburg, ich bin 41 und lesbisch"
+    file = export(tmp_path / "en.jsonl", [f"{PLAIN} {n}" for n in range(12)])
+    check = draft([file], None, "Reddit", told)
+    assert check.sentence().startswith(
+        "What this post tells about you could not be judged: this text is in a language"
+    )
+    assert "Nothing to leave out" not in incrowd(capsys, "draft", file, told).out
+    named = draft([file], None, "Reddit", f"{told}, schreib mir: gretel@huber-freiburg.de")
+    assert [note.red for note in named.notes][:1] == [True]
+    assert not draft([file], None, "Reddit", PLAIN).unread
+
+
+def test_an_export_of_which_nothing_could_be_measured_is_no_all_clear(tmp_path: Path) -> None:
+    report = assess([export(tmp_path / "one.jsonl", ["hello there"])], options=AdvisorOptions(advice=False))
+    answers = {question: " ".join(lines) for question, lines in report.in_short}
+    assert "too little could be measured" in answers["What gives you away?"]
+    assert answers["What can you do now?"].startswith("To be told about ")
+
+
+@pytest.mark.parametrize(("option", "value"), [("--people", "0"), ("--most-loss", "0"), ("--most-loss", "7")])
+def test_a_number_that_cannot_be_is_refused_by_the_name_of_its_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    told = incrowd(capsys, "assess", export(tmp_path / "en.jsonl", [PLAIN]), option, value)
+    assert told.code == 2
+    assert option in told.err

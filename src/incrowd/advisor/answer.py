@@ -37,6 +37,8 @@ from incrowd.result import (
 
 Key = tuple[str, str, str, str]
 """What makes a finding the same question before and after a change."""
+MOST_HELP = 3
+"""What would help is said of so many matters in short; the report lists them all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,6 +395,8 @@ class PersonReport(Result):
 
     def _what_gives_away(self) -> tuple[str, ...]:
         bad = [one for one in self._open if one.level is self.verdict.level]
+        if not bad and self.verdict.level is Level.CANNOT_TELL:
+            return ("Nobody knows: too little could be measured to say that nothing does.",)
         if not bad:
             return ("Nothing much, as far as could be measured.",)
         told = [(one.theme.matter, self._because(one)) for one in bad]
@@ -416,15 +420,17 @@ class PersonReport(Result):
         return said or "the sum of it, no single thing"
 
     def _what_to_do(self) -> tuple[str, ...]:
-        if self.verdict.level in (Level.WELL_HIDDEN, Level.CANNOT_TELL):
+        if self.verdict.level is Level.CANNOT_TELL:
+            return self._what_would_help()
+        if self.verdict.level is Level.WELL_HIDDEN:
             return ("Nothing that the measures ask for.",)
         if self.plan is not None and self.plan.steps:
             warning = (self.plan.warning,) if self.plan.warning else ()
             steps = (_sentence(step) for step in self.plan.steps)
             then = self.plan.verdict.sentence.partition(" Not measured:")[0]
             still = ", still" if self.plan.verdict.level is self.verdict.level else ""
-            first = self._cheapest_way_out(self.plan)
-            return (*warning, *first, *steps, f"Afterwards{still}: {then}", *self._for_what_comes_next())
+            way_out = self._cheapest_way_out(self.plan)
+            return (*warning, *way_out, *steps, f"Afterwards{still}: {then}", *self._for_what_comes_next())
         if self.actions:
             first, more = self.actions[0], len(self.actions) - 1
             rest = (f"{say_count(more, 'more way')} below.",) if more else ()
@@ -436,6 +442,15 @@ class PersonReport(Result):
         return (
             "Nothing that was tried helps enough. From now on, another account for this is what is left.",
         )
+
+    def _what_would_help(self) -> tuple[str, ...]:
+        """Say what it would take to be told more, where too little could be."""
+        helps = [
+            f"To be told about {about}: {remedy}."
+            for about, _, remedy in self.not_told
+            if not remedy.startswith("nothing to do")
+        ]
+        return tuple(helps[:MOST_HELP]) or ("Nothing helps: there is too little to go by.",)
 
     def _cheapest_way_out(self, plan: Plan) -> tuple[str, ...]:
         """Say what alone ends being at risk, if that is one thing and costs much less than the whole plan."""

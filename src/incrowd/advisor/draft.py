@@ -33,6 +33,8 @@ from incrowd.measures.protocol import (
     given_or,
     moved_by_posts,
 )
+from incrowd.measures.readable import UNREADABLE_DRAFT
+from incrowd.measures.readable import unread as unreadable
 from incrowd.measures.shown_words import shown_words
 from incrowd.result import say_count
 from incrowd.text.mentions import SOMEBODY, mentioned_words
@@ -122,6 +124,7 @@ def check(
         changes=drafted.effects(before, after) + (drafted.slow_effects() if thorough else ()),
         words=drafted.words,
         notes=drafted.notes,
+        unread=UNREADABLE_DRAFT if any(unreadable([text])) else "",
         suggestions=_suggestions(drafted, before, after),
         not_compared=drafted.not_compared + (() if thorough else (NOT_ASKED,)),
         assumptions=options.parameters()

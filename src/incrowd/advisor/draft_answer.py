@@ -78,6 +78,8 @@ class DraftCheck(Result):
     assumptions: Mapping[str, Any]
     notes: tuple[DraftNote, ...] = ()
     """What has to be said before all numbers: what names the person, what the text newly tells."""
+    unread: str = ""
+    """Why the text could not be read for what it tells; empty: it was."""
 
     @property
     def answers(self) -> tuple[Effect, ...]:
@@ -129,7 +131,13 @@ class DraftCheck(Result):
         return max((change.exposure[1] for change in self.told), default=math.nan)
 
     def sentence(self) -> str:
-        """Say it in one plain sentence."""
+        """Say it in one plain sentence; what could not be read is no all-clear."""
+        if self.unread and self.told:
+            judged = self._sentence()
+            return f"What this post tells about you could not be judged: {self.unread}. As for the rest: {judged}"
+        return self._sentence()
+
+    def _sentence(self) -> str:
         told = self.told
         if not told:
             reasons = dict.fromkeys(

@@ -126,7 +126,7 @@ def _show(result: DraftCheck) -> None:
         show(f"\n[bold]{number}. {escape(one.what[:1].upper() + one.what[1:])}[/bold]")
         if changed := result.shown_of(one):
             show(_table(changed, "with the rest"))
-    if not result.suggestions:
+    if not result.suggestions and not result.unread:
         show("\nNothing to leave out was found that would help.")
     if result.words:
         show(_words(result))

@@ -165,10 +165,12 @@ class Targets:
     def __post_init__(self) -> None:
         require_numbers("targets", self, "people", "gain", "exposed", "loss")
         if not 0 < self.loss <= 1:
-            raise InputError(f"targets: expected 0 < loss <= 1, got loss={self.loss:g}")
+            raise InputError(
+                f"targets: expected a share above 0, at most 1, to give up (--most-loss), got loss={self.loss:g}"
+            )
         if not self.people >= 1:
             raise InputError(
-                f"targets: expected at least 1 person to hide among (people), yourself; got {self.people:g}"
+                f"targets: expected at least 1 person to hide among (--people), yourself; got people={self.people:g}"
             )
         if not 0 < self.gain <= 1 or not 0 <= self.exposed <= 1:
             raise InputError(
