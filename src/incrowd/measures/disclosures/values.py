@@ -240,11 +240,13 @@ def _first_name(text: str, low: str, start: int, language: Language) -> Named | 
 
 
 def _full_name(text: str, low: str, start: int, language: Language) -> Named | None:
-    """Read a first and a last name, neither a word for a person nor a place: "I am Alex Miller"."""
+    """Read a first name that many people have and a last name, neither a word for a person nor a place."""
     found = _FULL_NAME.match(text, start)
     if found is None or language.gazetteer.find(found.group()) is not None:
         return None
     words, grammar = found.group().lower().split(), language.grammar
+    if words[0] not in language.first_names:  # "I am Jane Doe" may be one, "I am Pure Maths" is none
+        return None
     if any(word in language.first_words or word in grammar.no_names for word in words):
         return None
     return found.group(), found.end()
