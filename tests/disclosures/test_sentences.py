@@ -130,3 +130,47 @@ def test_a_town_the_tables_do_not_know_is_read_as_the_place_around_it() -> None:
 def test_dates_in_numbers_are_read_as_far_as_they_can_be() -> None:
     assert found("DOB 03/14/1991") == {"birth date=03-14", "birth year=1991"}
     assert found("DOB 03/04/1991") == {"birth year=1991"}  # the third of April, or the fourth of March
+
+
+@pytest.mark.parametrize(
+    ("attribute", "text"),
+    [
+        ("name", "Thank you, Penelope"),
+        ("name", "Thanks! Hugely helpful."),
+        ("name", "Thank you! They will."),
+        ("name", "“Know thyself.”\n-Socrates"),
+        ("name", "Bring with you:\n- Rope\n- Nails"),
+        ("name", "I'm Pure Maths myself, in my third year"),
+        ("name", "I'm Christian, so fasting is not new to me."),
+        ("name", "It is Hector, look at those ears"),
+        ("name", "A villain known as Hector."),
+        ("name", "Hello, Pastry Kitchen person here."),
+        ("absence", "I'm going through a rough patch with my landlord"),
+        ("absence", "I've gone through three phones in two years"),
+        ("absence", "I'm going to love this band until I die"),
+        ("employer", "I have worked with DBAs who paint."),
+        ("employer", "I started with The Name Of The Wind."),
+        ("health", "I have been in academia since my thirties"),
+        ("health", "I have quit academia"),
+        ("health", "I have such nostalgia for trams"),
+        ("health", "I'm borderline useless before coffee"),
+        ("car", "the finale had me on the edge of my seat"),
+    ],
+)
+def test_real_talk_only_seems_to_tell(attribute: str, text: str) -> None:
+    """Constructions that were wrong on posts of real forums, in words made up for the purpose."""
+    assert not {one for one in found(text) if one.startswith(f"{attribute}=")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Any ideas?\n\nThanks,\nCaroline",
+        "Best wishes, Caroline",
+        "My name is Caroline.",
+        "Hi, I'm Caroline!",
+        "You can call me Caroline.",
+    ],
+)
+def test_whoever_signs_or_introduces_themselves_is_named(text: str) -> None:
+    assert "name=Caroline" in found(text)

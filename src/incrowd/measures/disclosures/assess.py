@@ -280,7 +280,7 @@ class Disclosed(Result):
             explained=1.0 if costs else None,
             advice=() if named else tuple(
                 Advice(
-                    what=f"edit {say_count(len(one.posts), 'post')} that tell your {one.attribute}",
+                    what=f"edit {posts_that(len(one.posts), 'tell')} your {one.attribute}",
                     before=two_digits(fits.people),
                     after=two_digits(one.after.people),
                     loss=say_count(len(one.posts), "post"),
@@ -330,6 +330,15 @@ def _said(fact: Told) -> str:
             fact.value, f"{fact.value} children"
         )
     return fact.value
+
+
+def posts_that(count: int, do: str) -> str:
+    """Say how many posts do something.
+
+    >>> posts_that(1, "tell"), posts_that(2, "tell")
+    ('1 post that tells', '2 posts that tell')
+    """
+    return f"{say_count(count, 'post')} that {do}{'s' if count == 1 else ''}"
 
 
 @lru_cache(maxsize=100_000)

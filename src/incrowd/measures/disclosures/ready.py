@@ -14,6 +14,7 @@ from incrowd.measures.disclosures.assess import (
     Disclosed,
     Post,
     disclosed,
+    posts_that,
     put_together,
     reading_of,
 )
@@ -44,7 +45,7 @@ PROPOSED = 3
 MOST_FACTS = 6
 """Reworded one after the other; each step is measured."""
 GAP = "…"
-VERSION = 6
+VERSION = 7
 """Of the patterns and of what is kept: larger, and posts are read again."""
 
 
@@ -144,16 +145,18 @@ class ReadyDisclosures(Ready):
         named = frozenset(number for one in found.identifiers for number in one.posts)
         if named and len(named) <= affordable:
             yield Proposal(
-                what=f"Delete {say_count(len(named), 'post')} that name you directly, or take the name out",
+                what=f"Delete {posts_that(len(named), 'name')} you directly, or take the name out",
                 loss=say_count(len(named), "post"),
                 changes=Changes(delete_posts=named),
             )
         for edit in found.edits[:PROPOSED]:
-            if 0 < len(edit.posts) <= affordable:
+            both = frozenset(edit.posts) | named  # as long as a post names them, nothing else matters
+            if edit.posts and len(both) <= affordable:
+                also = f", and {posts_that(len(named), 'name')} you directly" if named else ""
                 yield Proposal(
-                    what=f"Edit or delete {say_count(len(edit.posts), 'post')} that tell your {edit.attribute}",
-                    loss=say_count(len(edit.posts), "post"),
-                    changes=Changes(delete_posts=frozenset(edit.posts) | named),
+                    what=f"Edit or delete {posts_that(len(edit.posts), 'tell')} your {edit.attribute}{also}",
+                    loss=say_count(len(both), "post"),
+                    changes=Changes(delete_posts=both),
                 )
 
     def draft_notes(self, person: Person, community: str, text: str) -> tuple[DraftNote, ...]:
