@@ -157,7 +157,7 @@ def export(made: list[str]) -> bytes:
     ).encode()
 
 
-@pytest.mark.parametrize(("count", "seed"), [(4, 1), (25, 3), (90, 4)])
+@pytest.mark.parametrize(("count", "seed"), [(4, 1), (25, 3), (31, 3), (90, 4)])
 def test_the_numbers_are_those_of_assess(opened: Opened, tmp_path: Path, count: int, seed: int) -> None:
     made = posts(count, seed)
     path = tmp_path / "me.jsonl"
