@@ -254,3 +254,23 @@ def test_a_draft_of_new_words_is_asked_about_thoroughly(
     found = [one for one in check.changes if one.measure == "recognition"]
     assert found
     assert all(math.isfinite(one.after) for one in found)
+
+
+def test_posts_are_named_by_where_they_were_written(tmp_path: Path) -> None:
+    """The card inside is of people on Reddit: somebody's posts from elsewhere are not said to be there."""
+    ill = "I was told that my cancer is back, so the chemo and radiation for the tumor start"
+    plain = "I went for a walk with the dog and it was raining all the way to the shops"
+    rows = [
+        {
+            "user": "me",
+            "community": "garden.example",
+            "time": 1_600_000_000 + 90_000 * n,
+            "text": f"{ill if n % 8 == 0 else plain} on day {n} of the month",
+        }
+        for n in range(40)
+    ]
+    file = tmp_path / "posts.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    report = assess([file], options=AdvisorOptions(thorough=False))
+    assert report.posts
+    assert {post.community for post in report.posts} == {"garden.example"}

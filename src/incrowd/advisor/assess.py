@@ -174,11 +174,12 @@ def _posts(
     numbers = planned.union(*(action.changes.gone_posts for action in actions))
     posts = assessor.person.posts
     named = posts.filter(posts["number"].is_in(list(numbers)))
-    links = assessor.person.crowd.own_links(assessor.person.user) if numbers else {}
+    crowd, user = assessor.person.crowd, assessor.person.user
+    links, places = (crowd.own_links(user), crowd.own_places(user)) if numbers else ({}, {})
     return tuple(
         OwnPost(
             number=number,
-            community=community,
+            community=places.get(number, community),
             time=time,
             text=without_mentions(text, "[somebody]") if options.quote_posts else None,
             link=links.get(number),

@@ -74,7 +74,7 @@ class CardCrowd(PreparedCrowd):
     @cached_property
     def posts(self) -> pl.DataFrame:
         """The owner's posts, each in the community of the card in which it counts."""
-        posts = self.export.posts
+        posts = self.export.posts.with_columns(written_in="community")
         if not self.card.communities or posts.is_empty():
             posts = posts.clear()  # a card of items says nothing about posts
         elif not posts["community"].is_in(list(self.card.communities)).any():
@@ -90,11 +90,15 @@ class CardCrowd(PreparedCrowd):
 
     def own_posts(self, user: str) -> pl.DataFrame:
         """Return the owner's posts."""
-        return self.posts.drop("link")
+        return self.posts.drop("link", "written_in")
 
     def own_links(self, user: str) -> Mapping[int, str]:
         """Return where the owner's posts are, by number, as far as the export says."""
         return {number: link for number, link in self.posts.select("number", "link").iter_rows() if link}
+
+    def own_places(self, user: str) -> Mapping[int, str]:
+        """Return where the owner wrote, by number, as the export says: the card may be of people elsewhere."""
+        return dict(self.posts.select("number", "written_in").iter_rows())
 
     def own_items(self, user: str) -> frozenset[str]:
         """Return the owner's items."""

@@ -150,6 +150,10 @@ class PreparedCrowd:
 
         return links_of(self.folder, user, self.own_posts(user))
 
+    def own_places(self, user: str) -> Mapping[int, str]:
+        """Return where a person wrote, by number of the post, where it is not the community they are compared in."""
+        return {}
+
     def own_items(self, user: str) -> frozenset[str]:
         """Return a person's likes, ratings or purchases."""
         import polars as pl
