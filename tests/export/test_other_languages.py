@@ -129,3 +129,16 @@ def test_a_number_that_cannot_be_is_refused_by_the_name_of_its_option(
     told = incrowd(capsys, "assess", export(tmp_path / "en.jsonl", [PLAIN]), option, value)
     assert told.code == 2
     assert option in told.err
+
+
+def test_one_english_post_among_others_tells_what_it_tells(tmp_path: Path) -> None:
+    """Also before posting: what a draft is said to tell is told once it is posted."""
+    telling = "I'm 34 and I live in Duluth, Minnesota with my wife."
+    after = asked(crowd_of_export([export(tmp_path / "after.jsonl", [*GERMAN, telling])]), "disclosures")
+    posted = Changes(add_posts=frozenset({NewPost(community="Reddit", time=1_700_000_000, text=telling)}))
+    then = asked(crowd_of_export([export(tmp_path / "before.jsonl", GERMAN)]), "disclosures", posted)
+    (found,), (promised,) = after.assessments, then.assessments
+    assert (found.value, found.interval) == (promised.value, promised.interval)
+    assert "Duluth" in found.meaning
+    assert found.meaning.endswith("Only 1 of your 21 posts is in a language that is read here (English).")
+    assert not asked(crowd_of_export([export(tmp_path / "de.jsonl", GERMAN)]), "disclosures").assessments

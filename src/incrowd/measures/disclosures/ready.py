@@ -10,7 +10,6 @@ from hashlib import blake2b
 from typing import Any
 
 from incrowd.measures.disclosures.assess import (
-    UNREADABLE,
     Disclosed,
     Post,
     disclosed,
@@ -39,13 +38,14 @@ from incrowd.measures.protocol import (
     Proposal,
     Ready,
 )
+from incrowd.measures.readable import say_unread, unread
 from incrowd.result import Assessment, say_count
 
 PROPOSED = 3
 MOST_FACTS = 6
 """Reworded one after the other; each step is measured."""
 GAP = "…"
-VERSION = 7
+VERSION = 8
 """Of the patterns and of what is kept: larger, and posts are read again."""
 
 
@@ -67,13 +67,17 @@ class StoredReadings:
     @classmethod
     def of_rows(cls, rows: Sequence[Post]) -> StoredReadings:
         """Read some posts."""
-        read = [DatedReading(number, time, reading_of(text)) for number, time, text in rows]
         texts = [text for _, _, text in rows]
+        foreign = unread(texts)
+        read = [
+            DatedReading(number, time, _named_only(reading_of(text)) if left else reading_of(text))
+            for (number, time, text), left in zip(rows, foreign, strict=True)
+        ]
         why = ""
         if not any(letter.isalpha() for text in texts for letter in text):
             why = "your posts hold no words"
-        elif not is_readable(texts):
-            why = UNREADABLE
+        elif any(foreign):
+            why = say_unread(foreign.count(False), len(rows))
         return cls(tuple(one for one in read if one.reading is not NOTHING), len(rows), why)
 
     def to_plain(self) -> dict[str, Any]:
@@ -127,13 +131,16 @@ class ReadyDisclosures(Ready):
         added = [post.text for post in person.changes.add_posts]
         why = _unreadable_draft(added) if added else self._stored(person.before).unreadable
         unread = (self._cannot_read(why),) if why else ()
-        if found.identifiers or (found.told and (added or not why)):
+        if found.identifiers or found.told:
             self._telling.add(person.user)
-        elif why:  # what was found all the same is no English sentence
+        elif why:
             return Findings((), unread)
         elif community is not None and person.user not in self._telling:
             return Findings()  # a draft that tells nothing moves nothing here
         assessment = found.assessment(self.crowd.data_hash)
+        if found.told and why and not added:
+            said = f"{assessment.meaning} {why[0].upper()}{why[1:]}."
+            assessment = replace(assessment, meaning=said)
         if not explain:
             assessment = replace(assessment, evidence=(), explained=None, advice=())
         return Findings((assessment, *(self._in_crowd(found) if community is None else ())), unread)
@@ -260,6 +267,11 @@ class ReadyDisclosures(Ready):
                 advice=(),
             ),
         )
+
+
+def _named_only(reading: Reading) -> Reading:
+    """Keep what names a person in any language: other patterns find in a foreign text what it does not say."""
+    return Reading((), reading.identifiers, 0) if reading.identifiers else NOTHING
 
 
 def _unreadable_draft(texts: Sequence[str]) -> str:
