@@ -9,6 +9,7 @@ import pytest
 from tests.cli.running import incrowd
 
 from incrowd.crowd import Crowd
+from incrowd.measures.card_crowd import YOU, crowd_of_export
 from incrowd.measures.disclosures.assess import disclosed, reading_of
 from incrowd.measures.disclosures.facts import DatedReading
 from incrowd.measures.disclosures.language import load_language
@@ -56,8 +57,12 @@ def crowd_with(folder: Path, *, plain: bool = False) -> Crowd:
     return crowd
 
 
-def test_posts_of_an_export_are_counted_from_one(tmp_path: Path) -> None:
-    assert [number for number, _, _ in posts_of_export([export(tmp_path)])] == [1, 2, 3]
+def test_posts_of_an_export_have_the_numbers_that_assess_gives_them(tmp_path: Path) -> None:
+    path = export(tmp_path)
+    person = Person(YOU, crowd_of_export([path]))
+    assessed = person.posts.select("number", "time", "text").sort("time").rows()
+    assert posts_of_export([path]) == assessed
+    assert [number for number, _, _ in assessed] == [0, 1, 2]
 
 
 def test_an_export_alone_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

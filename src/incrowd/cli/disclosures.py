@@ -144,8 +144,8 @@ def _show(found: Disclosed, added: tuple[Told, ...] | None = None, *, in_crowd: 
             for words in found.quotes.get(f"{fact.attribute}: {fact.value}", ())[:3]:
                 table.add_row("", Text(f"“{words}”", style="italic"), "", "", "", "")
         show(table)
-        begin = "from 0, as incrowd.own_posts has them" if in_crowd else "from 1, the oldest first"
-        show(Text(f"Posts are counted {begin}.", style="dim"))
+        begin = "as incrowd.own_posts has them" if in_crowd else "the oldest first, as assess does"
+        show(Text(f"Posts are counted from 0, {begin}.", style="dim"))
     now = found.together.words
     for one in [one for one in found.wordings if one.people.words != now][:4]:
         show(Text(f"“{one.instead}” in place of “{one.said}” would fit {one.people.words}."))

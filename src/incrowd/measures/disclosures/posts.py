@@ -22,7 +22,7 @@ from incrowd.measures.disclosures.assess import Post
 def posts_of_export(
     paths: Iterable[str | PathLike[str]], user: str | None = None, *, format: str = "auto"
 ) -> list[Post]:
-    """Read one account's posts from the files of an export, numbered from 1, the oldest first."""
+    """Read one account's posts from the files of an export, numbered from 0, the oldest first, as `assess` does."""
     batches = [
         batch
         for source in open_files(paths, format, ReadOptions(kind=None, community="export", user=None))
@@ -52,7 +52,7 @@ def posts_of_export(
             "Name yours with --user."
         )
     ordered = rows.select("time", "text").sort("time", nulls_last=True, maintain_order=True)
-    return [(number, time, text or "") for number, (time, text) in enumerate(ordered.iter_rows(), 1)]
+    return [(number, time, text or "") for number, (time, text) in enumerate(ordered.iter_rows())]
 
 
 def posts_in_crowd(crowd: Crowd, user: str) -> list[Post]:
