@@ -463,10 +463,8 @@ class PersonReport(Result):
         cheapest = min(helpful, key=lambda one: _touched(one.changes), default=None)
         if cheapest is None or 2 * _touched(cheapest.changes) >= _touched(plan.changes):
             return ()
-        return (
-            f"First: {_lower(cheapest.what)} ({cheapest.outcome}).",
-            "What follows helps with everything else, too.",
-        )
+        first = f"First: {_lower(cheapest.what)} ({cheapest.outcome})."
+        return first, "What follows helps with everything else, too."
 
     def _for_what_comes_next(self) -> tuple[str, ...]:
         """Say what is left to do where the plan does not help: a new name, or what to do differently."""
