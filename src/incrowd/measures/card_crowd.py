@@ -43,6 +43,9 @@ Floats = NDArray[np.float64]
 ROWS = 4_000
 """About so many people are made up for a community, in whole draws: more makes chance smaller, and takes longer."""
 MOST_DRAWS = 10
+MISCOUNTED, LEAST_MISCOUNTED = 0.1, 20.0
+"""By so much, as a share and in people, there may be more people than a card tells: two standard deviations of the
+noise on their number, and its rounding."""
 OFF = 200.0
 """For a card that has not measured how far off it is, as a private one: among real people a number may be so many times
 smaller or larger. Nine in ten lie between, in the worst community that it was chosen by (docs/explanation/cards.md)."""
@@ -265,7 +268,8 @@ class CardCrowd(PreparedCrowd):
 
     def told(self, assessment: Assessment, community: str) -> Assessment:
         """Say that a number of people was counted among made-up ones, and how far off it may be."""
-        most = float(self.members(community) + 1)
+        told = self.members(community)
+        most = 1 + told + max(MISCOUNTED * told, LEAST_MISCOUNTED)
         reach = (self.card.facts(community).get("accuracy") or {}).get("reach")
         if reach is None:
             low, high = assessment.value / OFF, assessment.value * OFF
