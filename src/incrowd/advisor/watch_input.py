@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -112,7 +111,7 @@ class GrowingFile:
                 # A piece without one readable record; the next one may have some.
                 self.skipped.reasons["unreadable"] += piece.count(b"\n")
 
-    def _checked(self, piece: Path) -> Iterator[Any]:
+    def _checked(self, piece: Path) -> Iterator[pl.DataFrame]:
         """Read, check, pseudonymise and hash rows as an import does."""
         (source,) = open_files([piece], self._format, ReadOptions(kind="posts"))
         names = naming(self._crowd.path)
@@ -128,11 +127,9 @@ class GrowingFile:
                 named = checked.rows.with_columns(names.replace(checked.rows["user"]).alias("user"))
                 yield add_hashes(database, named, "posts")
 
-    def _new(self, rows: Any, lines_before: int) -> Iterator[tuple[int, FollowedPost]]:
+    def _new(self, rows: pl.DataFrame, lines_before: int) -> Iterator[tuple[int, FollowedPost]]:
         columns = ("row", "user", "community", "time", "text", "content_hi", "id_hi")
-        for row, user, community, when, text, content, named in zip(
-            *(rows.column(name).to_pylist() for name in columns), strict=True
-        ):
+        for row, user, community, when, text, content, named in rows.select(columns).iter_rows():
             if self._newcomers.is_new(content, named):
                 yield lines_before + row, FollowedPost(user, community, when, text)
             else:

@@ -12,6 +12,7 @@ from incrowd.crowd import readers
 from incrowd.crowd.readers.base import Batch, ReadOptions
 from incrowd.crowd.readers.source import extent
 from incrowd.crowd.sources import Paths, require_files
+from incrowd.crowd.tables import fetched
 from incrowd.errors import NotInCrowd
 
 if TYPE_CHECKING:
@@ -126,8 +127,6 @@ class Planner:
     @classmethod
     def of(cls, crowd: Crowd, min_posts: int = 1) -> Planner:
         """Read the sizes of all communities; only keys are read, no text."""
-        from incrowd.crowd.tables import fetched  # slow to load, as DuckDB is
-
         with crowd.connect() as connection:
             counted = connection.sql(
                 f"""

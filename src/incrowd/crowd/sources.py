@@ -24,6 +24,7 @@ from incrowd.crowd.readers.base import About, Batch, Layout, Reader, ReadOptions
 from incrowd.crowd.readers.rows import make_batch
 from incrowd.crowd.readers.source import extent
 from incrowd.crowd.schema import KINDS, Kind
+from incrowd.crowd.tables import fetched
 from incrowd.errors import InputError, SchemaError, UnreadableSource
 
 __all__ = [
@@ -253,8 +254,6 @@ def _to_polars(frame: Any) -> pl.DataFrame:
         ) from None
     kind = native.implementation
     if kind.is_duckdb():
-        from incrowd.crowd.tables import fetched  # slow to load, as DuckDB is
-
         return fetched(nw.to_native(native))
     eager = native.collect("polars") if isinstance(native, nw.LazyFrame) else native
     try:

@@ -22,6 +22,7 @@ from incrowd.crowd.links import LINKS_NAME
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER
 from incrowd.crowd.row_groups import read_groups
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
+from incrowd.crowd.tables import connect
 from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, InputError, NotInCrowd
 
 if TYPE_CHECKING:
@@ -328,8 +329,6 @@ class Crowd:
 
     def connect(self, memory: int = DEFAULT_MEMORY) -> duckdb.DuckDBPyConnection:
         """Return a DuckDB connection with views `posts`, `items`, `attributes` and `quarantine`."""
-        from incrowd.crowd.tables import connect
-
         connection = connect(memory, self.cache / "spill")
         for table in _TABLES:
             connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {self.source_sql(table)}")

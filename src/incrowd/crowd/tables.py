@@ -9,16 +9,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
-import duckdb
 import polars as pl
 
 from incrowd.crowd.disk import Disk, disk_full
 from incrowd.crowd.manifest import PARTS_FOLDER, TablePart
 from incrowd.crowd.row_groups import Compression, RowGroups, Schema
 from incrowd.errors import BudgetExceeded
+
+if TYPE_CHECKING:
+    import duckdb
 
 THREAD_MEMORY = 128 * 2**20
 """DuckDB needs about this much for each thread; with less it fails instead of spilling."""
@@ -35,6 +37,8 @@ def processors() -> int:
 
 def connect(memory: int, spill: Path) -> duckdb.DuckDBPyConnection:
     """Open an in-memory database that uses at most `memory` bytes and spills to a folder."""
+    import duckdb  # not at the top: a second look at somebody reads what is remembered, without a database
+
     connection = duckdb.connect(
         config={
             "memory_limit": f"{memory}B",
@@ -120,6 +124,8 @@ def _literal(path: str) -> str:
 @contextmanager
 def explained(spill: Path) -> Iterator[None]:
     """Turn DuckDB's errors about resources into ours; its messages may quote data, so none is passed on."""
+    import duckdb
+
     try:
         yield
     except duckdb.OutOfMemoryException:
