@@ -361,8 +361,7 @@ def private_correction(members: Members, draft: Community, noise: Noise, seed: i
     3 times :data:`NEXT` pairs count or do not. All distances are moved by as much as fits that share.
     """
     who = np.sort(able(members, seed))
-    # By the number that the card tells: whether there is a correction must not tell of one person, either.
-    if draft.how_many(COMPARED_POSTS) <= NEXT:
+    if len(who) <= NEXT or draft.how_many(COMPARED_POSTS) <= NEXT:
         return draft
     order = np.random.default_rng(secrets.randbits(128)).permutation(len(who))
     asking_half, there = word_shares(members.halves()[0][who]), word_shares(members.counts[who])
@@ -373,10 +372,9 @@ def private_correction(members: Members, draft: Community, noise: Noise, seed: i
             np.quantile(distances_to(profiles[first : first + 1000], made), NEAREST, axis=1)
             for first in range(0, len(who), 1000)
         ]
-        or [np.zeros(0)]
     )
     near = 0
-    for step in range(1, NEXT + 1) if len(who) else ():
+    for step in range(1, NEXT + 1):
         pairs = np.column_stack([order, np.roll(order, -step)])
         near += int((np.asarray(pair_distances(asking_half, there, pairs)) <= limits[order]).sum())
     told = float(noise.counts("alike", np.array([near]), reach=3.0 * NEXT)[0])
