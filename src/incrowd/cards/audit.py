@@ -157,7 +157,7 @@ def audit_community(
                 more = attack.scores(chosen, fit.noisy())
                 by_correction.append((more, inside))
                 both.append((found + more, inside))
-                moved.append(attack.moved(inner, fit, np.random.default_rng([seed, 5, card]), MOVED_A_CARD))
+                moved.append(attack.moved(inner, fit, rng, MOVED_A_CARD))
             scores[rare].append((found, inside))
     return Audit(
         community=name,
