@@ -32,19 +32,15 @@ from incrowd.cards.laws import (
 from incrowd.cards.made_up import made_up_index, made_up_people, polya_urn
 from incrowd.cards.make import (
     COMPARED_POSTS,
-    MOST_MOVED,
     CardOptions,
-    CorrectionFit,
     ProfileDistances,
     describe,
     distances_to,
     interval,
-    lengths_in,
     made_up_near,
     on_card,
     ranges,
     safe_statistics,
-    together,
 )
 from incrowd.cards.members import Members, word_shares
 from incrowd.cards.noise import LARGEST, REACH, Blur, Private, bounded, library, shrunk
@@ -182,46 +178,6 @@ def two_kinds(members: Members) -> Members:
     return replace(members, counts=swapped(members.counts), first=swapped(members.first))
 
 
-class TestCorrectionFit:
-    def asked(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eighty profiles whose distances follow a law, but for the first, which is far off it."""
-        rng = np.random.default_rng(1)
-        law = np.array([0.1, 0.9, -0.2, 0.3, 0.01, 0.02, 0.05])
-        terms = rng.normal(1.0, 0.3, (80, 5, 7))
-        distances = terms @ law + rng.normal(0, 0.01, (80, 1)) + rng.normal(0, 0.002, (80, 5))
-        distances[0] += 0.5
-        return terms, distances
-
-    def test_nobody_who_asks_moves_it_far(self) -> None:
-        terms, distances = self.asked()
-        fit, without = CorrectionFit.of(terms, distances), CorrectionFit.of(terms[1:], distances[1:])
-        moved = fit.basis @ fit.weights - without.basis @ without.weights
-        inside = fit.turned(Correction(tuple(moved)))
-        least = [
-            np.linalg.lstsq(asked.reshape(-1, 7), far.ravel())[0]
-            for asked, far in ((terms, distances), (terms[1:], distances[1:]))
-        ]
-        as_squares = fit.turned(Correction(tuple(least[0] - least[1])))
-        by_both, by_squares = (lengths_in(one[None, :], fit.spread)[0] for one in (inside, as_squares))
-        assert by_both < 4 * MOST_MOVED
-        assert by_squares > 3 * by_both
-
-    def test_it_finds_the_law_and_its_noise_is_as_large_as_it_says(self) -> None:
-        terms, distances = self.asked()
-        fit = CorrectionFit.of(terms[1:], distances[1:])
-        law = np.array([0.1, 0.9, -0.2, 0.3, 0.01, 0.02, 0.05])
-        assert np.allclose(fit.basis @ fit.weights, law, atol=0.03)
-        rng = np.random.default_rng(2)
-        drawn = np.array([fit.turned(fit.noisy(rng)) for _ in range(2000)])
-        assert np.allclose(np.cov(drawn.T), fit.noise, atol=0.1 * np.abs(fit.noise).max())
-
-    def test_putting_vocabularies_together_leaves_rows_as_they_were(self) -> None:
-        row = sp.csr_matrix(np.array([[0.7, 0.2, 0.1]]))
-        moved, _ = together(row, ("b", "c", "a"), sp.csr_matrix(np.array([[0.5, 0.5]])), ("a", "b"))
-        assert moved.toarray().tolist() == [[0.1, 0.7, 0.2]]
-        assert row.toarray().tolist() == [[0.7, 0.2, 0.1]]
-
-
 class TestMadeUpPeople:
     def community(self) -> Community:
         return safe_statistics(people(1500), 10, Blur(), "test")
@@ -326,25 +282,6 @@ class TestSafety:
         assert b"user-" not in card.to_bytes() + written
         assert community.lengths["people"].min() >= 40
 
-    def test_one_person_more_rarely_decides_whether_a_word_is_listed(self) -> None:
-        counts = sp.lil_matrix((400, 2), dtype=np.int64)
-        counts[:10, 0], counts[:60, 1] = 400, 400  # ten people are just enough
-        names, rows = ("few", "many"), counts.tocsr()
-        listed = [
-            set(Blur(np.random.default_rng(seed)).words(rows, names, 10)[0].tolist()) for seed in range(400)
-        ]
-        assert 0.04 < np.mean([0 in one for one in listed]) < 0.16  # one in eleven
-        assert np.mean([1 in one for one in listed]) > 0.95
-
-    def test_a_private_card_is_corrected_within_its_budget(self) -> None:
-        members = two_kinds(people(3000, seed=3))
-        community, accuracy, noise = describe(members, CardOptions(epsilon=4.0), "test")
-        assert isinstance(noise, Private)
-        assert accuracy is None
-        assert community.correction.weights[1:] == AS_IT_IS.weights[1:]
-        assert noise.spent["alike"] == pytest.approx(0.05 * noise.budget, rel=0.01)
-        assert sum(noise.spent.values()) <= noise.budget
-
     def test_small_communities_are_refused(self) -> None:
         with pytest.raises(InputError, match="fewer than 100"):
             describe(people(99), CardOptions(), "tiny")
@@ -360,17 +297,12 @@ class TestSafety:
 
 class TestAudit:
     def test_the_attack_finds_people_where_there_is_no_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in ("BLUR", "BLUR_COUNT", "MORE_PEOPLE"):
+        for name in ("BLUR", "BLUR_COUNT"):
             monkeypatch.setattr(noises, name, 1e-9)
         found = audit_community(people(500), CardOptions(), "test", cards=12, planted=60)
         assert found.ordinary.auc > 0.65
         assert found.ordinary.advantage > 0.15
         assert found.ordinary.people == 12 * 30
-
-        assert found.correction is not None
-        assert found.together is not None
-        assert found.moved is not None
-        assert 0 < found.moved.median < found.moved.largest
 
     def test_and_next_to_nobody_in_a_private_card(self) -> None:
         found = audit_community(people(2000), CardOptions(epsilon=1.0), "test", cards=10, planted=60)
@@ -378,7 +310,6 @@ class TestAudit:
         assert low <= found.ordinary.advantage <= high
         assert abs(found.ordinary.auc - 0.5) < 0.1
         assert abs(found.rarest.auc - 0.5) < 0.1
-        assert found.correction is None
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,6 @@ lengths, they compare how likely what the card says is with and without the pers
 there is where noise is independent), and add that up. Words that are not listed count as well: their sums lay below the
 line.
 
-The correction is attacked by itself and together with words and lengths: by how far the person would move its weights,
-as somebody who is asked about and as a neighbour of others, against its noise and against chance in who else is in the
-card. Beside it stands what no attacker can surpass: how far it moves when nobody but one person goes (`moved`).
-
 *Advantage* is how much more often the attacker says "in the card" of those who are than of those who are not: 0 is
 guessing, 1 is certainty. Where the attacker draws the line for one half of the cards is learnt from the other half.
 """
@@ -24,28 +20,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 from scipy.stats import t
 
-from incrowd.cards import noise as noises
-from incrowd.cards.laws import POST_STEPS, Community, Correction, step_of
-from incrowd.cards.make import (
-    COMPARED_POSTS,
-    MOST_MOVED,
-    MOST_TRIED,
-    SMALLEST,
-    CardOptions,
-    CorrectionFit,
-    able,
-    apart,
-    asking,
-    compared,
-    lengths_in,
-    ranks_among,
-    safe_statistics,
-    told_near,
-)
-from incrowd.cards.members import Members, word_shares
+from incrowd.cards.laws import POST_STEPS, Community, step_of
+from incrowd.cards.make import SMALLEST, CardOptions, safe_statistics
+from incrowd.cards.members import Members
 from incrowd.cards.noise import Noise, shrunk
 from incrowd.errors import InputError
 from incrowd.statistics import auc
@@ -53,12 +33,6 @@ from incrowd.statistics import auc
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Progress = Callable[[float, float | None, str], None]
-Trial = tuple[Floats, NDArray[np.bool_]]
-"""The scores of some people, and who of them is in the card."""
-MOVED_A_CARD = 10
-"""So many people leave each card, one by one."""
-SEED = 0
-"""Of whom a card is fitted to: not secret."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,17 +48,6 @@ class Advantage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moved:
-    """How far the correction moves when one person leaves and all others stay, as a part of its noise."""
-
-    people: int
-    median: float
-    largest: float
-    advantage: float
-    """What somebody reaches against the one who moves it most, who knows everybody else and every number but noise."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Audit:
     """How well membership in a card can be told."""
 
@@ -96,12 +59,6 @@ class Audit:
     """Members as they are."""
     rarest: Advantage
     """The same people, writing nothing but the rarest words that cards list."""
-    correction: Advantage | None
-    """Members as they are, by the weights of the correction alone; None: private cards do not have it from people."""
-    together: Advantage | None
-    """The same by words, lengths and the correction."""
-    moved: Moved | None
-    """How far one person moves the weights."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `incrowd card audit --json` prints."""
@@ -130,10 +87,7 @@ def audit_community(
             f"'{name}' has {len(members):,} people with words; an audit splits them and needs {2 * SMALLEST + planted}"
         )
     rng = np.random.default_rng([seed, 4])
-    scores: dict[bool, list[Trial]] = {False: [], True: []}
-    by_correction: list[Trial] = []
-    both: list[Trial] = []
-    moved: list[Floats] = []
+    scores: dict[bool, list[tuple[Floats, NDArray[np.bool_]]]] = {False: [], True: []}
     size = 0
     for card in range(cards):
         if progress:
@@ -147,38 +101,15 @@ def audit_community(
             if rare:
                 chosen = with_rarest_words(chosen, known, options, rng)
             inner = joined(members.only(rest), chosen.only(inside))
-            noise = options.noise()
-            published = safe_statistics(inner, options.k, noise, name)
-            found = MembershipAttack(published, known, options).scores(chosen)
+            published = safe_statistics(inner, options.k, options.noise(), name)
+            scores[rare].append((MembershipAttack(published, known, options).scores(chosen), inside))
             size = len(inner)
-            if not rare and noise.facts() is None and published.how_many(COMPARED_POSTS) > 1:
-                attack = CorrectionAttack(published, known)
-                fit = CorrectionFit.of(*attack.asked(inner))
-                more = attack.scores(chosen, fit.noisy())
-                by_correction.append((more, inside))
-                both.append((found + more, inside))
-                moved.append(attack.moved(inner, fit, rng, MOVED_A_CARD))
-            scores[rare].append((found, inside))
     return Audit(
         community=name,
         cards=cards,
         members=size,
         ordinary=_advantage(scores[False]),
         rarest=_advantage(scores[True]),
-        correction=_advantage(by_correction) if by_correction else None,
-        together=_advantage(both) if both else None,
-        moved=_moved(np.concatenate(moved)) if moved else None,
-    )
-
-
-def _moved(lengths: Floats) -> Moved:
-    largest = float(lengths.max())
-    # Two Gaussians so far apart overlap so much.
-    return Moved(
-        people=len(lengths),
-        median=round(float(np.median(lengths)), 3),
-        largest=round(largest, 3),
-        advantage=round(float(2 * ndtr(largest / 2) - 1), 4),
     )
 
 
@@ -261,7 +192,7 @@ class MembershipAttack:
         listed = adds * (seen - expected) / variance - adds**2 / (2 * variance)
         below = log_ndtr((self.line - expected - adds) / spread) - log_ndtr((self.line - expected) / spread)
         # What few of the attacker's people use may be missing for another reason: too few people.
-        below = np.where(self.users[word] < 2 * self.k + 3 * noises.MORE_PEOPLE, 0.0, below)
+        below = np.where(self.users[word] < 2 * self.k, 0.0, below)
         ratio = np.where(np.isnan(seen), below, listed)
         return np.bincount(owner, ratio, len(people)) + self._lengths(people)
 
@@ -288,63 +219,7 @@ class MembershipAttack:
         return np.append(ratio, 0.0)[rows(people)]
 
 
-class CorrectionAttack:
-    """The correction with a person against the correction without.
-
-    The attacker's own people stand for the others in the card, about whom they are asked and among whom neighbours are
-    counted; whom made-up people are follows from the card.
-    """
-
-    def __init__(self, published: Community, known: Members) -> None:
-        self.published, self.known = published, known
-        self.terms, self.distances = self.asked(known)
-        self.fit = CorrectionFit.of(self.terms, self.distances)
-
-    def asked(self, members: Members) -> tuple[Floats, Floats]:
-        """Return what the correction of a card of some members is fitted to."""
-        return asking(members, able(members, SEED)[:MOST_TRIED], self.published, SEED)
-
-    def scores(self, people: Members, correction: Correction) -> Floats:
-        """Return the log likelihood ratio of each person; nobody with few posts is asked, or anybody's neighbour."""
-        found = np.zeros(len(people))
-        asks = np.sort(able(people, SEED))
-        if not asks.size:
-            return found
-        # As far as somebody moves it who is one more among the attacker's own people.
-        together = joined(self.known, people)
-        terms, distances = asking(together, len(self.known) + asks, self.published, SEED)
-        turned = terms @ self.fit.basis
-        ours = self.terms @ self.fit.basis
-        curvature = np.einsum("ari,arj->ij", ours, ours)
-        off = distances - turned @ self.fit.weights
-        moves = np.linalg.solve(curvature, np.einsum("ari,ar->ia", turned, off)).T
-        far = lengths_in(moves, self.fit.spread)
-        moves *= np.minimum(1.0, MOST_MOVED / np.maximum(far, 1e-12))[:, None]
-        # Noise, and chance in who is in the card and in whom the attacker knows.
-        inverse = np.linalg.pinv(2 * self.fit.spread + self.fit.noise, hermitian=True)
-        seen = self.fit.turned(correction) - self.fit.weights
-        found[asks] = moves @ inverse @ seen - np.einsum("ai,ij,aj->a", moves, inverse, moves) / 2
-        return found
-
-    def moved(self, members: Members, fit: CorrectionFit, rng: np.random.Generator, most: int) -> Floats:
-        """Return how far the weights move, in parts of their noise, when one of some people leaves."""
-        who = able(members, SEED)[:MOST_TRIED]
-        terms, _ = asking(members, who, self.published, SEED)
-        real = apart(word_shares(members.halves()[0][who]), who, members)
-        practised, _ = compared(members)
-        ranks = np.array(ranks_among(told_near(self.published, practised))) - 1
-        lengths = []
-        for gone in rng.permutation(len(practised))[:most].tolist():
-            others = np.delete(real, gone, axis=1)
-            stay = who != practised[gone]
-            near = np.partition(others, ranks, axis=1)[:, ranks]
-            without = CorrectionFit.of(terms[stay], near[stay])
-            apart_by = fit.turned(Correction(tuple(without.basis @ without.weights))) - fit.weights
-            lengths.append(float(lengths_in(apart_by[None, :], fit.noise)[0]))
-        return np.array(lengths)
-
-
-def _advantage(trials: list[Trial]) -> Advantage:
+def _advantage(trials: list[tuple[Floats, NDArray[np.bool_]]]) -> Advantage:
     """Draw the line where it does best on every second card, then count on the others; and the other way round.
 
     The interval is Student's, over cards: with a line drawn on other cards each tells the advantage without bias.
@@ -366,7 +241,7 @@ def _advantage(trials: list[Trial]) -> Advantage:
     )
 
 
-def _best_line(trials: list[Trial]) -> float:
+def _best_line(trials: list[tuple[Floats, NDArray[np.bool_]]]) -> float:
     """Return the score from which on the attacker says "inside", where that is right most often."""
     score, truth = (np.concatenate([one[side] for one in trials]) for side in (0, 1))
     order = np.argsort(-score)
@@ -374,7 +249,7 @@ def _best_line(trials: list[Trial]) -> float:
     return float(score[order[int(gain.argmax())]])
 
 
-def _difference(trial: Trial, line: float) -> float:
+def _difference(trial: tuple[Floats, NDArray[np.bool_]], line: float) -> float:
     """Return how much more often people inside are said to be than people outside."""
     score, inside = trial
     if not inside.any() or inside.all():

@@ -170,7 +170,7 @@ def repetitive_as(members: Members, community: Community, noise: Private) -> Com
     place_of = {word: place for place, word in enumerate(members.vocabulary)}
     listed = sp.csr_matrix(members.counts[:, [place_of[word] for word in community.words]])
     different = np.minimum(np.diff(listed.indptr), MOST_DIFFERENT)
-    told = noise.counts("alike", np.array([different.sum()]), reach=float(MOST_DIFFERENT))
+    told = noise.counts("concentration", np.array([different.sum()]), reach=float(MOST_DIFFERENT))
     wanted = float(told[0]) / community.people
 
     def too_many(concentration: float) -> bool:

@@ -8,7 +8,6 @@ of everything that is measured with the card.
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -61,28 +60,13 @@ COMPARED_POSTS = 10
 """All these, and those they are compared with, have at least so many posts."""
 MOST_ELSEWHERE = 300
 """People from elsewhere with whom it is tried, too, at most."""
-MOST_MOVED = 0.25
-"""Nobody who is asked about moves the correction by more than so much, as a part of how uncertain it is."""
-CORRECTION_NOISE = 3.0
-"""Noise on the correction, as a part of how uncertain it is: hardly anybody who asks or is a neighbour shows in it."""
-FITTINGS = 6
-"""Rounds of fitting and of weighing down whoever moves it by more."""
-NEXT = 20
-"""In a private card, each member is compared with so many others."""
-NEAREST = 0.05
-"""A private card is corrected where so many made-up people are nearer: more pairs than there is noise."""
-MADE_UP_NEXT = 3_000
-"""Made-up people who tell what is near."""
 RANKS = (3, 4, 6, 8, 11, 15, 20, 28, 40, 55, 75, 100)
 """The correction is fitted to the distances of the so manieth nearest people."""
 OVERSAMPLED = 8
 """How many made-up people are drawn for each there is, where they are only counted."""
-COUNTED = 16_000
-"""At least so many are drawn where single people's numbers are counted: chance in drawing few would count, too."""
-COVERED = (0.88, 0.9, 0.92, 0.94, 0.96)
-"""Share of held-out people whose true number lies within the interval, on average over these: one would rest on few.
-Higher than nine in ten, because those held out are few."""
-LEAST_REACH = 2.5
+COVERED = (0.86, 0.88, 0.9, 0.92, 0.94)
+"""Share of held-out people whose true number lies within the interval, on average over these: one would rest on few."""
+LEAST_REACH = 2.3
 """Of few held-out people all may happen to fit well."""
 UNKNOWN_REACH = 4.0
 """Where nobody was held out: more than was measured for any community of our own."""
@@ -132,7 +116,7 @@ class CardOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
-    """How well a card of the other members did for those who were held out; rounded, as these are few."""
+    """How well a card of the other members did for those who were held out."""
 
     people: int
     """Held out, and with enough posts to tell."""
@@ -163,12 +147,10 @@ def describe(
     told = progress or (lambda done, total, what: None)
     told(0, 2, f"{name}: counting people")
     noise = options.noise()
-    # Holding people out to judge a card is not private: a private card has no rehearsal.
+    # Comparing people with each other is not private: a private card has no correction.
     held = np.zeros(0, np.int64) if noise.facts() is not None else held_out(members, options.seed)
     made = safe_statistics(members, options.k, noise, name, held)
-    told(1, 2, f"{name}: comparing members with made-up people")
-    if noise.facts() is not None:
-        return private_correction(members, made, noise, options.seed), None, noise
+    told(1, 2, f"{name}: comparing members held out with made-up people")
     # Noise may have left nobody with as many posts as those held out.
     if len(held) < FEWEST_HELD_OUT or made.how_many(COMPARED_POSTS) < 1:
         return made, None, noise
@@ -311,16 +293,16 @@ def _hours(members: Members, noise: Noise) -> Floats:
 
 def held_out(members: Members, seed: int) -> Ints:
     """Choose members whose words stay out of the card, to try it on."""
-    chosen = able(members, seed)
-    return np.sort(chosen[: min(MOST_HELD_OUT, len(chosen) // 4)])
+    able = _able(members, seed)
+    return np.sort(able[: min(MOST_HELD_OUT, len(able) // 4)])
 
 
-def able(members: Members, seed: int) -> Ints:
+def _able(members: Members, seed: int) -> Ints:
     """Return, in an order by lot, members with enough posts, and words in either half of them."""
     first, second = members.halves()
     written = (np.diff(first.indptr) > 0) & (np.diff(second.indptr) > 0)
-    enough = np.flatnonzero(written & (members.posts >= COMPARED_POSTS))
-    return np.random.default_rng([seed, 1]).permutation(enough)
+    able = np.flatnonzero(written & (members.posts >= COMPARED_POSTS))
+    return np.random.default_rng([seed, 1]).permutation(able)
 
 
 def rehearsed(
@@ -332,151 +314,33 @@ def rehearsed(
     them adds to it is far below the noise. How good it is, those held out tell: how many people are as near to one half
     of their posts as the other half is?
     """
-    practised, there = compared(members)
-    asked_about = np.setdiff1d(able(members, seed)[: len(held) + MOST_TRIED], held)
-    found = [asking(members, asked_about, draft, seed)]
+    practised = np.flatnonzero(members.posts >= COMPARED_POSTS)
+    there = word_shares(members.counts[practised])
+    halves = [word_shares(half) for half in members.halves()]
+
+    def apart(profiles: sp.csr_matrix, who: Ints) -> Floats:
+        real = np.asarray(pairwise(profiles, there))
+        real[practised == who[:, None]] = np.inf  # nobody is their own neighbour
+        return real
+
+    tried = np.setdiff1d(_able(members, seed)[: len(held) + MOST_TRIED], held)
+    asked = ProfileDistances.of(halves[0][tried], members.vocabulary, draft, seed + 1)
+    found = [asked.terms_at(apart(halves[0][tried], tried), len(practised) - 1)]
     if elsewhere is not None and len(elsewhere) > 0:
         others = word_shares(elsewhere.counts)
         asked = ProfileDistances.of(others, elsewhere.vocabulary, draft, seed + 2)
         real = np.asarray(pairwise(*together(others, elsewhere.vocabulary, there, members.vocabulary)))
-        found.append(asked.terms_at(real, told_near(draft, practised)))
+        found.append(asked.terms_at(real, len(practised)))
     terms, distances = (np.concatenate([one[part] for one in found]) for part in (0, 1))
-    community = replace(draft, correction=CorrectionFit.of(terms, distances).noisy())
-    halves = [word_shares(half) for half in members.halves()]
+    weights = np.linalg.lstsq(terms, distances, rcond=None)[0]
+    community = replace(draft, correction=Correction(tuple(float(f"{weight:.6g}") for weight in weights)))
     profiles = sp.vstack([halves[0][held], halves[1][held]], format="csr")
     own = np.tile(
         pair_distances(halves[0][held], halves[1][held], np.column_stack([np.arange(len(held))] * 2)), 2
     )
-    exact = (apart(profiles, np.tile(held, 2), members) <= own[:, None]).sum(axis=1)
-    asked = ProfileDistances.of(profiles, members.vocabulary, community, seed + 3, at_least=COUNTED)
+    exact = (apart(profiles, np.tile(held, 2)) <= own[:, None]).sum(axis=1)
+    asked = ProfileDistances.of(profiles, members.vocabulary, community, seed + 3)
     return community, _accuracy(exact, made_up_near(community, asked, own, COMPARED_POSTS), len(held))
-
-
-def private_correction(members: Members, draft: Community, noise: Noise, seed: int) -> Community:
-    """Correct a private card by one number: which share of all pairs of its people is as near as few made-up ones are.
-
-    Everybody who wrote enough is compared, by one half of their posts, with the next :data:`NEXT` in a circle drawn by
-    lot: who of these is nearer than the nearest of made-up people (the share :data:`NEAREST` of them)? Whoever leaves
-    takes their own pairs along and those of the :data:`NEXT` before them, who are compared with one other each: at most
-    3 times :data:`NEXT` pairs count or do not. All distances are moved by as much as fits that share.
-    """
-    who = np.sort(able(members, seed))
-    if len(who) <= NEXT or draft.how_many(COMPARED_POSTS) <= NEXT:
-        return draft
-    order = np.random.default_rng(secrets.randbits(128)).permutation(len(who))
-    asking_half, there = word_shares(members.halves()[0][who]), word_shares(members.counts[who])
-    made = made_up_people(draft, min_posts=COMPARED_POSTS, people=MADE_UP_NEXT, seed=seed + 1)
-    profiles = on_card(asking_half, word_keys(members.vocabulary), draft)
-    limits = np.concatenate(
-        [
-            np.quantile(distances_to(profiles[first : first + 1000], made), NEAREST, axis=1)
-            for first in range(0, len(who), 1000)
-        ]
-    )
-    near = 0
-    for step in range(1, NEXT + 1):
-        pairs = np.column_stack([order, np.roll(order, -step)])
-        near += int((np.asarray(pair_distances(asking_half, there, pairs)) <= limits[order]).sum())
-    told = float(noise.counts("alike", np.array([near]), reach=3.0 * NEXT)[0])
-    share = np.clip(told / (NEXT * draft.how_many(COMPARED_POSTS)), NEAREST / 20, 10 * NEAREST)
-    # How far that moves distances, made-up people tell, by one half of what they write.
-    rng = np.random.default_rng([seed, 3])
-    half = sp.csr_matrix(made.counts[:300])
-    half.data = rng.binomial(half.data, 0.5)
-    rows = sp.hstack([half, rng.binomial(made.rare[:300], 0.5)[:, None]], format="csr")
-    among = np.sort(distances_to(word_shares(rows), made), axis=1)
-    by = np.quantile(among, NEAREST, axis=1) - np.quantile(among, share, axis=1)
-    moved = float(f"{by.mean():.3g}")
-    return replace(draft, correction=Correction((moved, *AS_IT_IS.weights[1:])))
-
-
-def compared(members: Members) -> tuple[Ints, sp.csr_matrix]:
-    """Return those with enough posts to be somebody's neighbours, and what they write."""
-    practised = np.flatnonzero(members.posts >= COMPARED_POSTS)
-    return practised, word_shares(members.counts[practised])
-
-
-def apart(profiles: sp.csr_matrix, who: Ints, members: Members) -> Floats:
-    """Return how far profiles of members are from all others with enough posts."""
-    practised, there = compared(members)
-    real = np.asarray(pairwise(profiles, there))
-    real[practised == who[:, None]] = np.inf  # nobody is their own neighbour
-    return real
-
-
-def told_near(draft: Community, practised: Ints) -> int:
-    """Return among how many people the near ones are: as the card says, not in truth.
-
-    So what noise did to that number is corrected, too.
-    """
-    return max(min(draft.how_many(COMPARED_POSTS), len(practised) - 1), 1)
-
-
-def ranks_among(people: int) -> list[int]:
-    """Return the ranks of neighbours that the correction is fitted to."""
-    return [rank for rank in RANKS if rank < people / 3] or [1]
-
-
-def asking(members: Members, who: Ints, draft: Community, seed: int) -> tuple[Floats, Floats]:
-    """Return what the correction is fitted to: terms and real distances of some members (one half of their posts)."""
-    profiles = word_shares(members.halves()[0][who])
-    asked = ProfileDistances.of(profiles, members.vocabulary, draft, seed + 1)
-    return asked.terms_at(apart(profiles, who, members), told_near(draft, compared(members)[0]))
-
-
-@dataclass(frozen=True, eq=False)
-class CorrectionFit:
-    """The correction before noise, and how uncertain it is."""
-
-    weights: Floats
-    spread: Floats
-    """Covariance of the weights, by how far each profile that asked moved them."""
-    basis: Floats
-    """The weights of these are those of the correction, whose terms nearly depend on each other."""
-
-    @classmethod
-    def of(cls, terms: Floats, distances: Floats) -> CorrectionFit:
-        """Fit by least squares so that nobody who is asked about shows.
-
-        For each profile that asks, and each rank: the terms of the correction, and the real distance. Each profile
-        moves the weights by some amount; all of these together tell how uncertain the weights are. A profile that would
-        move them by more than :data:`MOST_MOVED` of that counts for less.
-        """
-        _, sizes, axes = np.linalg.svd(terms.reshape(-1, terms.shape[-1]), full_matrices=False)
-        kept = sizes > 1e-7 * sizes[0]
-        basis = axes[kept].T / sizes[kept]
-        turned = terms @ basis
-        counts = np.ones(len(terms))
-        for _ in range(FITTINGS):
-            weighed = turned * counts[:, None, None]
-            curvature = np.einsum("ari,arj->ij", weighed, turned)
-            weights = np.linalg.solve(curvature, np.einsum("ari,ar->i", weighed, distances))
-            off = distances - turned @ weights
-            moves = np.linalg.solve(curvature, np.einsum("ari,ar->ia", weighed, off)).T
-            spread = moves.T @ moves
-            counts *= np.minimum(1.0, MOST_MOVED / np.maximum(lengths_in(moves, spread), 1e-12))
-        return cls(weights, spread, basis)
-
-    def noisy(self, rng: np.random.Generator | None = None) -> Correction:
-        """Return the correction as it may be published."""
-        rng = rng or np.random.default_rng(secrets.randbits(128))
-        told = self.basis @ rng.multivariate_normal(self.weights, self.noise, method="eigh")
-        return Correction(tuple(float(f"{weight:.6g}") for weight in told))
-
-    @property
-    def noise(self) -> Floats:
-        """Covariance of the noise."""
-        return CORRECTION_NOISE**2 * self.spread
-
-    def turned(self, correction: Correction) -> Floats:
-        """Return a published correction in the terms of :attr:`basis`."""
-        return np.asarray(np.linalg.lstsq(self.basis, np.array(correction.weights), rcond=None)[0])
-
-
-def lengths_in(moves: Floats, spread: Floats) -> Floats:
-    """Return how long each row is, where noise of that covariance has length one in every direction."""
-    inverse = np.linalg.pinv(spread, hermitian=True)
-    return np.asarray(np.sqrt(np.maximum(np.einsum("ai,ij,aj->a", moves, inverse, moves), 0.0)))
 
 
 def _accuracy(exact: Ints, made: Floats, people: int) -> Accuracy:
@@ -487,11 +351,11 @@ def _accuracy(exact: Ints, made: Floats, people: int) -> Accuracy:
     differ = np.ptp(exact) > 0 and np.ptp(made) > 0
     return Accuracy(
         people=people,
-        spearman=round(float(spearmanr(exact, made).statistic), 2) if differ else None,
-        same_side=round(float(np.mean((exact >= 10) == (made >= 10))), 2),
-        median_exact=float(f"{np.median(exact):.2g}"),
-        median_card=float(f"{np.median(made):.2g}"),
-        reach=math.ceil(10 * max(float(np.quantile(error, COVERED).mean()), LEAST_REACH)) / 10,
+        spearman=round(float(spearmanr(exact, made).statistic), 3) if differ else None,
+        same_side=round(float(np.mean((exact >= 10) == (made >= 10))), 3),
+        median_exact=float(np.median(exact)),
+        median_card=float(np.median(made)),
+        reach=round(max(float(np.quantile(error, COVERED).mean()), LEAST_REACH), 2),
     )
 
 
@@ -514,11 +378,10 @@ class ProfileDistances:
         community: Community,
         seed: int,
         min_posts: int = COMPARED_POSTS,
-        at_least: int = 0,
     ) -> ProfileDistances:
         """Make up people, several times as many as there are: chance in drawing them would count, too."""
         profiles = on_card(shares, word_keys(vocabulary), community)
-        size = max(OVERSAMPLED * community.how_many(min_posts), at_least)
+        size = OVERSAMPLED * community.how_many(min_posts)
         people = made_up_people(community, min_posts=min_posts, people=size, seed=seed)
         listed = np.asarray(profiles[:, : len(community.words)].sum(axis=1)).ravel()
         return cls(distances_to(profiles, people), np.diff(shares.indptr), listed)
@@ -528,15 +391,13 @@ class ProfileDistances:
         return self.made_up.mean(axis=1), self.made_up.std(axis=1), self.different, self.listed
 
     def terms_at(self, real: Floats, people: int) -> tuple[Floats, Floats]:
-        """Return the terms of the correction at some ranks of made-up distances, and the real distances there.
-
-        A row for each profile, and in it one for each rank.
-        """
-        ranks = ranks_among(people)
+        """Return the terms of the correction at some ranks of made-up distances, and the real distances there."""
+        ranks = [rank for rank in RANKS if rank < people / 3] or [1]
         near = np.sort(real, axis=1)[:, [rank - 1 for rank in ranks]]
         alike = np.quantile(self.made_up, [(rank - 0.5) / people for rank in ranks], axis=1).T
         laws = (np.asarray(law)[:, None] for law in self.laws())
-        return AS_IT_IS.terms(alike, *laws), near
+        terms = AS_IT_IS.terms(alike, *laws)
+        return terms.reshape(-1, terms.shape[-1]), near.ravel()
 
 
 def together(
@@ -547,8 +408,7 @@ def together(
     for word in a_words:
         place.setdefault(word, len(place))
     columns = np.array([place[word] for word in a_words], np.int64)
-    # A copy: sorting moves the numbers, too, and those of `a` are its own.
-    moved = sp.csr_matrix((a.data.copy(), columns[a.indices], a.indptr), shape=(a.shape[0], len(place)))
+    moved = sp.csr_matrix((a.data, columns[a.indices], a.indptr), shape=(a.shape[0], len(place)))
     moved.sort_indices()
     return moved, sp.csr_matrix((b.data, b.indices, b.indptr), shape=(b.shape[0], len(place)))
 

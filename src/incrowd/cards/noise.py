@@ -34,11 +34,8 @@ BLUR = 4.0
 docs/explanation/cards.md says how it was chosen."""
 BLUR_COUNT = 5.0
 """Noise of the default on counts of people."""
-CLEAR = 0.5
-"""A word is listed if its noisy sum is so many times the noise: what little many such words tell together helps."""
-MORE_PEOPLE = 10
-"""The least number of people behind a word is drawn anew for each, so many above k on average: one person more decides
-too rarely to show who it was."""
+CLEAR = 2.0
+"""A word is listed if its noisy sum is so many times the noise."""
 UNIT = 10_000
 """Shares are counted in ten-thousandths where noise is added to whole numbers."""
 
@@ -114,12 +111,11 @@ class Blur(Noise):
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(secrets.randbits(128)))
 
     def words(self, counts: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
-        """List words of at least `k` people, and some more, whose noisy sum is above the line."""
+        """List words of at least `k` people whose noisy sum stands clear of the noise."""
         users = np.bincount(counts.indices, minlength=len(names))
-        least = k - 1 + self.rng.geometric(1 / (1 + MORE_PEOPLE), len(names))
         sums = np.asarray(self.added(counts).sum(axis=0)).ravel()
         noisy = sums + BLUR * self.rng.standard_normal(len(sums))
-        listed = np.flatnonzero((users >= least) & (noisy >= self.line(k)))
+        listed = np.flatnonzero((users >= k) & (noisy >= self.line(k)))
         return listed, shrunk(noisy[listed], self.word_spread(noisy[listed]))
 
     def added(self, counts: sp.csr_matrix) -> sp.csr_matrix:
@@ -158,11 +154,10 @@ SPENT = {
     "listed": 0.06,
     "spread": 0.02,
     "hours": 0.03,
-    "alike": 0.05,
+    "concentration": 0.05,
     "sections": 0.1,
 }
-"""Parts of the budget, in zero-concentrated terms, which add up; words have the rest. *Alike* is how repetitive people
-are, over a background, and how often two of them are near each other else."""
+"""Parts of the budget, in zero-concentrated terms, which add up; words have the rest."""
 
 
 @dataclass
