@@ -208,6 +208,9 @@ def test_bars_samples_and_readings(people: dict[str, frozenset[str]], study: Stu
     exact = [crowd_size(person, people) for person in people]
     whole = part(study, "The same measures in samples").rows[-1]
     assert whole[1:5] == pytest.approx((30, 34, median(exact), mean(size < 2 for size in exact)))
+    over, one_guess, alone = (row[1] for row in part(study, "Three readings").rows)
+    assert over <= one_guess  # Jensen
+    assert alone <= one_guess
 
 
 def test_three_readings_of_one_crowd(people: dict[str, frozenset[str]], study: Study) -> None:
