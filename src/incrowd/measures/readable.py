@@ -1,13 +1,13 @@
 """Which of somebody's posts are in a language that is known here: the words of topics are English, as those of facts.
 
-Whether texts are readable is decided in one place (:func:`incrowd.measures.disclosures.language.is_readable`).
+Whether texts are readable is decided in one place (:func:`incrowd.text.languages.is_readable`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incrowd.measures.disclosures.language import FEWEST_WORDS, is_readable
+from incrowd.text.languages import FEWEST_WORDS, is_readable
 
 OTHER_LANGUAGE = "another_language"
 """Before a reason, for programs."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from incrowd.measures.disclosures.facts import DatedReading, Named, Told, gather
 from incrowd.measures.disclosures.find import Reading, clean, read_text
-from incrowd.measures.disclosures.language import Language, is_readable, load_language
+from incrowd.measures.disclosures.language import Language, load_language
 from incrowd.measures.disclosures.population import Together, coarser_wordings, together, two_digits
 from incrowd.measures.disclosures.spec import ADVERSARIES, PROFILER, DisclosureOptions
 from incrowd.result import (
@@ -30,6 +30,7 @@ from incrowd.result import (
     Threat,
     say_count,
 )
+from incrowd.text.languages import is_readable
 
 ADVISED = 5
 INITIALS = frozenset(("hiv", "ptsd", "adhd", "ocd", "pcos", "ibs", "als", "copd"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -295,30 +295,6 @@ class Language:
 
 OWN_NAME = "~"
 """Before what a job is also called: it is another job, which the table counts with this one."""
-ENGLISH_FROM = 0.12
-"""In English texts every third word is one of the commonest twenty; below this share a text is in no known language."""
-FEWEST_WORDS = 15
-MOST_LOOKED_AT = 200
-"""Texts, spread over all, by which the language is known."""
-
-
-def is_readable(texts: Sequence[str], language: str = "en") -> bool:
-    """Say whether texts are in a language the finder knows, by its commonest words and those of other languages.
-
-    A few words are taken for readable unless they are another language's, or in another script.
-
-    >>> is_readable(["Nice bike!"]), is_readable(["Ich bin 31 und komme aus Hamburg"]), is_readable(["Мне 31 год"])
-    (True, False, False)
-    """
-    grammar = load_language(language).words["grammar"]
-    common, elsewhere = frozenset(grammar["common"]), frozenset(grammar["common_elsewhere"])
-    some = texts[:: len(texts) // MOST_LOOKED_AT + 1]
-    words = [word.strip(".,!?;:'\"()") for text in some for word in text.lower().split()[:200]]
-    known, other = sum(word in common for word in words), sum(word in elsewhere for word in words)
-    if len(words) < FEWEST_WORDS:
-        letters = [letter for word in words for letter in word if letter.isalpha()]
-        return known >= other and sum(map(str.isascii, letters)) >= len(letters) / 2
-    return known >= max(ENGLISH_FROM * len(words), other)
 
 
 @cache

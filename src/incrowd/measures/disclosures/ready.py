@@ -20,7 +20,7 @@ from incrowd.measures.disclosures.assess import (
 from incrowd.measures.disclosures.facts import DatedReading, Told
 from incrowd.measures.disclosures.find import NOTHING, Reading, clean
 from incrowd.measures.disclosures.identifiers import Identifier
-from incrowd.measures.disclosures.language import Language, is_readable, load_language
+from incrowd.measures.disclosures.language import Language, load_language
 from incrowd.measures.disclosures.population import coarser_wordings
 from incrowd.measures.disclosures.spec import DisclosureOptions
 from incrowd.measures.disclosures.statements import Find
@@ -40,6 +40,7 @@ from incrowd.measures.protocol import (
 )
 from incrowd.measures.readable import say_unread, unread
 from incrowd.result import Assessment, say_count
+from incrowd.text.languages import is_readable
 
 PROPOSED = 3
 MOST_FACTS = 6
