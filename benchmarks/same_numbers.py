@@ -121,7 +121,7 @@ def web_page(crowd: Path | str, user: str) -> str:
     from starlette.testclient import TestClient
 
     from incrowd.web.app import create_app
-    from incrowd.web.options import ServeOptions
+    from incrowd.web.serving import ServeOptions
 
     options = ServeOptions(crowd=Path(crowd), port=8642)
     with TestClient(create_app(options), base_url="http://127.0.0.1:8642") as client:

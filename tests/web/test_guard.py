@@ -9,8 +9,8 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
-from incrowd.web.guard import Guard
-from incrowd.web.options import ServeOptions
+from incrowd.web.app import Guard
+from incrowd.web.serving import ServeOptions
 
 from .visiting import ADDRESS, PORT, form_key, options_for, stranger, visitor
 

@@ -16,8 +16,8 @@ from incrowd.errors import InputError
 from incrowd.measures.prepared import PreparedCrowd
 from incrowd.measures.protocol import Changes
 from incrowd.synthetic import demo_person
-from incrowd.web.options import ServeOptions
 from incrowd.web.people import MOST_POSTS, Wish, holdings
+from incrowd.web.serving import ServeOptions
 
 from ..report.people import alex
 from .visiting import form_key, options_for, visitor, wait_for

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from incrowd.crowd import Crowd
-from incrowd.web.options import ServeOptions
+from incrowd.web.serving import ServeOptions
 from incrowd.web.uploads import FOLDER
 
 from .visiting import form_key, options_for, visitor, wait_for

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from incrowd.crowd import Crowd
-from incrowd.web.options import ServeOptions
+from incrowd.web.serving import ServeOptions
 from incrowd.web.uploads import FOLDER, discard_leftovers, harmless_name, private_folder
 
 from .visiting import form_key, options_for, send_files, visitor, wait_for

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from incrowd.web.app import create_app
-from incrowd.web.options import Limits, ServeOptions
+from incrowd.web.serving import Limits, ServeOptions
 
 PORT = 8642
 ADDRESS = f"http://127.0.0.1:{PORT}"

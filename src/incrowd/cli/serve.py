@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from incrowd.cli.console import AsJson, open_in_browser, parse_memory, show, show_json
+from incrowd.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from incrowd.web.serving import Listening
+
+GRACE_SECONDS = 2
 
 
 def serve(
@@ -40,8 +47,7 @@ def serve(
     """
     import tempfile
 
-    from incrowd.web.options import Limits
-    from incrowd.web.serving import listen, run
+    from incrowd.web.serving import Limits, listen
 
     limits = Limits(upload_bytes=parse_memory(upload))
     with (
@@ -61,4 +67,28 @@ def serve(
             show(f"Open {address}\nEverything stays on this machine. Ctrl-C stops it.")
         if open_browser:
             open_in_browser(address)
-        run(server)
+        _run(server)
+
+
+def _run(listening: Listening) -> None:
+    """Answer until Ctrl-C or SIGTERM. No access log: addresses hold the token, and what people look at is theirs."""
+    try:
+        import uvicorn
+
+        from incrowd.web.app import create_app
+    except ImportError as missing:
+        if isinstance(missing, MissingExtra) or (missing.name or "").startswith("incrowd"):
+            raise
+        raise MissingExtra("the web interface", "web") from None
+    config = uvicorn.Config(
+        create_app(listening.options),
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    # Ctrl-C is how one stops it, not a mishap; the server has shut down by the time it is raised.
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening.socket])

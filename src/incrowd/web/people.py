@@ -1,4 +1,7 @@
-"""A person's pages: the answer, one tab per question, what-if, drafts, the offline report."""
+"""A person's pages: the answer, one tab per question, what-if, drafts, the offline report.
+
+Also what somebody has told about themselves, from their own files at once: read, answered, and nothing kept.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,10 @@ from incrowd.advisor.draft import check, draft_in
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import IncrowdError, InputError
 from incrowd.measures.card_crowd import CardCrowd, crowd_of_export
+from incrowd.measures.disclosures.assess import Disclosed, disclosed
+from incrowd.measures.disclosures.model_reader import NOTE
+from incrowd.measures.disclosures.posts import posts_of_export
+from incrowd.measures.disclosures.spec import DisclosureOptions
 from incrowd.measures.protocol import AdvisorOptions, Changes, PreparedCrowd, ThemeName
 from incrowd.report.person import person_report_page
 from incrowd.web.jobs import Stopped, explain
@@ -28,6 +35,7 @@ from incrowd.web.uploads import OWN_FORM, Upload
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
+
 
 THEMES = {name.replace(" ", "-"): name for name in ThemeName}
 
@@ -324,3 +332,46 @@ def _numbers(values: list[Any]) -> frozenset[int]:
         return frozenset(int(str(value)) for value in values if str(value).strip())
     except ValueError:
         raise InputError("posts go by their numbers, such as 12, 40; check the list") from None
+
+
+def told_routes(site: Site) -> APIRouter:
+    """Return the pages."""
+    router = APIRouter()
+
+    @router.get("/told")
+    def told() -> Response:
+        return site.page("told.html")
+
+    @router.post("/uploads/told")
+    async def upload(request: Request) -> Response:
+        brought = await receive_files(site, request)
+        return site.begin("Reading what you have told", "/told/{id}", _read(brought))
+
+    @router.get("/told/{job_id}")
+    def answer(job_id: str) -> Response:
+        return site.page("told_answer.html", job_id=job_id, found=_found(site, job_id), reader=NOTE)
+
+    @router.get("/told/{job_id}/told.json")
+    def as_json(job_id: str) -> Response:
+        return JSONResponse(_found(site, job_id).to_dict(), headers=attached("told.json"))
+
+    return router
+
+
+def _found(site: Site, job_id: str) -> Disclosed:
+    result: Disclosed = site.finished(job_id, Disclosed).result
+    return result
+
+
+def _read(upload: Upload) -> Callable[[Progress], Disclosed]:
+    def work(progress: Progress) -> Disclosed:
+        try:
+            progress(0, None, "reading your posts")
+            posts = posts_of_export(upload.files, upload.fields.get("user") or None)
+            return disclosed(posts, DisclosureOptions(quote=upload.fields.get("quote") == "true"))
+        except IncrowdError as error:
+            raise upload.at_the_form(error, OWN_FORM) from None
+        finally:
+            upload.discard()
+
+    return work

@@ -1,17 +1,69 @@
-"""Runs the web interface until it is told to stop."""
+"""What `incrowd serve` can be told, and a port of our own to serve at."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from incrowd.errors import InputError, MissingExtra
-from incrowd.web.options import HOST, Limits, ServeOptions
+from incrowd.errors import InputError
 
-GRACE_SECONDS = 2
+HOST = "127.0.0.1"
+"""Only this machine can reach the server. From elsewhere: an SSH tunnel to the same port."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much one request may bring along."""
+
+    upload_bytes: int = 2 * 2**30
+    """All files of one upload together."""
+    upload_files: int = 20
+    form_bytes: int = 2**20
+    """Everything that is no upload: drafts, changes, options."""
+    jobs: int = 2
+    """Jobs that run at a time; others wait."""
+    kept_results: int = 40
+    """Finished jobs whose results stay reachable; the oldest go first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """Which crowd is shown, at which port, and who may see it."""
+
+    crowd: Path
+    port: int
+    gateway: Path | None = None
+    """Folder of a gateway's state, for its report."""
+    limits: Limits = field(default_factory=Limits)
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    """Whoever starts the server passes it on once, in the address; the browser then keeps a cookie."""
+    session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+
+    @property
+    def address(self) -> str:
+        """The address to open, with the token."""
+        return f"http://{HOST}:{self.port}/?token={self.token}"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The names under which a browser may ask for us; another one is a DNS rebinding attack."""
+        return frozenset(f"{name}:{self.port}" for name in (HOST, "localhost"))
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name. Browsers share cookies between ports, so the port is part of it."""
+        return f"incrowd-{self.port}"
+
+    @property
+    def form_key(self) -> str:
+        """A secret every form of ours carries, so that no other page can send one in the person's name."""
+        return hmac.new(self.session.encode(), b"form", hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -45,27 +97,3 @@ def listen(
         )
     finally:
         taken.close()
-
-
-def run(listening: Listening) -> None:
-    """Answer until Ctrl-C or SIGTERM. No access log: addresses hold the token, and what people look at is theirs."""
-    try:
-        import uvicorn
-
-        from incrowd.web.app import create_app
-    except ImportError as missing:
-        if isinstance(missing, MissingExtra) or (missing.name or "").startswith("incrowd"):
-            raise
-        raise MissingExtra("the web interface", "web") from None
-    config = uvicorn.Config(
-        create_app(listening.options),
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
-    # Ctrl-C is how one stops it, not a mishap; the server has shut down by the time it is raised.
-    with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listening.socket])

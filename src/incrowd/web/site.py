@@ -19,7 +19,7 @@ from incrowd.errors import IncrowdError, InputError
 from incrowd.report.page import asset, policy_of
 from incrowd.report.person import environment
 from incrowd.web.jobs import Jobs, Latest, WebJob, Work
-from incrowd.web.options import ServeOptions
+from incrowd.web.serving import ServeOptions
 from incrowd.web.uploads import Upload, private_folder, receive
 
 PART = "x-part"
