@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from incrowd.advisor.answer import PersonReport as PersonReport
     from incrowd.advisor.assess import assess as assess
     from incrowd.advisor.assess import what_if as what_if
-    from incrowd.advisor.crowd_answer import CrowdReport as CrowdReport
+    from incrowd.advisor.crowd_report import CrowdReport as CrowdReport
     from incrowd.advisor.crowd_report import crowd_report as crowd_report
     from incrowd.advisor.draft import draft as draft
     from incrowd.advisor.draft_answer import DraftCheck as DraftCheck
@@ -138,7 +138,7 @@ lazy_names(
         "Crowd": "incrowd.crowd:Crowd",
         "CrowdOptions": "incrowd.measures.crowd_rates:CrowdOptions",
         "CrowdRates": "incrowd.measures.crowd_rates:CrowdRates",
-        "CrowdReport": "incrowd.advisor.crowd_answer:CrowdReport",
+        "CrowdReport": "incrowd.advisor.crowd_report:CrowdReport",
         "Direction": "incrowd.result:Direction",
         "DraftCheck": "incrowd.advisor.draft_answer:DraftCheck",
         "Effect": "incrowd.measures.protocol:Effect",

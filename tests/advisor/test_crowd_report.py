@@ -18,8 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.advisor.assess import assess
-from incrowd.advisor.crowd_answer import CrowdReport
-from incrowd.advisor.crowd_report import crowd_report
+from incrowd.advisor.crowd_report import CrowdReport, crowd_report
 from incrowd.cli import main
 from incrowd.crowd import Crowd
 from incrowd.distances import within_both

@@ -12,8 +12,7 @@ from tests.cli.running import incrowd
 from incrowd.advisor.assess import assess
 from incrowd.advisor.watch import Watch
 from incrowd.advisor.watch_alerts import Alert, Terminal
-from incrowd.advisor.watch_levels import NOT_BY_YOU, say_level, watchable_questions
-from incrowd.advisor.watch_policy import WatchPolicy
+from incrowd.advisor.watch_policy import NOT_BY_YOU, WatchPolicy, say_level, watchable_questions
 from incrowd.crowd import Crowd
 from incrowd.measures.protocol import AdvisorOptions, Level, ThemeName
 from incrowd.synthetic import demo_person

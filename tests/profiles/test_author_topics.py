@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incrowd.profiles.author_topics import AuthorTopicOptions, author_topics
+from incrowd.profiles.models import AuthorTopicOptions, author_topics
 
 OPTIONS = AuthorTopicOptions(author_topics=4, document_topics=4, sweeps=60, averaged=20)
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.text.tally import DiskArray, TokenTally
+from incrowd.text.counting import DiskArray, TokenTally
 
 POST = st.tuples(st.integers(0, 5), st.lists(st.integers(0, 7), max_size=6))
 

@@ -22,7 +22,7 @@ from incrowd.cli.console import (
 from incrowd.cli.options import CrowdFolder, KeepStopwords, TokenRule, text_options
 
 if TYPE_CHECKING:
-    from incrowd.advisor.crowd_answer import CrowdReport
+    from incrowd.advisor.crowd_report import CrowdReport
 
 
 def crowd_report(

@@ -108,8 +108,7 @@ def _print_json(alert: Alert) -> None:
 
 def _print_state(watching: Watch) -> None:
     """Say where the person stands on every line, also if all alerts were delivered before."""
-    from incrowd.advisor.watch_levels import question_key
-    from incrowd.advisor.watch_policy import is_crossed, say_line
+    from incrowd.advisor.watch_policy import is_crossed, question_key, say_line
     from incrowd.result import to_plain
 
     state = [

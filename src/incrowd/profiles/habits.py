@@ -27,7 +27,7 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from incrowd.crowd.flat_texts import utf8
+from incrowd.crowd.tables import utf8
 
 TEXT_FAMILIES = ("words", "vocabulary", "phrases", "style")
 TIME_FAMILIES = ("hours", "weeks")

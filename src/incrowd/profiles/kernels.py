@@ -1,4 +1,4 @@
-"""The Gibbs sampler behind `author_topics.py`, compiled."""
+"""Compiled loops: the Gibbs sampler of author topics, and counting and comparing habits."""
 
 from __future__ import annotations
 

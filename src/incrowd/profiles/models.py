@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
@@ -193,3 +194,64 @@ def fade(by_week: Counts, half_life: float) -> Counts:
         ids.group_by("community", "user").agg(pl.col("posts").sum()).sort("community", "user")
     ).select("user", "community", "posts")
     return replace(by_week, matrix=sp.csr_matrix(gather @ rows), identities=identities)
+
+
+Ints = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthorTopicOptions:
+    """Size and length of the fit."""
+
+    author_topics: int = 25
+    document_topics: int = 25
+    sweeps: int = 60
+    averaged: int = 10
+    """Last sweeps that are averaged."""
+    alpha: float = 0.1
+    beta: float = 0.01
+    delta: float = 1.0
+
+
+def author_topics(
+    words: Ints,
+    posts: Ints,
+    authors: Ints,
+    vocabulary: int,
+    *,
+    options: AuthorTopicOptions | None = None,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """Return each author's mixture of author topics; rows sum to 1.
+
+    Parameters
+    ----------
+    words
+        The number of each word, post after post.
+    posts
+        The number of the post each word is in.
+    authors
+        The author of each post.
+    """
+    from incrowd.profiles.kernels import sample
+
+    chosen = options or AuthorTopicOptions()
+    people = int(authors.max()) + 1 if authors.size else 0
+    if not words.size:
+        return np.full((people, chosen.author_topics), 1 / chosen.author_topics)
+    mixtures: Any = sample(
+        words.astype(np.int32),
+        posts.astype(np.int32),
+        authors.astype(np.int32),
+        vocabulary,
+        people,
+        chosen.author_topics,
+        chosen.document_topics,
+        chosen.sweeps,
+        chosen.averaged,
+        chosen.alpha,
+        chosen.beta,
+        chosen.delta,
+        seed,
+    )
+    return np.asarray(mixtures)

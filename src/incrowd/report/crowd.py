@@ -9,7 +9,7 @@ from incrowd.report.page import chart_html, page, table_html
 from incrowd.study.figures import Cell, Table
 
 if TYPE_CHECKING:
-    from incrowd.advisor.crowd_answer import CrowdReport
+    from incrowd.advisor.crowd_report import CrowdReport
     from incrowd.measures.crowd_rates import People, Spread
     from incrowd.measures.level_rates import LevelRates
 

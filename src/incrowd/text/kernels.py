@@ -453,7 +453,7 @@ def flag_growth(data: Bytes, offsets: Longs, flags: Bytes) -> None:
                 flags[post] = 1
 
 
-# The compiled part of :mod:`incrowd.text.tally`. Importing this loads Numba.
+# The compiled part of :mod:`incrowd.text.counting`. Importing this loads Numba.
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from incrowd.crowd.flat_texts import Bytes, Longs, series_of, utf8
+from incrowd.crowd.tables import Bytes, Longs, series_of, utf8
 from incrowd.text import alphabet
 from incrowd.text.options import TextOptions
 from incrowd.text.reference import MAX_RUN, chunk_tokens, lexicon_of, plain_text

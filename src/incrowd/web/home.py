@@ -13,8 +13,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import JSONResponse, Response
 
 from incrowd import synthetic
-from incrowd.advisor.crowd_answer import CrowdReport
-from incrowd.advisor.crowd_report import crowd_report
+from incrowd.advisor.crowd_report import CrowdReport, crowd_report
 from incrowd.crowd.ingest import ImportReport, Progress, stop_at_questions
 from incrowd.crowd.readers import column_names
 from incrowd.crowd.schema import KINDS, MEANING

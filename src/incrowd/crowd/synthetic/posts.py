@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from incrowd.crowd.flat_texts import series_of, utf8
 from incrowd.crowd.schema import COLUMNS
 from incrowd.crowd.synthetic.chance import (
     Array,
@@ -56,6 +55,7 @@ from incrowd.crowd.synthetic.words import (
     default_topics,
     user_names,
 )
+from incrowd.crowd.tables import series_of, utf8
 
 DAY = 86_400
 MONDAY = 4 * DAY  # 1970 began on a Thursday

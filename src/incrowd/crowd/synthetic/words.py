@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from incrowd.crowd.flat_texts import utf8
 from incrowd.crowd.synthetic.chance import Ints
+from incrowd.crowd.tables import utf8
 from incrowd.errors import InputError
 
 # No "e": most short English words that fit the pattern (here, more, some, were) end in it.

@@ -14,8 +14,7 @@ from incrowd.crowd import Crowd
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.profiles import indicator, tfidf, unigram
-from incrowd.profiles.author_topics import author_topics
-from incrowd.profiles.models import recent_counts
+from incrowd.profiles.models import author_topics, recent_counts
 from incrowd.text.counting import Counts, counts
 from incrowd.text.tokeniser import Tokeniser
 
