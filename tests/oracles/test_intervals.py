@@ -357,8 +357,7 @@ WHERE_FROM = {
 PASSES_ON = {
     "cli/card.py": "cards/audit.py",
     "cli/exposure.py": "measures/exposure/evaluation.py",
-    "cli/linkability.py": "measures/linkability/definition.py",
-    "cli/recognition.py": "statistics.py",
+    "cli/writing.py": "statistics.py",
     "cli/release.py": "measures/release/solve.py",
     "measures/anonymity/explain.py": "measures/sampling.py",
     "measures/disclosures/assess.py": "measures/disclosures/population.py",

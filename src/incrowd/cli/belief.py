@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.console import AsJson, FailAbove, Seed, exit_for_risk, progress_bar, show, show_json
-from incrowd.cli.options import Bands, CrowdFolder, Ignore, TopicWords, Unknown, table_choices, topic_words
+from incrowd.cli.options import AttributeChoices, CrowdFolder, TopicWords, in_groups, topic_words
 
 if TYPE_CHECKING:
     from incrowd.measures.belief.assess import PolicyCheck
@@ -18,6 +18,7 @@ app = typer.Typer(no_args_is_help=True, help="How sure could somebody be of what
 
 
 @app.command()
+@in_groups
 def check(
     crowd: CrowdFolder,
     profile: Annotated[str, typer.Option("--profile", help="The person, by name.", show_default=False)],
@@ -38,9 +39,8 @@ def check(
     largest: Annotated[int, typer.Option("--largest", help="Search sets of up to so many attributes.")] = 4,
     text: Annotated[bool, typer.Option("--text", help="Also use what the person's words suggest.")] = False,
     topics: TopicWords = None,
-    bands: Bands = None,
-    ignore: Ignore = None,
-    unknown: Unknown = None,
+    *,
+    attributes: AttributeChoices,
     seed: Seed = 0,
     fail_above: FailAbove = None,
     as_json: AsJson = False,
@@ -59,7 +59,7 @@ def check(
     opened = Crowd(crowd)
     user, table = opened.user(profile), None
     if opened.attributes().head(1).collect().height:  # a policy about links alone needs no attributes
-        table = table_choices(bands, ignore, unknown).apply(attribute_table(opened))
+        table = attributes.table(opened)
     words = topic_words(topics)
     options = BeliefOptions(
         engine=engine,  # type: ignore[arg-type]  # the value checks itself
@@ -79,22 +79,21 @@ def check(
 
 
 @app.command()
+@in_groups
 def rules(
     crowd: CrowdFolder,
     out: Annotated[Path | None, typer.Option("--out", help="Where to write the rules (TOML).")] = None,
     min_support: Annotated[int, typer.Option("--min-support", help="Leave out rules of fewer people.")] = 10,
     min_confidence: Annotated[float, typer.Option("--min-confidence", help="Leave out weaker rules.")] = 0.6,
-    bands: Bands = None,
-    ignore: Ignore = None,
-    unknown: Unknown = None,
+    *,
+    attributes: AttributeChoices,
     as_json: AsJson = False,
 ) -> None:
     """Learn which attribute suggests which other one, with support and confidence."""
     from incrowd.crowd import Crowd
     from incrowd.measures.belief.rules import learn_rules, rules_toml
-    from incrowd.profiles.attributes import attribute_table
 
-    table = table_choices(bands, ignore, unknown).apply(attribute_table(Crowd(crowd)))
+    table = attributes.table(Crowd(crowd))
     found = learn_rules(table, min_support=min_support, min_confidence=min_confidence)
     if out is not None:
         out.write_text(rules_toml(found), encoding="utf-8")

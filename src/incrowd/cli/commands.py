@@ -1,4 +1,7 @@
-"""Puts the command groups together and turns errors into one line and exit code 2."""
+"""Puts the command groups together and turns errors into one line and exit code 2.
+
+A registered measure that has no file of its own here gets a command, too.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ import sys
 import threading
 from collections.abc import Callable, Sequence, Set
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from incrowd.cli.console import complain
+from incrowd.cli.console import AsJson, FailAbove, complain, exit_for_risk, show, show_json
+from incrowd.cli.options import CrowdFolder
 from incrowd.errors import IncrowdError, InputError, on_the_command_line
 from incrowd.measures import REGISTERED
 
@@ -50,7 +55,12 @@ COMMANDS = (
     "serve",
 )
 """In the order of the help; each is a file of this folder, or in the one that `FILES` names."""
-FILES = dict.fromkeys(("demo", "ingest", "info", "count"), "crowds")
+FILES = {
+    **dict.fromkeys(("demo", "ingest", "info", "count"), "crowds"),
+    **dict.fromkeys(("anonymity", "linkability", "recognition", "link"), "writing"),
+    "crowd-report": "assess",
+    "watch": "draft",
+}
 """Commands that share a file."""
 INTERRUPTED = 130
 SETTINGS: dict[str, dict[str, Any]] = {"plan": {"allow_extra_args": True, "ignore_unknown_options": True}}
@@ -74,9 +84,7 @@ def build(names: Sequence[str] | None = None) -> typer.Typer:
     app.callback()(_root)
     for name in all_commands() if names is None else names:
         if name not in COMMANDS:
-            from incrowd.cli.registered import command_for
-
-            app.command(name)(command_for(name))
+            app.command(name)(_command_for(name))
             continue
         function = name.replace("-", "_")
         module = import_module(f"incrowd.cli.{FILES.get(name, function)}")
@@ -217,3 +225,65 @@ def _for_the_command(message: str, options: Callable[[], Set[str]]) -> str:
         return message
     named = " and ".join(f"--{option}" for option in dict.fromkeys(missing))
     return " ".join([*kept, f"Or import it into a crowd with incrowd ingest, which takes {named}."])
+
+
+def _command_for(name: str) -> Callable[..., None]:
+    """Return the command of one measure: one person by name, or everybody."""
+    from incrowd.measures.protocol import measure_named
+
+    def command(
+        crowd: CrowdFolder,
+        user: Annotated[
+            str | None, typer.Option("--user", help="One person, by name; without it, everybody.")
+        ] = None,
+        fail_above: FailAbove = None,
+        as_json: AsJson = False,
+    ) -> None:
+        _one_person(name, crowd, user, fail_above, as_json) if user else _everybody(name, crowd, as_json)
+
+    command.__doc__ = measure_named(name).question
+    return command
+
+
+def _one_person(name: str, crowd: Path, user: str, fail_above: float | None, as_json: bool) -> None:
+    from incrowd.advisor.assess import assess
+    from incrowd.crowd import Crowd
+    from incrowd.measures.protocol import AdvisorOptions, measure_named
+
+    only = tuple(measure_named(name).adversaries)
+    report = assess(Crowd(crowd), user, options=AdvisorOptions(adversaries=only, advice=False))
+    own = [one for one in report.findings if one.assessment.measure == name]
+    silent = [one for one in report.not_assessed if one.measure.split(" ")[0] == name]
+    if as_json:
+        show_json(
+            {
+                "assessments": [one.to_dict() for one in own],
+                "not_assessed": [{"why": one.why, "remedy": one.remedy} for one in silent],
+            }
+        )
+    else:
+        for one in own:
+            show(one.assessment)
+        for missing in silent:
+            show(f"[dim]Cannot tell: {missing.why}. {missing.remedy}[/dim]")
+    exit_for_risk(report.risk, fail_above)
+
+
+def _everybody(name: str, crowd: Path, as_json: bool) -> None:
+    from incrowd.crowd import Crowd
+    from incrowd.errors import InputError
+    from incrowd.measures.crowd_rates import CrowdOptions
+    from incrowd.measures.protocol import PreparedCrowd, measure_named
+    from incrowd.result import to_plain
+
+    rates = measure_named(name).everybody(PreparedCrowd.of(Crowd(crowd)), CrowdOptions())
+    if rates is None:
+        raise InputError(f"{name}: this measure tells nothing about everybody; name one person with --user")
+    if as_json:
+        show_json(to_plain(rates))
+        return
+    for spread in rates.spreads:
+        below = ", ".join(f"{people.words()} below {size}" for size, people in spread.below)
+        show(f"[bold]{spread.name}[/bold], {spread.people:,} {spread.who}: {below}")
+    for line in rates.not_measured:
+        show(f"[dim]Not measured: {line}.[/dim]")

@@ -31,9 +31,8 @@ from incrowd.cli.options import (
     Computing,
     CrowdFolder,
     Format,
-    KeepStopwords,
-    TokenRule,
-    text_options,
+    WordChoices,
+    in_groups,
 )
 
 if TYPE_CHECKING:
@@ -395,6 +394,7 @@ def _dates(facts: CrowdInfo) -> str:
     return f"{first} to {last}{undated}"
 
 
+@in_groups
 def count(
     sources: Annotated[list[Path], typer.Argument(help="Files of posts that do not overlap.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for the counts; all workers must see it.")],
@@ -403,8 +403,8 @@ def count(
     ] = None,
     format: Format = "auto",
     columns: Columns = "",
-    tokens: TokenRule = "full",
-    keep_stopwords: KeepStopwords = False,
+    *,
+    words: WordChoices,
     memory: Memory = "1GiB",
     cluster: Cluster = "local",
     as_json: AsJson = False,
@@ -418,10 +418,9 @@ def count(
     from incrowd.engine.count_files import count_files, naming_key
 
     read = ReadOptions(columns=parse_columns(columns))
-    text = text_options(tokens, keep_stopwords)
     with progress_bar("counting words") as progress, Computing(cluster=cluster).engine() as engine:
         report = count_files(
-            sources, out, text=text, format=format, read=read, key=naming_key(out, crowd),
+            sources, out, text=words.text, format=format, read=read, key=naming_key(out, crowd),
             engine=engine, memory=parse_memory(memory), progress=progress,
         )  # fmt: skip
     show_json(report.to_dict()) if as_json else show(_sentence(report))

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from incrowd.cli.console import cleaned
+from incrowd.cli.console import Memory, cleaned, parse_memory
 
 if TYPE_CHECKING:
+    from incrowd.crowd import Crowd
     from incrowd.crowd.ingest import Progress
     from incrowd.distances import Compute
     from incrowd.engine import Engine
-    from incrowd.profiles.attributes import TableChoices
+    from incrowd.measures.protocol import AdvisorOptions
+    from incrowd.profiles.attributes import AttributeTable
     from incrowd.text.options import TextOptions
 
 CrowdFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The crowd's folder.", show_default=False)]
@@ -40,14 +44,43 @@ Verbose = Annotated[
 ]
 
 
+def in_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take options by the group: each field of a parameter that is a dataclass is an option.
+
+    ``def count(crowd: CrowdFolder, *, words: WordChoices)`` has the options --tokens and --keep-stopwords.
+    """
+    groups: dict[str, Any] = {}
+    options: list[Parameter] = []
+    for one in signature(command, eval_str=True).parameters.values():
+        if not is_dataclass(one.annotation):
+            options.append(one.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        groups[one.name] = one.annotation
+        hints = get_type_hints(one.annotation, include_extras=True)
+        options += [
+            Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
+            for field in fields(one.annotation)
+        ]
+
+    @wraps(command)
+    def grouped(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    grouped.__signature__ = Signature(options)  # type: ignore[attr-defined]  # what Typer reads
+    grouped.__annotations__ = {one.name: one.annotation for one in options}
+    return grouped
+
+
 @dataclass(frozen=True, kw_only=True)
 class Computing:
-    """What a command was told about how to compute; no choice changes a result."""
+    """How to compute; no choice changes a result."""
 
-    cluster: str = "local"
-    kernel: str = "auto"
-    resume: Path | None = None
-    verbose: bool = False
+    cluster: Cluster = "local"
+    kernel: Kernel = "auto"
+    resume: Resume = None
+    verbose: Verbose = False
 
     @contextmanager
     def engine(self) -> Iterator[Engine]:
@@ -85,32 +118,80 @@ def _say_once() -> Callable[[str], None]:
     return say
 
 
-TokenRule = Annotated[
-    str, typer.Option("--tokens", help="full: the six cleaning steps; simple: runs of a-z, 0-9 and '.")
-]
-KeepStopwords = Annotated[bool, typer.Option("--keep-stopwords", help="Keep words such as “the”.")]
+@dataclass(frozen=True, kw_only=True)
+class WordChoices:
+    """How text becomes words."""
+
+    tokens: Annotated[
+        str,
+        typer.Option("--tokens", help="full: the six cleaning steps; simple: runs of a-z, 0-9 and '.'"),
+    ] = "full"
+    keep_stopwords: Annotated[bool, typer.Option("--keep-stopwords", help="Keep words such as “the”.")] = (
+        False
+    )
+
+    @property
+    def text(self) -> TextOptions:
+        """The same for the text pipeline."""
+        from incrowd.text.options import TextOptions
+
+        return TextOptions(tokens=self.tokens, keep_stopwords=self.keep_stopwords)  # type: ignore[arg-type]
 
 
-def text_options(tokens: str, keep_stopwords: bool) -> TextOptions:
-    """Turn the two switches into the text pipeline's options."""
-    from incrowd.text.options import TextOptions
+@dataclass(frozen=True, kw_only=True)
+class AdvisorChoices(WordChoices):
+    """Who counts as like somebody, for every measure on one person."""
 
-    return TextOptions(tokens=tokens, keep_stopwords=keep_stopwords)  # type: ignore[arg-type]
+    radius: Annotated[float, typer.Option("--radius", help="Who counts as writing like you.")] = 0.8
+    min_posts: Annotated[
+        int, typer.Option("--min-posts", help="Profiles with fewer posts are not linked.")
+    ] = 10
+    memory: Memory = "1GiB"
+
+    def options(self, **more: Any) -> AdvisorOptions:
+        """The same for the advisor, with what only one command is told."""
+        from incrowd.measures.protocol import AdvisorOptions
+
+        return AdvisorOptions(
+            radius=self.radius,
+            min_posts=self.min_posts,
+            text=self.text,
+            memory=parse_memory(self.memory),
+            **more,
+        )
 
 
-Bands = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--bands", help="Numbers in bands: age=18,25,35 or age=width:10 or age=groups:4. Repeat it."
-    ),
-]
-Ignore = Annotated[
-    list[str] | None, typer.Option("--ignore", help="Leave an attribute out. Repeat it.", metavar="ATTRIBUTE")
-]
-Unknown = Annotated[
-    list[str] | None,
-    typer.Option("--unknown", help='A value that means "not given". Repeat it.', metavar="VALUE"),
-]
+@dataclass(frozen=True, kw_only=True)
+class AttributeChoices:
+    """What to make of a crowd's attributes."""
+
+    bands: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bands", help="Numbers in bands: age=18,25,35 or age=width:10 or age=groups:4. Repeat it."
+        ),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", help="Leave an attribute out. Repeat it.", metavar="ATTRIBUTE"),
+    ] = None
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option("--unknown", help='A value that means "not given". Repeat it.', metavar="VALUE"),
+    ] = None
+
+    def table(self, crowd: Crowd) -> AttributeTable:
+        """Read the attributes in this way."""
+        from incrowd.profiles.attributes import TableChoices, attribute_table, parse_bands
+
+        choices = TableChoices(
+            bands=parse_bands(self.bands or ()),
+            ignore=tuple(self.ignore or ()),
+            unknown=tuple(self.unknown or ()),
+        )
+        return choices.apply(attribute_table(crowd))
+
+
 TopicWords = Annotated[
     str | None,
     typer.Option(
@@ -118,17 +199,6 @@ TopicWords = Annotated[
         help="Read text by topics, not words: a topic file (TOML), or 'starter' for the starter set.",
     ),
 ]
-
-
-def table_choices(
-    bands: list[str] | None, ignore: list[str] | None, unknown: list[str] | None
-) -> TableChoices:
-    """Put what was said about attributes together."""
-    from incrowd.profiles.attributes import TableChoices, parse_bands
-
-    return TableChoices(
-        bands=parse_bands(bands or ()), ignore=tuple(ignore or ()), unknown=tuple(unknown or ())
-    )
 
 
 def topic_words(chosen: str | None) -> dict[str, tuple[str, ...]] | None:

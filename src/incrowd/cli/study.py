@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,16 +11,12 @@ import typer
 
 from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar, show, show_json, writable
 from incrowd.cli.options import (
-    Bands,
+    AttributeChoices,
     Cluster,
     Computing,
-    Ignore,
-    Kernel,
     Resume,
     TopicWords,
-    Unknown,
-    Verbose,
-    table_choices,
+    in_groups,
     topic_words,
 )
 
@@ -88,59 +84,63 @@ def microdata(
 
 
 MinPosts = Annotated[int, typer.Option("--min-posts", help="Leave out profiles with fewer posts.")]
-MinProfiles = Annotated[
-    int, typer.Option("--min-profiles", help="Leave out communities with fewer profiles of any length.")
-]
-MinPairs = Annotated[
-    int, typer.Option("--min-pairs", help="Leave out pairs of communities that share fewer people.")
-]
-DropLargest = Annotated[int, typer.Option("--drop-largest", help="Leave out the largest communities.")]
 
 
-def _pair_options(
-    paper: bool, min_posts: int, min_profiles: int, min_pairs: int, drop_largest: int, memory: str
-) -> PairStudyOptions:
-    from incrowd.study.matched import PairStudyOptions
+@dataclass(frozen=True, kw_only=True)
+class PairChoices:
+    """Which identities and which pairs of communities take part."""
 
-    if paper:
-        return PairStudyOptions.of_the_papers(parse_memory(memory))
-    return PairStudyOptions(
-        min_posts=min_posts,
-        min_profiles=min_profiles,
-        min_pairs=min_pairs,
-        drop_largest=drop_largest,
-        memory=parse_memory(memory),
-    )
+    paper: Paper = False
+    min_posts: MinPosts = 20
+    min_profiles: Annotated[
+        int, typer.Option("--min-profiles", help="Leave out communities with fewer profiles of any length.")
+    ] = 10
+    min_pairs: Annotated[
+        int, typer.Option("--min-pairs", help="Leave out pairs of communities that share fewer people.")
+    ] = 5
+    drop_largest: Annotated[
+        int, typer.Option("--drop-largest", help="Leave out the largest communities.")
+    ] = 0
+    memory: Memory = "1GiB"
+
+    def options(self) -> PairStudyOptions:
+        """The same for the study."""
+        from incrowd.study.matched import PairStudyOptions
+
+        memory = parse_memory(self.memory)
+        if self.paper:
+            return PairStudyOptions.of_the_papers(memory)
+        return PairStudyOptions(
+            min_posts=self.min_posts,
+            min_profiles=self.min_profiles,
+            min_pairs=self.min_pairs,
+            drop_largest=self.drop_largest,
+            memory=memory,
+        )
 
 
 @app.command()
+@in_groups
 def anonymity(
     crowd: CrowdFolder,
     out: Out = None,
-    paper: Paper = False,
-    min_posts: MinPosts = 20,
-    min_profiles: MinProfiles = 10,
-    min_pairs: MinPairs = 5,
-    drop_largest: DropLargest = 0,
-    memory: Memory = "1GiB",
-    cluster: Cluster = "local",
-    kernel: Kernel = "auto",
-    resume: Resume = None,
-    verbose: Verbose = False,
+    *,
+    pairs: PairChoices,
+    how: Computing,
     as_json: AsJson = False,
 ) -> None:
     """How well do people hide in their communities (paper 000, table 1, figures 2 and 3)?"""
     from incrowd.crowd import Crowd
     from incrowd.study.anonymity import anonymity_study
 
-    options = _pair_options(paper, min_posts, min_profiles, min_pairs, drop_largest, memory)
-    how = Computing(cluster=cluster, kernel=kernel, resume=resume, verbose=verbose)
+    options = pairs.options()
     with progress_bar("counting words") as progress, how.compute(options.memory) as compute:
         study = anonymity_study(Crowd(crowd), options, progress, compute)
     finish(study, out, as_json)
 
 
 @app.command()
+@in_groups
 def linkability(
     crowd: CrowdFolder,
     out: Out = None,
@@ -148,31 +148,23 @@ def linkability(
         str | None, typer.Option("--source", help="First community of the pair shown in detail.")
     ] = None,
     target: Annotated[str | None, typer.Option("--target", help="Second community of that pair.")] = None,
-    paper: Paper = False,
-    min_posts: MinPosts = 20,
-    min_profiles: MinProfiles = 10,
-    min_pairs: MinPairs = 5,
-    drop_largest: DropLargest = 0,
-    memory: Memory = "1GiB",
-    cluster: Cluster = "local",
-    kernel: Kernel = "auto",
-    resume: Resume = None,
-    verbose: Verbose = False,
+    *,
+    pairs: PairChoices,
+    how: Computing,
     as_json: AsJson = False,
 ) -> None:
     """Who can be linked despite a crowd (paper 003, figures 5 to 12)?"""
     from incrowd.crowd import Crowd
     from incrowd.study.linkability import linkability_study
 
-    options = _pair_options(paper, min_posts, min_profiles, min_pairs, drop_largest, memory)
-    how = Computing(cluster=cluster, kernel=kernel, resume=resume, verbose=verbose)
+    options = pairs.options()
     with progress_bar("counting words") as progress, how.compute(options.memory) as compute:
         study = linkability_study(
             Crowd(crowd),
             options,
             source=source,
             target=target,
-            topics=paper,
+            topics=pairs.paper,
             progress=progress,
             compute=compute,
         )
@@ -218,6 +210,7 @@ def exposure(
 
 
 @app.command()
+@in_groups
 def belief(
     crowd: CrowdFolder,
     out: Out = None,
@@ -226,26 +219,22 @@ def belief(
     ] = False,
     people: Annotated[int, typer.Option("--people", help="Held-out people looked at, at most.")] = 400,
     sigma: Annotated[float, typer.Option("--sigma", help="What the tried policy allows, 0 to 1.")] = 0.5,
-    bands: Bands = None,
-    ignore: Ignore = None,
-    unknown: Unknown = None,
+    *,
+    attributes: AttributeChoices,
     topics: TopicWords = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """What do published attributes and words give away, how honestly, and what repairs it (paper 000, section 4)?"""
     from incrowd.crowd import Crowd
-    from incrowd.profiles.attributes import attribute_table
     from incrowd.study.belief import BeliefStudyOptions, belief_study
 
     options = BeliefStudyOptions(seed=seed)
     if not paper:
         options = replace(options, people=people, sigma=sigma)
     opened = Crowd(crowd)
-    chosen, read = table_choices(bands, ignore, unknown), topic_words(topics)
     with progress_bar("hiding and guessing") as progress:
-        table = chosen.apply(attribute_table(opened))
-        study = belief_study(table, options, opened, read, progress)
+        study = belief_study(attributes.table(opened), options, opened, topic_words(topics), progress)
     finish(study, out, as_json)
 
 
