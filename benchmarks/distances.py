@@ -134,8 +134,16 @@ def contenders() -> dict[str, float]:
 
 
 def log_limit() -> float:
-    """Return polynomial logarithms per second of one core, nothing else in the loop."""
-    from incrowd.distances.cpu_loops import log2_rate
+    """Return polynomial logarithms per second of one core, nothing else in the loop: the yardstick for speed."""
+    from incrowd.distances.cpu_loops import f4, jit, log2_units
+
+    @jit
+    def log2_rate(repeats: int) -> int:
+        x, sums = np.linspace(0.5, 2.0, 1024).astype(f4), np.zeros(1024, f4)
+        for _ in range(repeats):
+            for k in range(1024):
+                sums[k] += x[k] * log2_units(x[k])
+        return repeats * 1024 + int(np.isnan(sums[0]))
 
     log2_rate(1)
     rates = []

@@ -23,7 +23,6 @@ from incrowd.distances import (
     Compute,
     ball_sizes,
     gpu,
-    gpu_kernels,
     gpu_panels,
     histogram,
     mean_distance,
@@ -162,10 +161,10 @@ def stages(cp, x, side: int, repeats: int = 5) -> dict:
     kernel = gpu.GpuKernel()
     state = kernel.prepare(x, None, METRICS["jensen-shannon"])
     tile = list(TilePlan(rows=2 * side, columns=2 * side, symmetric=True, height=side, width=side))[1]
-    run = gpu_kernels.kernels("jensen-shannon")
+    run = gpu_panels.kernels("jensen-shannon")
     a, b = state.panels.get(False, tile.rows), state.panels.get(False, tile.columns)
     out = cp.empty((a.padded, b.padded), dtype=np.float32)
-    grid, edges = (b.padded // gpu_kernels.TILE, a.padded // gpu_kernels.TILE), gpu.Edges(cp.asarray(RADII))
+    grid, edges = (b.padded // gpu_panels.TILE, a.padded // gpu_panels.TILE), gpu.Edges(cp.asarray(RADII))
     from incrowd.distances.gpu import count_between
 
     steps = {
@@ -271,19 +270,19 @@ def tune(cp, x) -> list[dict]:
     part = x[:16384]
 
     def note(**what):
-        gpu_kernels.kernels.cache_clear()
+        gpu_panels.kernels.cache_clear()
         found.append(what | {k: v for k, v in stages(cp, part, 8192, 3).items() if k != "side"})
         print(json.dumps(what), json.dumps(found[-1]["seconds"]), file=sys.stderr, flush=True)
 
     for queue in (384, 512, 768, 1024):
-        gpu_kernels.QUEUE = queue
+        gpu_panels.QUEUE = queue
         note(queue=queue)
-    gpu_kernels.QUEUE = 512
+    gpu_panels.QUEUE = 512
     for share in (0.1, 0.2, 0.25, 0.3, 0.4, 0.5):
         gpu.split_vocabulary = lambda *a, share=share: gpu_panels.split_vocabulary(*a, dense_from=share)  # type: ignore[attr-defined]
         note(dense_from=share)
     gpu.split_vocabulary = gpu_panels.split_vocabulary  # type: ignore[attr-defined]
-    gpu_kernels.kernels.cache_clear()
+    gpu_panels.kernels.cache_clear()
     return found
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
+from tests.microdata.simulation import simulate
 
 from incrowd import synthetic
 from incrowd.measures.microdata import expected_others
-from incrowd.measures.microdata.anonymity_set import simulate
 from incrowd.measures.microdata.client import score
 from incrowd.measures.microdata.expected_crowd import ActivityGroups
 from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder

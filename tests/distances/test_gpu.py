@@ -20,8 +20,7 @@ from incrowd.distances import (
     within_both,
 )
 from incrowd.distances.gpu import GpuKernel, Panels, Turns, _no_device, smallest
-from incrowd.distances.gpu_kernels import METRICS
-from incrowd.distances.gpu_panels import build_panel, count_users, split_vocabulary
+from incrowd.distances.gpu_panels import METRICS, build_panel, count_users, split_vocabulary
 from incrowd.distances.reference import METRICS as REFERENCE
 from incrowd.distances.reference import Metric, RowKind
 from incrowd.errors import BudgetExceeded, InputError

@@ -6,13 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from incrowd.distances.gpu_kernels import DEPTH, METRICS, TILE, TINY, source
 from incrowd.distances.gpu_panels import (
     CHUNK,
+    DEPTH,
+    METRICS,
+    TILE,
+    TINY,
     build_panel,
     chunks,
     count_users,
     log_scale,
+    source,
     split_vocabulary,
 )
 from incrowd.distances.reference import METRICS as REFERENCE

@@ -9,7 +9,12 @@ import polars as pl
 import pytest
 
 from incrowd.errors import InputError
-from incrowd.measures.microdata.adversaries import ScoringAttack, others_against, rarest_first, scoring_attack
+from incrowd.measures.microdata.anonymity_set import (
+    ScoringAttack,
+    others_against,
+    rarest_first,
+    scoring_attack,
+)
 from incrowd.measures.microdata.definition import known_sizes
 from incrowd.measures.microdata.spec import ADVERSARIES, Knowledge, adversary
 from incrowd.measures.microdata.table import ItemTable, entries_of, item_table, restrict

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incrowd.measures.microdata.adversaries import others_against
+from incrowd.measures.microdata.anonymity_set import others_against
 from incrowd.measures.microdata.assess import expected_assessment, others_of
 from incrowd.measures.microdata.set_sizes import SetSizeFinder
 from incrowd.measures.microdata.spec import ADVERSARIES, Knowledge, adversary

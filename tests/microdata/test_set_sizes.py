@@ -8,8 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.microdata.simulation import simulate
 
-from incrowd.measures.microdata.anonymity_set import expected_others, simulate
+from incrowd.measures.microdata.anonymity_set import expected_others
 from incrowd.measures.microdata.definition import known_sizes
 from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder, SetSizes, bernstein_reach, risks
 from incrowd.measures.microdata.spec import Knowledge

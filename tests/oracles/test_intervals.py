@@ -28,7 +28,7 @@ from incrowd.measures.exposure.evaluation import LeftOut, average_precision, lea
 from incrowd.measures.exposure.prepared import EDGES, SURE, rank_between
 from incrowd.measures.linkability.definition import clustered_mean
 from incrowd.measures.linkability.determined import PRACTISED, DeterminedAttack
-from incrowd.measures.microdata.adversaries import AttackRates, ScoringAttack, scoring_attack
+from incrowd.measures.microdata.anonymity_set import AttackRates, ScoringAttack, scoring_attack
 from incrowd.measures.microdata.known_items import known_items
 from incrowd.measures.microdata.set_sizes import Effort, estimate_of
 from incrowd.measures.microdata.spec import Knowledge
@@ -329,7 +329,7 @@ WHERE_FROM = {
     "measures/linkability/open_set.py": (
         "linkability/test_open_set.py::test_the_range_of_the_share_found_covers_what_it_says",
     ),
-    "measures/microdata/adversaries.py": (
+    "measures/microdata/anonymity_set.py": (
         f"{HERE}::test_the_scoring_attacks_interval_covers_what_many_more_rounds_find",
     ),
     "measures/microdata/item_law.py": (
@@ -380,7 +380,7 @@ PASSES_ON = {
     "study/anonymity.py": "measures/linkability/definition.py",
     "study/card.py": "cards/make.py",
     "study/exposure.py": "measures/exposure/evaluation.py",
-    "study/release_rivals.py": "measures/release/solve.py",
+    "study/release_questions.py": "measures/release/solve.py",
     "study/validity.py": "study/attacked.py",
 }
 """Shows or keeps an interval that is made elsewhere; of several places, one."""
@@ -394,7 +394,6 @@ OTHER_ENDS = {
     "gateway/predicate.py": "of a question",
     "gateway/text_query.py": "of a question",
     "measures/disclosures/statements.py": "of a sentence",
-    "measures/microdata/anonymity_set.py": "a simulation for tests and benchmarks, never shown",
     "text/tokeniser.py": "of a word",
 }
 """Says low, high, ends or reach of something else."""

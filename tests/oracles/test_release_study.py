@@ -14,7 +14,7 @@ from incrowd.crowd import Crowd
 from incrowd.measures.release import HolderIndex, measure_q
 from incrowd.study.figures import Study
 from incrowd.study.release import ReleaseStudyOptions, release_study
-from incrowd.study.release_rivals import by_columns, by_rows
+from incrowd.study.release_questions import by_columns, by_rows
 
 OPTIONS = ReleaseStudyOptions(thresholds=(2, 10), classes=6)
 

@@ -18,7 +18,7 @@ from incrowd.report.page import study_page
 from incrowd.study.figures import Study, Table
 from incrowd.study.release import release_study
 from incrowd.study.release_data import AT_RANDOM, Released, ReleaseStudyOptions, asked_of, release, spellings
-from incrowd.study.release_rivals import _class_row, by_columns, by_holders_alone, by_rows, small_answers
+from incrowd.study.release_questions import _class_row, by_columns, by_holders_alone, by_rows, small_answers
 from incrowd.synthetic import SyntheticHolders
 
 OPTIONS = ReleaseStudyOptions(thresholds=(5, 8), classes=6)

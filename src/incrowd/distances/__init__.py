@@ -6,7 +6,7 @@
         │          picks a kernel (kernels.py), cuts the pairs into tiles (tiles.py), runs them tile by tile
         │ a kernel fills a tile                    a reduction (reductions.py) sums it up
         ▼
-    kernels.py · cpu.py (loops in cpu_loops.py) · gpu.py (gpu_panels.py, gpu_kernels.py)
+    kernels.py · cpu.py (loops in cpu_loops.py) · gpu.py (programs and layout in gpu_panels.py)
         │ agree with
         ▼
     reference.py   the formulas, readable

@@ -344,16 +344,6 @@ def add_rare(
             sums[:] = 0.0
 
 
-@jit
-def log2_rate(repeats: int) -> int:
-    """Do nothing but x log2 x on data in the first-level cache; return how many. The yardstick for speed."""
-    x, sums = np.linspace(0.5, 2.0, 1024).astype(f4), np.zeros(1024, f4)
-    for _ in range(repeats):
-        for k in range(1024):
-            sums[k] += x[k] * log2_units(x[k])
-    return repeats * 1024 + int(np.isnan(sums[0]))
-
-
 # From sums over shared words to distances, counts and exact pairs; compiled by Numba on first use.
 
 

@@ -5,7 +5,7 @@
     prepare   count words, split the vocabulary                    (gpu_panels.py)
     tile      panels for its rows and columns, made once and kept while device memory lasts
               → dense words → posting lists → distances; doubtful pairs again in double precision
-                                                                   (gpu_kernels.py)
+                                                                   (gpu_panels.py)
     fused     reduce the tile on the device; only counts travel    (below)
 
 Needs NumPy, SciPy and CuPy alone. Distances agree with the reference within `TOLERANCE`; counts at radii are
@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from incrowd.distances import gpu_kernels as cuda
+from incrowd.distances import gpu_panels as cuda
 from incrowd.distances.gpu_panels import (
     Device,
     Panel,

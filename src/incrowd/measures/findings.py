@@ -327,11 +327,6 @@ class Effect:
         return self.unit == "people" and self.after <= self.before / 2
 
     @property
-    def was_silent(self) -> bool:
-        """True for the rank of a topic that nothing pointed to before."""
-        return self.unit == "rank" and self.score_before <= 0
-
-    @property
     def silent(self) -> bool:
         """True for a topic that the person says nothing about, before and after: such a rank is everybody's."""
         return self.unit == "rank" and not (self.score_before > 0 or self.score_after > 0)

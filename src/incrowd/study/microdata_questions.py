@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.drawing import Chart, Series
-from incrowd.measures.microdata.adversaries import ScoringAttack, others_against, scoring_attack
-from incrowd.measures.microdata.anonymity_set import expected_others
+from incrowd.measures.microdata.anonymity_set import (
+    ScoringAttack,
+    expected_others,
+    others_against,
+    scoring_attack,
+)
 from incrowd.measures.microdata.definition import Floats
 from incrowd.measures.microdata.evaluation import (
     Evaluation,

@@ -16,7 +16,6 @@ from incrowd.drawing import Chart, Series
 from incrowd.measures.protocol import Progress
 from incrowd.measures.release.spec import ADVERSARY
 from incrowd.study.figures import Cell, Headline, Section, Study, Table
-from incrowd.study.release_claims import growth, rare_value_attack, small_classes, speed
 from incrowd.study.release_data import (
     AT_RANDOM,
     Released,
@@ -29,7 +28,15 @@ from incrowd.study.release_data import (
     ratio,
     spellings,
 )
-from incrowd.study.release_rivals import by_class, holders_alone, k_anonymity
+from incrowd.study.release_questions import (
+    by_class,
+    growth,
+    holders_alone,
+    k_anonymity,
+    rare_value_attack,
+    small_classes,
+    speed,
+)
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd

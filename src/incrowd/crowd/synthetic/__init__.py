@@ -17,12 +17,10 @@ and nothing is made before it is asked for.
 from __future__ import annotations
 
 from incrowd.crowd.synthetic.attributes import Network, Node, SyntheticAttributes, default_network
-from incrowd.crowd.synthetic.holders import SyntheticHolders
-from incrowd.crowd.synthetic.items import SyntheticItems
+from incrowd.crowd.synthetic.items import SyntheticHolders, SyntheticItems
 from incrowd.crowd.synthetic.members import Character
-from incrowd.crowd.synthetic.posts import SyntheticPosts
+from incrowd.crowd.synthetic.posts import SyntheticPosts, profiles
 from incrowd.crowd.synthetic.presets import PRESETS, Demo, demo_person, preset
-from incrowd.crowd.synthetic.profiles import profiles
 from incrowd.crowd.synthetic.words import Topic, default_topics, load_topics
 
 # Read as verbs of making: ``synthetic.posts(users=100)``.

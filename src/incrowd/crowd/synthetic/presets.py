@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incrowd.crowd.synthetic.attributes import SyntheticAttributes
-from incrowd.crowd.synthetic.holders import SyntheticHolders
-from incrowd.crowd.synthetic.items import SyntheticItems
+from incrowd.crowd.synthetic.items import SyntheticHolders, SyntheticItems
 from incrowd.crowd.synthetic.members import LASTING, PASSING, PROFESSIONAL, Character
 from incrowd.crowd.synthetic.posts import SyntheticPosts
 from incrowd.crowd.synthetic.table import SyntheticTable, as_crowd, require
@@ -83,33 +83,37 @@ def demo_person(*, name: str = "alex", users: int = 400, seed: int = 0) -> Demo:
 FEBRUARY_2015, MARCH_2006, JANUARY_2000 = 1_422_835_200, 1_141_603_200, 946_857_600
 
 
-def _forum(seed: int) -> SyntheticPosts:
-    """Papers 000 and 003: what their filters left of a month of Reddit."""
-    return SyntheticPosts(
-        users=37_935,
-        communities=1_930,
-        identities=58_091,
-        posts=15_000_000,
-        fewest_posts=100,
-        most_posts=1_000,
-        subjects=400,
-        seed=seed,
-    )
+# Papers 000 and 003: what their filters left of a month of Reddit.
+_FORUM = partial(
+    SyntheticPosts,
+    users=37_935,
+    communities=1_930,
+    identities=58_091,
+    posts=15_000_000,
+    fewest_posts=100,
+    most_posts=1_000,
+    subjects=400,
+)
+# Paper 004: every kind of interest among as many profiles as people judged there.
+_FOR_JUDGES = {LASTING: 0.2, PASSING: 0.15, PROFESSIONAL: 0.15}
+_RATINGS = partial(SyntheticItems, fewest=8, most=5_000)
 
 
-def _judged(seed: int) -> SyntheticPosts:
-    """Paper 004: as many profiles as people judged there, with every kind of interest."""
-    return SyntheticPosts(
-        users=1_100,
-        communities=1,
-        states={LASTING: 0.2, PASSING: 0.15, PROFESSIONAL: 0.15},
-        seed=seed,
-    )
-
-
-def _questions(seed: int) -> SyntheticPosts:
-    """Paper 004, questions and answers: few posts a user, 15 weeks of 2015."""
-    return SyntheticPosts(
+PRESETS: dict[str, Callable[..., SyntheticTable]] = {
+    "paper-000": _FORUM,
+    "paper-001": partial(SyntheticHolders, users=700, values=2_000, spellings=8),
+    "paper-001-million": partial(SyntheticHolders, users=1_000_000, values=20_000),
+    "paper-002-netflix": partial(_RATINGS, users=9_938, items=1_763, entries=426_639),
+    "paper-002-music": partial(_RATINGS, users=13_265, items=13_630, entries=1_190_496),
+    "paper-002-movies": partial(_RATINGS, users=7_626, items=11_916, entries=201_579),
+    "netflix-prize": partial(
+        SyntheticItems, users=480_189, items=17_770, entries=100_480_507, most=17_653, fewest=1
+    ),
+    "paper-003": _FORUM,
+    "paper-004": partial(SyntheticPosts, users=1_100, communities=1, states=_FOR_JUDGES),
+    # Few posts a user, 15 weeks of 2015.
+    "paper-004-questions": partial(
+        SyntheticPosts,
         users=200_000,
         communities=1,
         posts=1_300_000,
@@ -117,13 +121,10 @@ def _questions(seed: int) -> SyntheticPosts:
         weeks=15,
         start=FEBRUARY_2015,
         words_per_post=60.0,
-        seed=seed,
-    )
-
-
-def _searches(seed: int) -> SyntheticPosts:
-    """Paper 004, search queries: many, and of three words; 13 weeks of 2006."""
-    return SyntheticPosts(
+    ),
+    # Many queries, of three words; 13 weeks of 2006.
+    "paper-004-searches": partial(
+        SyntheticPosts,
         users=107_000,
         communities=1,
         posts=13_000_000,
@@ -131,46 +132,18 @@ def _searches(seed: int) -> SyntheticPosts:
         weeks=13,
         start=MARCH_2006,
         words_per_post=3.0,
-        seed=seed,
-    )
-
-
-def _health_boards(seed: int) -> SyntheticPosts:
-    """Paper 004, health boards: 14 years of long posts. The number of users is ours; the paper gives none."""
-    return SyntheticPosts(
+    ),
+    # 14 years of long posts. The number of users is ours; the paper gives none.
+    "paper-004-health": partial(
+        SyntheticPosts,
         users=60_000,
         communities=40,
         posts=5_000_000,
         weeks=14 * 52,
         start=JANUARY_2000,
         words_per_post=80.0,
-        seed=seed,
-    )
-
-
-def _ratings(
-    users: int, items: int, entries: int, most: int = 5_000, fewest: int = 8
-) -> Callable[[int], SyntheticItems]:
-    """Paper 002: profiles of 8 to 5,000 items."""
-    return lambda seed: SyntheticItems(
-        users=users, items=items, entries=entries, fewest=fewest, most=most, seed=seed
-    )
-
-
-PRESETS: dict[str, Callable[[int], SyntheticTable]] = {
-    "paper-000": _forum,
-    "paper-001": lambda seed: SyntheticHolders(users=700, values=2_000, spellings=8, seed=seed),
-    "paper-001-million": lambda seed: SyntheticHolders(users=1_000_000, values=20_000, seed=seed),
-    "paper-002-netflix": _ratings(9_938, 1_763, 426_639),
-    "paper-002-music": _ratings(13_265, 13_630, 1_190_496),
-    "paper-002-movies": _ratings(7_626, 11_916, 201_579),
-    "netflix-prize": _ratings(480_189, 17_770, 100_480_507, most=17_653, fewest=1),
-    "paper-003": _forum,
-    "paper-004": _judged,
-    "paper-004-questions": _questions,
-    "paper-004-searches": _searches,
-    "paper-004-health": _health_boards,
-    "attributes-million": lambda seed: SyntheticAttributes(users=1_000_000, seed=seed),
+    ),
+    "attributes-million": partial(SyntheticAttributes, users=1_000_000),
 }
 """Every preset by name."""
 
@@ -185,4 +158,4 @@ def preset(name: str, seed: int = 0) -> SyntheticTable:
     """
     if name not in PRESETS:
         raise InputError(f"preset '{name}': no such preset. There are: {', '.join(PRESETS)}.")
-    return PRESETS[name](seed)
+    return PRESETS[name](seed=seed)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from incrowd.measures.microdata.adversaries import AttackRates as AttackRates
-    from incrowd.measures.microdata.adversaries import ScoringAttack as ScoringAttack
-    from incrowd.measures.microdata.adversaries import others_against as others_against
-    from incrowd.measures.microdata.adversaries import scoring_attack as scoring_attack
+    from incrowd.measures.microdata.anonymity_set import AttackRates as AttackRates
+    from incrowd.measures.microdata.anonymity_set import ScoringAttack as ScoringAttack
     from incrowd.measures.microdata.anonymity_set import expected_others as expected_others
+    from incrowd.measures.microdata.anonymity_set import others_against as others_against
+    from incrowd.measures.microdata.anonymity_set import scoring_attack as scoring_attack
     from incrowd.measures.microdata.assess import assess_person as assess_person
     from incrowd.measures.microdata.client import Score as Score
     from incrowd.measures.microdata.client import score as score
@@ -85,7 +85,7 @@ lazy_names(
     {
         "ADVERSARIES": "incrowd.measures.microdata.spec:ADVERSARIES",
         "Adversary": "incrowd.measures.microdata.spec:Adversary",
-        "AttackRates": "incrowd.measures.microdata.adversaries:AttackRates",
+        "AttackRates": "incrowd.measures.microdata.anonymity_set:AttackRates",
         "Effort": "incrowd.measures.microdata.set_sizes:Effort",
         "Evaluation": "incrowd.measures.microdata.evaluation:Evaluation",
         "GroupSpec": "incrowd.measures.microdata.spec:GroupSpec",
@@ -97,7 +97,7 @@ lazy_names(
         "ReleaseState": "incrowd.measures.microdata.statistics:ReleaseState",
         "Score": "incrowd.measures.microdata.client:Score",
         "ScoreSpec": "incrowd.measures.microdata.spec:ScoreSpec",
-        "ScoringAttack": "incrowd.measures.microdata.adversaries:ScoringAttack",
+        "ScoringAttack": "incrowd.measures.microdata.anonymity_set:ScoringAttack",
         "SetSizeFinder": "incrowd.measures.microdata.set_sizes:SetSizeFinder",
         "SetSizes": "incrowd.measures.microdata.set_sizes:SetSizes",
         "Statistics": "incrowd.measures.microdata.statistics:Statistics",
@@ -109,11 +109,11 @@ lazy_names(
         "item_table": "incrowd.measures.microdata.table:item_table",
         "load_statistics": "incrowd.measures.microdata.statistics:load_statistics",
         "measure": "incrowd.measures.microdata.measure:measure",
-        "others_against": "incrowd.measures.microdata.adversaries:others_against",
+        "others_against": "incrowd.measures.microdata.anonymity_set:others_against",
         "publish": "incrowd.measures.microdata.provider:publish",
         "risks": "incrowd.measures.microdata.set_sizes:risks",
         "score": "incrowd.measures.microdata.client:score",
         "score_assessments": "incrowd.measures.microdata.client:score_assessments",
-        "scoring_attack": "incrowd.measures.microdata.adversaries:scoring_attack",
+        "scoring_attack": "incrowd.measures.microdata.anonymity_set:scoring_attack",
     },
 )
