@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from tests.gateway.serving import DATABASE
 
 from benchmarks._gateway_load import EMPTY, Load, Outcome, run_load, usual
 from incrowd.gateway.audit import check_audit, read_audit
@@ -34,19 +35,6 @@ from incrowd.gateway.state import open_secret
 
 USERS, CITIES, MOVIES, LISTED = 100_000, 60, 2_000, 10
 GOOD, HOSTILE = [f"org{number}" for number in range(8)], [f"evil{number}" for number in range(4)]
-POLICY = """
-[database]
-users = "people"
-id = "id"
-created = "joined"
-[database.filters]
-city = "text"
-age = "integer"
-[database.attributes.movies]
-table = "likes"
-user = "person"
-value = "movie"
-"""
 
 
 def policy_text(mix: str, mechanism: str, questions: int, cache_mib: int = 256) -> str:
@@ -56,7 +44,7 @@ def policy_text(mix: str, mechanism: str, questions: int, cache_mib: int = 256) 
     others = [f"[organisations.{name}]\n{few}" for name in HOSTILE]
     release = f'[release]\nmechanism = "{mechanism}"\n[privacy]\nquestions = {questions}\n'
     release += f"[limits]\ncache_mib = {cache_mib}\n"
-    return "".join(["allow_weak = true\n" if mix == "thirds" else "", POLICY, release, *good, *others])
+    return "".join(["allow_weak = true\n" if mix == "thirds" else "", DATABASE, release, *good, *others])
 
 
 def make_tables() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium")
 SCREENSHOTS = Path(__file__).parent.parent.parent / "build" / "screenshots"
 WAIT = 180_000
-
-
-def start(started: Any) -> Any:
-    """Launch the browser; skip where there is none."""
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine")
-    return started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
 
 
 class Tab:

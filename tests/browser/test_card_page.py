@@ -7,9 +7,7 @@ import json
 import math
 import random
 import re
-import shutil
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +25,6 @@ from incrowd.text.options import TextOptions
 from incrowd.text.reference import tokenise
 
 pytestmark = pytest.mark.browser
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium")
-if CHROMIUM is None:
-    pytest.skip("no chromium on this machine", allow_module_level=True)
 
 PIECES = """
 the time people work going home school really don't won't he'll it’s Straße ΟΔΟΣ İstanbul naïve e\u0301cole
@@ -88,14 +82,6 @@ def posts(count: int, seed: int) -> list[str]:
         )
         for _ in range(count)
     ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield launched
-        launched.close()
 
 
 class Opened:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,9 @@ from incrowd.advisor.crowd_report import CrowdOptions, crowd_report
 from incrowd.crowd import Crowd
 from incrowd.report.crowd import crowd_report_page
 
-from .browsing import Tab, playwright, start
+from .browsing import Tab
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        launched = start(started)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +22,6 @@ from incrowd.report.label import microdata_label
 from incrowd.report.page import microdata_page
 
 pytestmark = pytest.mark.browser
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium")
-if CHROMIUM is None:
-    pytest.skip("no chromium on this machine", allow_module_level=True)
 
 
 def entries() -> pl.DataFrame:
@@ -49,14 +43,6 @@ def with_taste(statistics: Statistics) -> Statistics:
     table = item_table(entries())
     taste = publish_taste(table, statistics.activity, ReleaseSpec(taste_groups=3), 60, b"secret")
     return replace(statistics, taste=taste, knowledge=Knowledge(percents=(10,), items=(2,), weights=(3, 1)))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield launched
-        launched.close()
 
 
 class Opened:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,9 @@ import pytest
 from incrowd.report.person import person_report_page
 
 from ..report.people import alex
-from .browsing import Tab, playwright, start
+from .browsing import Tab
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        launched = start(started)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")

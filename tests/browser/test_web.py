@@ -15,18 +15,10 @@ import pytest
 
 from incrowd.synthetic import demo_person
 
-from .browsing import Tab, playwright, start
+from .browsing import Tab
 
 pytestmark = pytest.mark.browser
 PERSON = "alex"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        launched = start(started)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-POLICY = """
+DATABASE = """
 [database]
 users = "people"
 id = "id"
@@ -27,6 +27,10 @@ age = "integer"
 table = "likes"
 user = "person"
 value = "movie"
+"""
+POLICY = (
+    DATABASE
+    + """
 [budget]
 scope = "organisation"
 [release]
@@ -43,6 +47,7 @@ queries = {queries}
 [organisations.poor]
 queries = 0
 """
+)
 VICTIM = "Zanzibar Diaries"
 """A film that one person alone lists: it must never be seen anywhere."""
 

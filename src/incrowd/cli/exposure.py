@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ from incrowd.cli.console import (
     show,
     show_json,
 )
+from incrowd.cli.options import in_groups
 
 if TYPE_CHECKING:
     from incrowd.measures.exposure.comparison import MethodComparison
@@ -49,16 +51,45 @@ Community = Annotated[
 Dimensions = Annotated[
     str, typer.Option("--dimension", help="T (time), DT (breadth and time), D, or none for strength alone.")
 ]
-Breadth = Annotated[float, typer.Option("--breadth", help="k: the share of a domain that makes it broad.")]
-BreadthOver = Annotated[
-    str,
-    typer.Option(
-        "--breadth-over", help="Measure breadth for DT by the best periods, or as in the paper: posts."
-    ),
-]
-Weeks = Annotated[int, typer.Option("--weeks", help="m: in how many periods a lasting interest shows.")]
-Days = Annotated[int, typer.Option("--days", help="Length of a period in days.")]
 AsPrinted = Annotated[bool, typer.Option("--literal", help="The definitions as printed, for comparison.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Whom to rank, by which spaces, and which interests count as lasting or broad."""
+
+    community: Community = None
+    model: Model = None
+    file: TopicFile = None
+    breadth: Annotated[
+        float, typer.Option("--breadth", help="k: the share of a domain that makes it broad.")
+    ] = 0.3
+    breadth_over: Annotated[
+        str,
+        typer.Option(
+            "--breadth-over", help="Measure breadth for DT by the best periods, or as in the paper: posts."
+        ),
+    ] = "periods"
+    weeks: Annotated[
+        int, typer.Option("--weeks", help="m: in how many periods a lasting interest shows.")
+    ] = 3
+    days: Annotated[int, typer.Option("--days", help="Length of a period in days.")] = 7
+    memory: Memory = "1GiB"
+
+    def options(self, dimension: str, literal: bool = False) -> ExposureOptions:
+        """The same for the measure."""
+        from incrowd.measures.exposure.spec import ExposureOptions
+
+        return ExposureOptions(
+            community=self.community,
+            dimension="" if dimension == "none" else dimension,  # type: ignore[arg-type]  # the value checks itself
+            breadth=self.breadth,
+            breadth_over=self.breadth_over,  # type: ignore[arg-type]  # the value checks itself
+            weeks=self.weeks,
+            days=self.days,
+            literal=literal,
+            memory=parse_memory(self.memory),
+        )
 
 
 @app.command()
@@ -281,6 +312,7 @@ def annotate(
 
 
 @app.command()
+@in_groups
 def rank(
     crowd: CrowdFolder,
     topic: Annotated[
@@ -293,20 +325,14 @@ def rank(
             "--quantiles", help="A crowd's published quantiles: DIR then needs your own posts only."
         ),
     ] = None,
-    community: Community = None,
-    model: Model = None,
-    file: TopicFile = None,
+    *,
+    ranking: Ranking,
     dimension: Dimensions = "T",
-    breadth: Breadth = 0.3,
-    breadth_over: BreadthOver = "periods",
-    weeks: Weeks = 3,
-    days: Days = 7,
     literal: AsPrinted = False,
     paper: Annotated[
         bool,
         typer.Option("--paper", help="Definition 9: DT, breadth over all posts, k = 0.3, m = 3 weeks."),
     ] = False,
-    memory: Memory = "1GiB",
     fail_above: FailAbove = None,
     as_json: AsJson = False,
 ) -> None:
@@ -327,9 +353,10 @@ def rank(
     from incrowd.measures.exposure.scoring import score, summary
 
     if paper:
-        dimension, breadth, breadth_over, weeks, days = "DT", 0.3, "posts", 3, 7
-    options = _options(community, dimension, breadth, breadth_over, weeks, days, literal, memory)
-    space, opened = _spaces(model, file)[0], Crowd(crowd)
+        dimension = "DT"
+        ranking = replace(ranking, breadth=0.3, breadth_over="posts", weeks=3, days=7)
+    options = ranking.options(dimension, literal)
+    space, opened = _spaces(ranking.model, ranking.file)[0], Crowd(crowd)
     wanted = topic or list(space.topics.sensitive)
     for name in wanted:
         space.topics.place(name)
@@ -379,7 +406,7 @@ def sample(
     from incrowd.measures.exposure.comparison import people_to_judge
     from incrowd.measures.exposure.scoring import score
 
-    options = _options(community, dimension, 0.3, "periods", 3, 7, False, memory)
+    options = Ranking(community=community, memory=memory).options(dimension)
     with progress_bar("comparing posts") as progress:
         scored = score(Crowd(crowd), _spaces(model, file)[0], options, progress)
         drawn = people_to_judge(scored, topic, count, base, seed)
@@ -391,49 +418,45 @@ def sample(
 
 
 @app.command()
+@in_groups
 def evaluate(
     crowd: CrowdFolder,
     labels: Annotated[
         Path, typer.Option("--labels", help="CSV with user, topic, vote (0 to 1): what judges said.")
     ],
-    community: Community = None,
-    model: Model = None,
-    file: TopicFile = None,
-    breadth: Breadth = 0.3,
-    breadth_over: BreadthOver = "periods",
-    weeks: Weeks = 3,
-    days: Days = 7,
+    *,
+    ranking: Ranking,
     literal: AsPrinted = False,
-    memory: Memory = "1GiB",
     as_json: AsJson = False,
 ) -> None:
     """Compare the methods on people whom judges have labelled; rates only."""
     from incrowd.crowd import Crowd
     from incrowd.measures.exposure.comparison import compare, read_labels
 
-    options = _options(community, "DT", breadth, breadth_over, weeks, days, literal, memory)
+    options = ranking.options("DT", literal)
     opened = Crowd(crowd)
     with progress_bar("comparing posts") as progress:
-        result = compare(opened, all_spaces(model, file), read_labels(labels, opened), options, progress)
+        result = compare(
+            opened,
+            all_spaces(ranking.model, ranking.file),
+            read_labels(labels, opened),
+            options,
+            progress,
+        )
     show_json(result.to_dict()) if as_json else _show_comparison(result)
 
 
 @app.command()
+@in_groups
 def publish(
     crowd: CrowdFolder,
     out: Annotated[Path, typer.Option("--out", help="Where to write the quantiles (JSON).")],
     smallest: Annotated[
         int, typer.Option("--smallest", help="No published number is about fewer people.")
     ] = 10,
-    community: Community = None,
-    model: Model = None,
-    file: TopicFile = None,
+    *,
+    ranking: Ranking,
     dimension: Dimensions = "T",
-    breadth: Breadth = 0.3,
-    breadth_over: BreadthOver = "periods",
-    weeks: Weeks = 3,
-    days: Days = 7,
-    memory: Memory = "1GiB",
     as_json: AsJson = False,
 ) -> None:
     """Publish a crowd's quantiles, with which people find their rank alone, without anybody's posts."""
@@ -443,9 +466,11 @@ def publish(
     from incrowd.measures.exposure.publish import quantiles
     from incrowd.measures.exposure.scoring import score
 
-    options = _options(community, dimension, breadth, breadth_over, weeks, days, False, memory)
+    options = ranking.options(dimension)
     with progress_bar("comparing posts") as progress:
-        made = quantiles(score(Crowd(crowd), _spaces(model, file)[0], options, progress), smallest)
+        made = quantiles(
+            score(Crowd(crowd), _spaces(ranking.model, ranking.file)[0], options, progress), smallest
+        )
     out.write_text(json.dumps(made.to_dict(), indent=1), encoding="utf-8")
     groups = len(made.edges) - 1
     result = {"out": str(out), "people": made.people, "groups": groups, "topics": len(made.risks)}
@@ -494,30 +519,6 @@ def all_spaces(model: list[Path] | None, file: Path | None) -> list[Space]:
     if len({space.name for space in spaces}) < len(spaces):
         raise InputError("--model was given twice for the same kind of space; compare one of each kind")
     return spaces
-
-
-def _options(
-    community: str | None,
-    dimension: str,
-    breadth: float,
-    breadth_over: str,
-    weeks: int,
-    days: int,
-    literal: bool,
-    memory: str,
-) -> ExposureOptions:
-    from incrowd.measures.exposure.spec import ExposureOptions
-
-    return ExposureOptions(
-        community=community,
-        dimension="" if dimension == "none" else dimension,  # type: ignore[arg-type]  # the value checks itself
-        breadth=breadth,
-        breadth_over=breadth_over,  # type: ignore[arg-type]  # the value checks itself
-        weeks=weeks,
-        days=days,
-        literal=literal,
-        memory=parse_memory(memory),
-    )
 
 
 def _annotated(result: dict[str, Any]) -> str:
