@@ -98,6 +98,10 @@ def test_the_order_of_facts_does_not_matter(order: list[str]) -> None:
     assert found.people == pytest.approx(together([told(*pair) for pair in values.items()]).people)
 
 
+def test_a_language_is_read_once_whether_or_not_it_is_named() -> None:
+    assert load_language() is load_language("en")
+
+
 def test_ages_add_up_to_everybody() -> None:
     gazetteer = load_language().gazetteer
     for country in ("US", "DE", "*", "AD"):

@@ -297,8 +297,13 @@ OWN_NAME = "~"
 """Before what a job is also called: it is another job, which the table counts with this one."""
 
 
-@cache
 def load_language(code: str = "en") -> Language:
+    """Return a language, read once: also where one caller names it and another leaves it out."""
+    return _read(code)
+
+
+@cache
+def _read(code: str) -> Language:
     """Read a language's files."""
     folder = DATA.joinpath(code)
     if not folder.is_dir():
