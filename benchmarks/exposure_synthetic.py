@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 
 from incrowd.crowd import Crowd
-from incrowd.crowd.synthetic.words import Topic, default_topics, made_up_words
+from incrowd.crowd.synthetic.words import MadeUpTopic, default_topics, made_up_words
 from incrowd.measures.exposure.comparison import baseline_risks
 from incrowd.measures.exposure.definition import breadth
 from incrowd.measures.exposure.evaluation import merit, paired_t_test
@@ -68,12 +68,12 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def wide_topics() -> dict[str, Topic]:
+def wide_topics() -> dict[str, MadeUpTopic]:
     """The topics as people write about them: the listed words and many more."""
     listed = default_topics()
     kindred = [f"kin{word}" for word in made_up_words(len(listed) * KINDRED).to_list()]
     return {
-        name: Topic(topic.domain, (*topic.words, *kindred[at * KINDRED : (at + 1) * KINDRED]))
+        name: MadeUpTopic(topic.domain, (*topic.words, *kindred[at * KINDRED : (at + 1) * KINDRED]))
         for at, (name, topic) in enumerate(listed.items())
     }
 

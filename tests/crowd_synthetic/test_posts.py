@@ -154,7 +154,7 @@ def test_states_show_as_they_are():
 
 
 def test_topics_can_be_brought_along():
-    topics = {"chess": synthetic.Topic("games", ("gambit", "zugzwang", "castling"))}
+    topics = {"chess": synthetic.MadeUpTopic("games", ("gambit", "zugzwang", "castling"))}
     crowd = synthetic.posts(users=30, communities=1, topics=topics, states={"lasting": 1.0})
     assert set(crowd.truth.states["topic"]) == {"chess"}
     assert crowd.to_frame()["text"].str.to_lowercase().str.contains("zugzwang").mean() > 0.02
@@ -163,7 +163,7 @@ def test_topics_can_be_brought_along():
 def test_topics_can_be_read_from_a_file(tmp_path):
     path = tmp_path / "topics.toml"
     path.write_text('[chess]\ndomain = "games"\nwords = ["gambit"]\n')
-    assert synthetic.load_topics(path) == {"chess": synthetic.Topic("games", ("gambit",))}
+    assert synthetic.load_topics(path) == {"chess": synthetic.MadeUpTopic("games", ("gambit",))}
     path.write_text('[chess]\nwords = ["gambit"]\n')
     with pytest.raises(InputError, match=r"topic 'chess': expected 'domain'"):
         synthetic.load_topics(path)

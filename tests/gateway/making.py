@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from incrowd.gateway.policy import Policy, read_policy
+from incrowd.gateway.policy import GatewayPolicy, read_policy
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 LONG_AGO = datetime(2020, 1, 1)
@@ -85,7 +85,7 @@ def fill_postgres(url: str, users: Sequence[User], likes: Mapping[str, Likes]) -
     return url
 
 
-def policy(**changes: Mapping[str, Any]) -> Policy:
+def policy(**changes: Mapping[str, Any]) -> GatewayPolicy:
     """A policy for these tables; `release={"q": 5}` changes settings of a section."""
     content: dict[str, Any] = {
         "allow_weak": True,

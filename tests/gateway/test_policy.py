@@ -15,8 +15,8 @@ from incrowd.gateway.policy import (
     AttributeSource,
     DatabasePolicy,
     Filter,
+    GatewayPolicy,
     Organisation,
-    Policy,
     cautions,
     load_policy,
     promise,
@@ -171,7 +171,7 @@ def test_a_missing_or_broken_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_policy_of_the_tests_is_a_policy() -> None:
-    assert isinstance(policy(), Policy)
+    assert isinstance(policy(), GatewayPolicy)
 
 
 def documented() -> dict[str, str]:

@@ -20,7 +20,7 @@ from tests.gateway.test_joint import group
 
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.gateway.people import members_of
-from incrowd.gateway.policy import Policy, PrivacyPolicy
+from incrowd.gateway.policy import GatewayPolicy, PrivacyPolicy
 from incrowd.gateway.private import (
     CHOOSING_L1,
     CHOOSING_L2,
@@ -136,7 +136,7 @@ def test_common_values_leave_and_rare_ones_do_not() -> None:
         assert made.release(indexed(listed), group()).values == ()
 
 
-def private(tmp_path: Path, *, candidates: list[str] | None = None, **changes: object) -> Policy:
+def private(tmp_path: Path, *, candidates: list[str] | None = None, **changes: object) -> GatewayPolicy:
     attribute = {"table": "movies", "user": "user_id", "value": "value"}
     if candidates is not None:
         (tmp_path / "candidates.json").write_text(json.dumps(candidates), "utf-8")

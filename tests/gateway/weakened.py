@@ -14,7 +14,7 @@ from typing import Any
 from incrowd.gateway.core import Answer, Client, Gateway
 from incrowd.gateway.ledger import Entry
 from incrowd.gateway.people import Numbers
-from incrowd.gateway.policy import Policy
+from incrowd.gateway.policy import GatewayPolicy
 from incrowd.gateway.query import Query
 from incrowd.gateway.rules import (
     AnsweredOnce,
@@ -53,7 +53,7 @@ class Defences:
     order: bool = True
     """False: values leave with the commonest first."""
 
-    def policy(self, policy: Policy) -> Policy:
+    def policy(self, policy: GatewayPolicy) -> GatewayPolicy:
         """Return the policy as weak as it has to be."""
         release, accounts = policy.release, policy.accounts
         if not self.noise:
@@ -64,7 +64,7 @@ class Defences:
             accounts = replace(accounts, min_age_days=0.0)
         return replace(policy, release=release, accounts=accounts, allow_weak=True)
 
-    def rules(self, policy: Policy, secret: Secret, solver: Suppressor) -> Sequence[GatewayRule]:
+    def rules(self, policy: GatewayPolicy, secret: Secret, solver: Suppressor) -> Sequence[GatewayRule]:
         """Return the list of rules without those that are missing."""
         away = {
             Difference: not self.differencing,
@@ -122,6 +122,6 @@ class AskedAnew:
                 made.close()
 
 
-def options(defences: Defences, policy: Policy) -> dict[str, Any]:
+def options(defences: Defences, policy: GatewayPolicy) -> dict[str, Any]:
     """Return policy and rules of a weakened gateway."""
     return {"policy": defences.policy(policy), "rules": defences.rules}

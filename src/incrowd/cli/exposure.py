@@ -55,7 +55,7 @@ AsPrinted = Annotated[bool, typer.Option("--literal", help="The definitions as p
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking:
+class RankingChoices:
     """Whom to rank, by which spaces, and which interests count as lasting or broad."""
 
     community: Community = None
@@ -326,7 +326,7 @@ def rank(
         ),
     ] = None,
     *,
-    ranking: Ranking,
+    ranking: RankingChoices,
     dimension: Dimensions = "T",
     literal: AsPrinted = False,
     paper: Annotated[
@@ -406,7 +406,7 @@ def sample(
     from incrowd.measures.exposure.comparison import people_to_judge
     from incrowd.measures.exposure.scoring import score
 
-    options = Ranking(community=community, memory=memory).options(dimension)
+    options = RankingChoices(community=community, memory=memory).options(dimension)
     with progress_bar("comparing posts") as progress:
         scored = score(Crowd(crowd), _spaces(model, file)[0], options, progress)
         drawn = people_to_judge(scored, topic, count, base, seed)
@@ -425,7 +425,7 @@ def evaluate(
         Path, typer.Option("--labels", help="CSV with user, topic, vote (0 to 1): what judges said.")
     ],
     *,
-    ranking: Ranking,
+    ranking: RankingChoices,
     literal: AsPrinted = False,
     as_json: AsJson = False,
 ) -> None:
@@ -455,7 +455,7 @@ def publish(
         int, typer.Option("--smallest", help="No published number is about fewer people.")
     ] = 10,
     *,
-    ranking: Ranking,
+    ranking: RankingChoices,
     dimension: Dimensions = "T",
     as_json: AsJson = False,
 ) -> None:

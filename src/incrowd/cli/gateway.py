@@ -13,7 +13,7 @@ from incrowd.cli.console import AsJson, say, show, show_json, writable
 
 if TYPE_CHECKING:
     from incrowd.gateway.answer import Explanation
-    from incrowd.gateway.policy import Policy
+    from incrowd.gateway.policy import GatewayPolicy
     from incrowd.gateway.report import AttributeReleasable, GatewayReport, Support
 
 app = typer.Typer(
@@ -248,7 +248,7 @@ def _given(value: str | None, option: str) -> str:
     return value
 
 
-def _policy(path: Path | None) -> Policy:
+def _policy(path: Path | None) -> GatewayPolicy:
     from incrowd.errors import InputError
     from incrowd.gateway.policy import load_policy
 

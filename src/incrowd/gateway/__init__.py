@@ -13,7 +13,7 @@ from incrowd.lazy import lazy_names
 if TYPE_CHECKING:
     from incrowd.gateway.core import Answer, Client, Gateway
     from incrowd.gateway.databases import connect
-    from incrowd.gateway.policy import Policy, load_policy
+    from incrowd.gateway.policy import GatewayPolicy, load_policy
     from incrowd.gateway.query import Query, query_from_json
     from incrowd.gateway.text_query import query_from_text
 
@@ -21,7 +21,7 @@ __all__ = [
     "Answer",
     "Client",
     "Gateway",
-    "Policy",
+    "GatewayPolicy",
     "Query",
     "connect",
     "load_policy",
@@ -35,7 +35,7 @@ lazy_names(
         "Answer": "incrowd.gateway.core:Answer",
         "Client": "incrowd.gateway.core:Client",
         "Gateway": "incrowd.gateway.core:Gateway",
-        "Policy": "incrowd.gateway.policy:Policy",
+        "GatewayPolicy": "incrowd.gateway.policy:GatewayPolicy",
         "Query": "incrowd.gateway.query:Query",
         "connect": "incrowd.gateway.databases:connect",
         "load_policy": "incrowd.gateway.policy:load_policy",

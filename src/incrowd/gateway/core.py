@@ -26,7 +26,7 @@ from incrowd.gateway.history import History
 from incrowd.gateway.ledger import EVERYONE, OVER_TIME, EarlierAnswer, Entry, Ledger
 from incrowd.gateway.monitoring import logger
 from incrowd.gateway.people import Selection, compile_listing, members_of
-from incrowd.gateway.policy import Policy
+from incrowd.gateway.policy import GatewayPolicy
 from incrowd.gateway.private import (
     PersonBudgets,
     compile_windows,
@@ -102,7 +102,7 @@ class Gateway:
     def __init__(
         self,
         database: Database,
-        policy: Policy,
+        policy: GatewayPolicy,
         state: Path,
         *,
         solver: Suppressor | None = None,

@@ -10,7 +10,7 @@ from typing import Any
 
 from incrowd.errors import IncrowdError, MissingExtra
 from incrowd.gateway.monitoring import CONTENT_TYPE, log_error
-from incrowd.gateway.policy import Policy
+from incrowd.gateway.policy import GatewayPolicy
 from incrowd.gateway.predicate import OPERATORS
 from incrowd.gateway.query import KINDS, MOST_ATTRIBUTES
 from incrowd.gateway.service import HEADERS, GatewayService, Reply, error_reply
@@ -113,7 +113,7 @@ async def _for_operator(
         return _response(error_reply(400, str(error)))
 
 
-def what_may_be_asked(policy: Policy) -> dict[str, Any]:
+def what_may_be_asked(policy: GatewayPolicy) -> dict[str, Any]:
     """Return the names, kinds and limits a client needs, and nothing about the data."""
     asking = policy.asking
     return {

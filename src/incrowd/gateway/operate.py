@@ -28,7 +28,7 @@ from incrowd.gateway.databases import connect
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.ledger import Ledger, audited
 from incrowd.gateway.monitoring import log_to_stderr, logger
-from incrowd.gateway.policy import Policy, cautions, promise, weaknesses
+from incrowd.gateway.policy import GatewayPolicy, cautions, promise, weaknesses
 from incrowd.gateway.report import Support, support_of
 from incrowd.gateway.service import GatewayService
 from incrowd.gateway.state import lock_state, open_secret, set_aside
@@ -45,7 +45,7 @@ CHECKED_AUDIT_BYTES = 64 * 2**20
 """An audit log up to this size is checked at every start, within seconds."""
 
 
-def open_service(url: str, policy: Policy, state: Path) -> GatewayService:
+def open_service(url: str, policy: GatewayPolicy, state: Path) -> GatewayService:
     """Open everything a gateway needs to answer; the first time this takes a snapshot."""
 
     secret = open_secret(state)
@@ -58,7 +58,7 @@ def open_service(url: str, policy: Policy, state: Path) -> GatewayService:
     )
 
 
-def run(url: str, policy: Policy, state: Path, address: Address) -> None:
+def run(url: str, policy: GatewayPolicy, state: Path, address: Address) -> None:
     """Serve until told to stop."""
     from incrowd.gateway.server import serve
 
@@ -125,7 +125,7 @@ def _warn(service: GatewayService) -> None:
         logger.warning("%d keys belong to organisations that the policy does not name", strangers)
 
 
-def check_setup(policy: Policy, url: str | None, state: Path) -> dict[str, Any]:
+def check_setup(policy: GatewayPolicy, url: str | None, state: Path) -> dict[str, Any]:
     """Say what a policy allows, and whether tables, columns and keys fit it."""
     keys = KeyStore(state).all()
     found: dict[str, Any] = {
@@ -147,14 +147,14 @@ def check_setup(policy: Policy, url: str | None, state: Path) -> dict[str, Any]:
     return found
 
 
-def _people(policy: Policy, url: str) -> int:
+def _people(policy: GatewayPolicy, url: str) -> int:
     """Take a throw-away snapshot, which reads every table and column the policy names."""
     with _temporary_gateway(url, policy) as gateway:
         return gateway.snapshot.users
 
 
 @contextmanager
-def _temporary_gateway(url: str, policy: Policy) -> Iterator[Gateway]:
+def _temporary_gateway(url: str, policy: GatewayPolicy) -> Iterator[Gateway]:
     """Open a gateway that nobody has asked anything, and that leaves nothing behind."""
     with tempfile.TemporaryDirectory() as folder:
         gateway = Gateway(connect(url), policy, Path(folder))
@@ -165,7 +165,9 @@ def _temporary_gateway(url: str, policy: Policy) -> Iterator[Gateway]:
             gateway.close()
 
 
-def explain(url: str, policy: Policy, state: Path, text: str, organisation: str | None = None) -> Explanation:
+def explain(
+    url: str, policy: GatewayPolicy, state: Path, text: str, organisation: str | None = None
+) -> Explanation:
     """Say how a question would be answered and why; nothing is recorded."""
     if organisation is not None:
         policy.known(organisation, "--organisation")
@@ -178,7 +180,7 @@ def explain(url: str, policy: Policy, state: Path, text: str, organisation: str 
         return gateway.explain(query, None if organisation is None else Client("operator", organisation))
 
 
-def measure_support(url: str, policy: Policy, state: Path) -> Support:
+def measure_support(url: str, policy: GatewayPolicy, state: Path) -> Support:
     """Say what the current snapshot can give."""
     answer = ask_running(state, "support", {})
     if answer is not None:
@@ -188,7 +190,7 @@ def measure_support(url: str, policy: Policy, state: Path) -> Support:
 
 
 @contextmanager
-def _opened(url: str, policy: Policy, state: Path) -> Iterator[Gateway]:
+def _opened(url: str, policy: GatewayPolicy, state: Path) -> Iterator[Gateway]:
     """Open a state folder; where there is none yet, as if nobody had asked anything, and without leaving one."""
     warm_up()  # compiling must not use up the time for a decision
     if not state.exists():

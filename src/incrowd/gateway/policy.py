@@ -175,7 +175,7 @@ class Organisation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class GatewayPolicy:
     """Everything the gateway may do. There is no default policy: without one nothing is answered."""
 
     database: DatabasePolicy
@@ -251,7 +251,7 @@ SOLVER_SHARE = 0.75
 ORGANISATION = re.compile(r"[\w.@+-]{1,80}")
 
 
-def check_policy(policy: Policy) -> None:
+def check_policy(policy: GatewayPolicy) -> None:
     """Raise for settings that cannot work, and for weak ones unless they are allowed."""
     _check_names(policy.database)
     for name in policy.organisations:
@@ -286,7 +286,7 @@ def _network(text: str) -> IPv4Network | IPv6Network:
         ) from None
 
 
-def weaknesses(policy: Policy) -> list[str]:
+def weaknesses(policy: GatewayPolicy) -> list[str]:
     """Say which settings are known to invite attacks, a sentence each."""
     release = policy.release
     found = {
@@ -309,7 +309,7 @@ def weaknesses(policy: Policy) -> list[str]:
     return [sentence for sentence, holds in found.items() if holds]
 
 
-def promise(policy: Policy) -> str:
+def promise(policy: GatewayPolicy) -> str:
     """Say in a sentence what the answers of a policy keep to, and where that ends."""
     release, privacy = policy.release, policy.privacy
     shared = policy.budget.scope == "everyone"
@@ -338,7 +338,7 @@ ADAPTIVE = (
 )
 
 
-def cautions(policy: Policy) -> list[str]:
+def cautions(policy: GatewayPolicy) -> list[str]:
     """Say which settings are allowed and may still tell strangers something, a sentence each."""
     limits, found = policy.limits, []
     if policy.release.mechanism == "q":
@@ -382,7 +382,7 @@ def _check_names(database: DatabasePolicy) -> None:
             raise InputError(f"policy, database: '{column}' is not a plain name of a table or column")
 
 
-def _check_ranges(policy: Policy) -> None:
+def _check_ranges(policy: GatewayPolicy) -> None:
     ranges: dict[str, dict[str, tuple[float, float]]] = {
         "release": {
             "q": (2, 10**6),
@@ -445,7 +445,7 @@ SECTIONS: dict[str, type[Any]] = {
 }
 
 
-def load_policy(path: Path) -> Policy:
+def load_policy(path: Path) -> GatewayPolicy:
     """Read and check a policy file; paths in it are relative to it.
 
     docs/reference/gateway-policy.md has every setting.
@@ -458,7 +458,7 @@ def load_policy(path: Path) -> Policy:
         raise InputError(f"{path}: {said}") from None
 
 
-def read_policy(content: Mapping[str, Any], folder: Path = Path()) -> Policy:
+def read_policy(content: Mapping[str, Any], folder: Path = Path()) -> GatewayPolicy:
     """Make a policy from what a TOML file says."""
     if "database" not in content:
         raise InputError("policy: [database] is missing; it says which tables and columns there are")
@@ -468,7 +468,7 @@ def read_policy(content: Mapping[str, Any], folder: Path = Path()) -> Policy:
         if isinstance(database["filters"], Mapping):
             database["filters"] = {name: _filter(name, one) for name, one in database["filters"].items()}
         plain["database"] = database
-    return read_settings(Policy, plain, folder=folder)
+    return read_settings(GatewayPolicy, plain, folder=folder)
 
 
 def _filter(name: str, content: Any) -> Any:

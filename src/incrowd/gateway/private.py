@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.gateway.ledger import Charge, Ledger
 from incrowd.gateway.people import Selection, Words, members_of
-from incrowd.gateway.policy import Policy, PrivacyPolicy
+from incrowd.gateway.policy import GatewayPolicy, PrivacyPolicy
 from incrowd.gateway.snapshot import AttributeIndex
 from incrowd.gateway.state import Secret
 from incrowd.measures.release.canonical import read_aliases, uncounted_names
@@ -451,7 +451,7 @@ def read_candidates(path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def mechanisms_of(policy: Policy, secret: Secret) -> dict[str, PrivateMechanism]:
+def mechanisms_of(policy: GatewayPolicy, secret: Secret) -> dict[str, PrivateMechanism]:
     """Return the private mechanism of each attribute."""
     made = {}
     for name, source in policy.database.attributes.items():

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from incrowd.gateway.audit import AuditCheck, check_audit, read_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.ledger import Ledger, audited, reset_at
-from incrowd.gateway.policy import Policy
+from incrowd.gateway.policy import GatewayPolicy
 from incrowd.gateway.rules import BEFORE, FAILED
 from incrowd.gateway.state import Secret, belongings, moment
 from incrowd.measures.release import Budget, HolderIndex, SuppressOptions
@@ -194,7 +194,7 @@ class GatewayReport:
         }
 
 
-def activity_report(state: Path, secret: Secret, policy: Policy | None = None) -> GatewayReport:
+def activity_report(state: Path, secret: Secret, policy: GatewayPolicy | None = None) -> GatewayReport:
     """Read audit log and ledger once and count; a policy says for how long a reset closes the gateway."""
     tallies: dict[tuple[str, str, str], _Tally] = {}
     first = last = ""
@@ -285,7 +285,7 @@ def _decisions(state: Path) -> list[Decisions]:
     return [found[who] for who in sorted(found)]
 
 
-def support_of(gateway: Gateway, policy: Policy, key: bytes) -> Support:
+def support_of(gateway: Gateway, policy: GatewayPolicy, key: bytes) -> Support:
     """Measure what the current snapshot can give, attribute by attribute and filter by filter."""
     snapshot = gateway.snapshot
     return Support(

@@ -31,7 +31,7 @@ from incrowd.gateway.answer import Explanation, ValueDecision
 from incrowd.gateway.history import Changed, Clauses, History
 from incrowd.gateway.ledger import OVER_TIME, Entry
 from incrowd.gateway.people import Numbers, Selection, digest_of
-from incrowd.gateway.policy import Policy
+from incrowd.gateway.policy import GatewayPolicy
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot
 from incrowd.gateway.state import Secret
 from incrowd.measures.release import (
@@ -120,7 +120,7 @@ class SecretAmounts:
 class Thresholds:
     """How many people each comparison asks for: q, room for people somebody knows, and a secret amount."""
 
-    policy: Policy
+    policy: GatewayPolicy
     noise: SecretAmounts
 
     @property
@@ -475,11 +475,11 @@ class KeyedOrder(GatewayRule):
         return replace(draft, codes=tuple(code_of[name] for name in names))
 
 
-MakeRules = Callable[[Policy, Secret, Suppressor], Sequence[GatewayRule]]
+MakeRules = Callable[[GatewayPolicy, Secret, Suppressor], Sequence[GatewayRule]]
 
 
 def standard_rules(
-    policy: Policy, secret: Secret, solver: Suppressor, *, noise: SecretAmounts | None = None
+    policy: GatewayPolicy, secret: Secret, solver: Suppressor, *, noise: SecretAmounts | None = None
 ) -> tuple[GatewayRule, ...]:
     """Return the rules of a policy under a secret; an attack in the tests builds its gateway without one of them."""
     thresholds = Thresholds(policy, noise or SecretAmounts(secret.key("noise"), policy.release.noise))
@@ -528,7 +528,7 @@ def stored_entry(rules: Sequence[GatewayRule], case: Case) -> Entry | None:
     return None
 
 
-def solver_budget(policy: Policy) -> Budget:
+def solver_budget(policy: GatewayPolicy) -> Budget:
     """What one search or count may use."""
     limits = policy.limits
     return Budget(seconds=limits.solver_seconds, memory=limits.solver_memory_mib * 2**20)

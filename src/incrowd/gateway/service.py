@@ -32,7 +32,7 @@ from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.core import Decided
 from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.monitoring import Metrics, log_error, logger
-from incrowd.gateway.policy import Policy
+from incrowd.gateway.policy import GatewayPolicy
 from incrowd.gateway.query import Query
 from incrowd.gateway.rules import LATE
 from incrowd.gateway.state import Secret
@@ -162,7 +162,7 @@ class GatewayService:
         *,
         decisions: DecisionService,
         keys: KeyStore,
-        policy: Policy,
+        policy: GatewayPolicy,
         audit: AuditLog,
         secret: Secret,
     ) -> None:

@@ -19,7 +19,7 @@ from incrowd.crowd.disk import PRIVATE, Disk
 from incrowd.gateway.databases import Database
 from incrowd.gateway.ledger import Ledger
 from incrowd.gateway.people import Numbers, collect_listed, count_listed
-from incrowd.gateway.policy import Policy
+from incrowd.gateway.policy import GatewayPolicy
 from incrowd.gateway.predicate import EVERYBODY
 from incrowd.measures.release import HolderIndex
 from incrowd.measures.release.canonical import read_aliases, uncounted_names
@@ -91,7 +91,7 @@ class Snapshot:
         return f"Snapshot({self.number}, {self.users} people, {len(self.attributes)} attributes)"
 
 
-def load_snapshot(database: Database, number: int, policy: Policy) -> Snapshot:
+def load_snapshot(database: Database, number: int, policy: GatewayPolicy) -> Snapshot:
     """Read a snapshot's values into memory."""
 
     size, offset = database.people(), 0
@@ -161,7 +161,7 @@ class Snapshots:
     """The snapshots of one gateway."""
 
     database: Database
-    policy: Policy
+    policy: GatewayPolicy
     ledger: Ledger
     folder: Path
     """Where fingerprints of what people listed are kept."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from incrowd.errors import InputError, MissingExtra
-from incrowd.gateway.policy import Policy
+from incrowd.gateway.policy import GatewayPolicy
 from incrowd.gateway.predicate import EVERYBODY, And, Between, Box, Compare, Not, OneOf, Or, Predicate
 from incrowd.gateway.query import (
     Query,
@@ -217,18 +217,18 @@ def _number(text: str) -> int | float:
         raise InputError("query: expected a number") from None
 
 
-def read_queries(body: bytes, policy: Policy) -> tuple[Query, ...]:
+def read_queries(body: bytes, policy: GatewayPolicy) -> tuple[Query, ...]:
     """Understand a question, or raise an error that depends on the question alone; one query for each attribute."""
     # Each level of a condition is an object in a list; a few more hold it.
     return queries_from(parse_json(body, depth=2 * policy.limits.depth + 4), policy)
 
 
-def read_query(body: bytes, policy: Policy) -> Query:
+def read_query(body: bytes, policy: GatewayPolicy) -> Query:
     """Understand a question about one attribute."""
     return only(read_queries(body, policy))
 
 
-def queries_from(document: Any, policy: Policy) -> tuple[Query, ...]:
+def queries_from(document: Any, policy: GatewayPolicy) -> tuple[Query, ...]:
     """Read a question from parsed JSON: {"text": ...}, or {"attribute": ...} or {"attributes": [...]} with "where"."""
     if isinstance(document, dict) and "text" in document:
         if set(document) != {"text"} or not isinstance(document["text"], str):
@@ -237,7 +237,7 @@ def queries_from(document: Any, policy: Policy) -> tuple[Query, ...]:
     return queries_from_json(document, policy.asking)
 
 
-def query_from(document: Any, policy: Policy) -> Query:
+def query_from(document: Any, policy: GatewayPolicy) -> Query:
     """Read a question about one attribute from parsed JSON."""
     return only(queries_from(document, policy))
 

@@ -28,7 +28,7 @@ from incrowd.gateway.cache import Cache
 from incrowd.gateway.core import Decided, Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.monitoring import log_error, log_to_stderr, logger
-from incrowd.gateway.policy import Policy
+from incrowd.gateway.policy import GatewayPolicy
 from incrowd.gateway.query import Query
 from incrowd.gateway.report import Support, support_of
 from incrowd.gateway.solver import Solver, SolverOptions
@@ -69,7 +69,7 @@ class DecisionService(Protocol):
         """Stop deciding and let go of everything."""
 
 
-def threads_of(policy: Policy) -> int:
+def threads_of(policy: GatewayPolicy) -> int:
     """How many questions are decided at once: more than there are processors would only make all of them late."""
     return min(policy.limits.concurrency, max(2, os.cpu_count() or 2))
 
@@ -156,7 +156,7 @@ def plain(error: IncrowdError) -> IncrowdError:
 MAY_BE_ASKED = ("decide", "explain", "support", "budget", "trouble", "refresh")
 
 
-def open_decisions(url: str, policy: Policy, state: Path) -> DecisionThreads:
+def open_decisions(url: str, policy: GatewayPolicy, state: Path) -> DecisionThreads:
     """Open everything that decisions need; the first time this takes a snapshot."""
 
     solver = None
@@ -232,7 +232,7 @@ class DecisionProcess:
     on time.
     """
 
-    def __init__(self, url: str, policy: Policy, state: Path) -> None:
+    def __init__(self, url: str, policy: GatewayPolicy, state: Path) -> None:
         self._setup = (url, policy, state)
         self._told: Cache[bytes] = Cache(policy.limits.cache_mib * 2**20 // 32, len)
         self._numbers = count()

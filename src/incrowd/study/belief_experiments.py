@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incrowd.drawing import Chart, Series
-from incrowd.measures.belief.adversary import BeliefAdversary, Words, learn_signs
+from incrowd.measures.belief.adversary import BeliefAdversary, CrowdWords, learn_signs
 from incrowd.measures.belief.critical import CriticalSet, critical_sets, loss_of_withholding
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.engine import BeliefModel, Guesses, hide_and_guess, reliability
@@ -274,7 +274,7 @@ class _Cases:
 
 
 def text_section(
-    folds: Sequence[Fold], table: AttributeTable, kinds: Mapping[str, Words], progress: Progress
+    folds: Sequence[Fold], table: AttributeTable, kinds: Mapping[str, CrowdWords], progress: Progress
 ) -> Section | None:
     """Guess the attributes of held-out writers from their words, from their attributes, and from both."""
     cases: dict[tuple[str, str], _Cases] = {}
@@ -298,7 +298,7 @@ def text_section(
 
 
 def _guess(
-    fold: Fold, table: AttributeTable, kinds: Mapping[str, Words], cases: dict[tuple[str, str], _Cases]
+    fold: Fold, table: AttributeTable, kinds: Mapping[str, CrowdWords], cases: dict[tuple[str, str], _Cases]
 ) -> None:
     some = next(iter(kinds.values()))
     known = np.isin(some.rows, fold.train_rows)
@@ -329,7 +329,7 @@ def _guess(
             cases.setdefault((attribute, name), _Cases()).add(sure, prior, truth)
 
 
-def _hints(words: Words, known: np.ndarray, writers: Ints, table: AttributeTable) -> dict[int, Floats]:
+def _hints(words: CrowdWords, known: np.ndarray, writers: Ints, table: AttributeTable) -> dict[int, Floats]:
     """Return what the words of held-out writers suggest, learnt from the known ones."""
     used, found = words.used(), {}
     strangers = np.full(len(writers), HIDDEN)

@@ -23,7 +23,7 @@ from tests.gateway.serving import VICTIM, Got, Running, make_world, question, ru
 
 from incrowd.errors import InputError
 from incrowd.gateway.keys import KeyStore
-from incrowd.gateway.policy import Policy, load_policy
+from incrowd.gateway.policy import GatewayPolicy, load_policy
 from incrowd.gateway.predicate import compile_predicate
 from incrowd.gateway.text_query import read_query
 from incrowd.measures.release import Budget, Method, measure_q
@@ -72,7 +72,7 @@ class Besieged:
     running: Running
     folder: Path
     keys: dict[str, str]
-    policy: Policy
+    policy: GatewayPolicy
     log: list[str]
     """What the process wrote so far."""
 

@@ -21,7 +21,7 @@ from tests.gateway.weakened import AskedAnew, Defences
 
 from incrowd.gateway.core import Client, Gateway
 from incrowd.gateway.databases.common import Numbers
-from incrowd.gateway.policy import DatabasePolicy, Policy, read_policy
+from incrowd.gateway.policy import DatabasePolicy, GatewayPolicy, read_policy
 from incrowd.gateway.predicate import And, Between, Box, Compare, Not, OneOf, Or, Predicate
 from incrowd.gateway.query import Query
 
@@ -135,7 +135,7 @@ def _holds(where: Predicate, columns: Mapping[str, NDArray[Any]], size: int) -> 
             raise ValueError("these worlds have no map")
 
 
-def policy(**changes: Mapping[str, Any]) -> Policy:
+def policy(**changes: Mapping[str, Any]) -> GatewayPolicy:
     """A policy with the q-only rule for the tables of a world, all else as if a provider sets nothing."""
     content: dict[str, Any] = {
         "database": {

@@ -21,7 +21,7 @@ from incrowd.crowd.synthetic.items import SyntheticHolders, SyntheticItems
 from incrowd.crowd.synthetic.members import Character
 from incrowd.crowd.synthetic.posts import SyntheticPosts, profiles
 from incrowd.crowd.synthetic.presets import PRESETS, Demo, demo_person, preset
-from incrowd.crowd.synthetic.words import Topic, default_topics, load_topics
+from incrowd.crowd.synthetic.words import MadeUpTopic, default_topics, load_topics
 
 # Read as verbs of making: ``synthetic.posts(users=100)``.
 posts = SyntheticPosts
@@ -33,13 +33,13 @@ __all__ = [
     "PRESETS",
     "Character",
     "Demo",
+    "MadeUpTopic",
     "Network",
     "Node",
     "SyntheticAttributes",
     "SyntheticHolders",
     "SyntheticItems",
     "SyntheticPosts",
-    "Topic",
     "attributes",
     "default_network",
     "default_topics",

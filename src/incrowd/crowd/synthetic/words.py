@@ -75,17 +75,17 @@ FUNCTION_WORDS = tuple(_FUNCTION_WORDS.split())
 
 
 @dataclass(frozen=True)
-class Topic:
+class MadeUpTopic:
     """A subject people may have a stake in: its salient words, and the domain it shares with its siblings."""
 
     domain: str
     words: tuple[str, ...]
 
 
-Topics = Mapping[str, Topic]
+Topics = Mapping[str, MadeUpTopic]
 
 
-def load_topics(path: Path | str) -> dict[str, Topic]:
+def load_topics(path: Path | str) -> dict[str, MadeUpTopic]:
     """Read topics from a TOML file: one table per topic, with `domain` and `words`."""
     tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     for name, table in tables.items():
@@ -93,10 +93,10 @@ def load_topics(path: Path | str) -> dict[str, Topic]:
             raise InputError(
                 f"{path}, topic '{name}': expected 'domain' (text) and 'words' (a list); add them."
             )
-    return {name: Topic(table["domain"], tuple(table["words"])) for name, table in tables.items()}
+    return {name: MadeUpTopic(table["domain"], tuple(table["words"])) for name, table in tables.items()}
 
 
-def default_topics() -> dict[str, Topic]:
+def default_topics() -> dict[str, MadeUpTopic]:
     """Return twelve topics in three domains."""
     return load_topics(Path(__file__).with_name("topics.toml"))
 

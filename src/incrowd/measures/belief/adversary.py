@@ -144,7 +144,7 @@ def _temperature(scores: Floats, codes: Ints, people: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class CrowdWords:
     """Who of a crowd used which word at all, and where."""
 
     identities: sp.csr_matrix
@@ -171,12 +171,12 @@ class Words:
         return np.where(self.rows == HIDDEN, HIDDEN, table.codes[self.rows, place]).astype(np.int64)
 
 
-def read_words(crowd: Crowd, table: AttributeTable, topics: Topics | None = None) -> Words:
+def read_words(crowd: Crowd, table: AttributeTable, topics: Topics | None = None) -> CrowdWords:
     """Count the words of everybody who writes in a crowd."""
     counted = counts(crowd)
     users, person = np.unique(counted.identities["user"].to_numpy().astype(object), return_inverse=True)
     place = np.minimum(np.searchsorted(table.users, users), len(table.users) - 1)
-    return Words(
+    return CrowdWords(
         counted.matrix,
         person,
         counted.identities["community"].to_numpy().astype(object),
@@ -433,7 +433,7 @@ def traces_of(
     written: Mapping[str, int],
     links: Sequence[Linkage],
     named: Collection[str],
-    words: Words | None,
+    words: CrowdWords | None,
     row: int,
     table: AttributeTable,
 ) -> Traces:
@@ -466,7 +466,7 @@ def _grouped(written: Mapping[str, int], single: Collection[str]) -> tuple[Posts
     return (*(Posts((name,), written[name]) for name in apart), *together)
 
 
-def _written(posts: Sequence[Posts], words: Words, row: int, table: AttributeTable) -> Written | None:
+def _written(posts: Sequence[Posts], words: CrowdWords, row: int, table: AttributeTable) -> Written | None:
     own = np.flatnonzero(words.rows[words.person] == row)
     if not own.size:
         return None
