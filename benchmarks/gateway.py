@@ -30,8 +30,7 @@ from tests.gateway.serving import DATABASE
 
 from benchmarks._gateway_load import EMPTY, Load, Outcome, run_load, usual
 from incrowd.gateway.audit import check_audit, read_audit
-from incrowd.gateway.keys import KeyStore
-from incrowd.gateway.state import open_secret
+from incrowd.gateway.state import KeyStore, open_secret
 
 USERS, CITIES, MOVIES, LISTED = 100_000, 60, 2_000, 10
 GOOD, HOSTILE = [f"org{number}" for number in range(8)], [f"evil{number}" for number in range(4)]

@@ -42,7 +42,7 @@ from tests.gateway.attacks.worlds import World
 from tests.gateway.making import LONG_AGO
 from tests.gateway.serving import Running, running
 
-from incrowd.gateway.keys import KeyStore
+from incrowd.gateway.state import KeyStore
 
 T = TypeVar("T")
 SIZE, QUESTIONS, NUMBERS = 400, {"q": 25, "private": 12}, 7

@@ -34,7 +34,7 @@ from benchmarks.gateway import (
     service,
     summary,
 )
-from incrowd.gateway.keys import KeyStore
+from incrowd.gateway.state import KeyStore
 
 HALF = b"POST /v1/query HTTP/1.1\r\nHost: x\r\nContent-Length: 400\r\n\r\n{"
 KINDS = {

@@ -17,7 +17,7 @@ from tests.gateway.serving import make_world, question, running
 
 import incrowd
 from incrowd.cli import app
-from incrowd.gateway.keys import KeyStore
+from incrowd.gateway.state import KeyStore
 
 ROOT = Path(incrowd.__file__).parent
 GUARD = """

@@ -19,11 +19,10 @@ from incrowd.gateway.audit import AuditLog, read_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.http import admin_app, gateway_app
-from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.policy import load_policy
 from incrowd.gateway.server import Address
 from incrowd.gateway.service import SMALLEST, GatewayService, ReplyClock
-from incrowd.gateway.state import open_secret
+from incrowd.gateway.state import KeyStore, open_secret
 from incrowd.gateway.worker import DecisionThreads
 from incrowd.measures.release import warm_up
 

@@ -12,10 +12,9 @@ from tests.gateway.serving import VICTIM, make_world
 from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.core import Client, Gateway
 from incrowd.gateway.databases import connect
-from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.ledger import Ledger
 from incrowd.gateway.policy import load_policy
-from incrowd.gateway.state import open_secret
+from incrowd.gateway.state import KeyStore, open_secret
 from incrowd.gateway.text_query import query_from_text
 
 

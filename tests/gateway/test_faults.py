@@ -15,9 +15,8 @@ import pytest
 from tests.gateway.serving import VICTIM, Got, Running, make_world, question, running
 
 from incrowd.gateway.audit import check_audit, read_audit
-from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.ledger import Ledger
-from incrowd.gateway.state import open_secret
+from incrowd.gateway.state import KeyStore, open_secret
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from incrowd.errors import InputError
-from incrowd.gateway.keys import TOKEN, KeyStore
-from incrowd.gateway.state import open_secret
+from incrowd.gateway.state import TOKEN, KeyStore, open_secret
 
 
 def test_a_key_finds_its_client(tmp_path: Path) -> None:

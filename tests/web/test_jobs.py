@@ -9,7 +9,7 @@ import pytest
 
 from incrowd.crowd.ingest import Progress
 from incrowd.errors import InputError
-from incrowd.web.jobs import MOST_PAGES, Jobs, Latest, Stopped, WebJob
+from incrowd.web.site import MOST_PAGES, Jobs, Latest, Stopped, WebJob
 
 
 def ended(job: WebJob) -> WebJob:

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.console import (
+    AdvisorChoices,
     AsJson,
+    CrowdFolder,
     FailAbove,
     Memory,
     Seed,
+    WordChoices,
     answer_frugally,
     complain,
     exit_for_risk,
+    in_groups,
     parse_memory,
     progress_bar,
     show,
     show_json,
     writable,
 )
-from incrowd.cli.options import AdvisorChoices, CrowdFolder, WordChoices, in_groups
 
 if TYPE_CHECKING:
     from incrowd.advisor.answer import PersonReport

@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.console import AsJson, FailAbove, Seed, exit_for_risk, progress_bar, show, show_json
-from incrowd.cli.options import AttributeChoices, CrowdFolder, TopicWords, in_groups, topic_words
+from incrowd.cli.console import (
+    AsJson,
+    AttributeChoices,
+    CrowdFolder,
+    FailAbove,
+    Seed,
+    TopicWords,
+    exit_for_risk,
+    in_groups,
+    progress_bar,
+    show,
+    show_json,
+    topic_words,
+)
 
 if TYPE_CHECKING:
     from incrowd.measures.belief.assess import PolicyCheck

@@ -10,6 +10,7 @@ import typer
 
 from incrowd.cli.console import (
     AsJson,
+    CrowdFolder,
     FailAbove,
     Memory,
     Seed,
@@ -20,7 +21,6 @@ from incrowd.cli.console import (
     show_json,
     writable,
 )
-from incrowd.cli.options import CrowdFolder
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -21,8 +21,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from incrowd.cli.console import AsJson, FailAbove, complain, exit_for_risk, show, show_json
-from incrowd.cli.options import CrowdFolder
+from incrowd.cli.console import AsJson, CrowdFolder, FailAbove, complain, exit_for_risk, show, show_json
 from incrowd.errors import IncrowdError, InputError, on_the_command_line
 from incrowd.measures import REGISTERED
 

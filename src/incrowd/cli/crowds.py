@@ -16,23 +16,21 @@ import typer
 from incrowd.cli.assess import show_report, write_report
 from incrowd.cli.console import (
     AsJson,
+    Cluster,
+    Columns,
+    Computing,
+    CrowdFolder,
+    Format,
     Memory,
     Seed,
+    WordChoices,
+    in_groups,
     parse_memory,
     progress_bar,
     say,
     show,
     show_json,
     stopping_at_once,
-)
-from incrowd.cli.options import (
-    Cluster,
-    Columns,
-    Computing,
-    CrowdFolder,
-    Format,
-    WordChoices,
-    in_groups,
 )
 
 if TYPE_CHECKING:

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.console import (
+    AdvisorChoices,
     AsJson,
+    CrowdFolder,
     FailAbove,
     as_json_text,
     complain,
     exit_for_risk,
+    in_groups,
     show,
     show_json,
 )
-from incrowd.cli.options import AdvisorChoices, CrowdFolder, in_groups
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,12 +15,12 @@ from incrowd.cli.console import (
     Memory,
     Seed,
     exit_for_risk,
+    in_groups,
     parse_memory,
     progress_bar,
     show,
     show_json,
 )
-from incrowd.cli.options import in_groups
 
 if TYPE_CHECKING:
     from incrowd.measures.exposure.comparison import MethodComparison

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.console import AsJson, say, show, show_json
-from incrowd.cli.options import CrowdFolder
+from incrowd.cli.console import AsJson, CrowdFolder, say, show, show_json
 
 if TYPE_CHECKING:
     from pathlib import Path

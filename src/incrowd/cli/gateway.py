@@ -94,7 +94,7 @@ def add_key(
     as_json: AsJson = False,
 ) -> None:
     """Make an API key and print it once. A running gateway accepts it at once."""
-    from incrowd.gateway.keys import KeyStore
+    from incrowd.gateway.state import KeyStore
 
     if policy is not None:
         _policy(policy).known(organisation, "--organisation")
@@ -109,8 +109,8 @@ def add_key(
 @keys.command("list")
 def list_keys(state: StateFolder = STATE, as_json: AsJson = False) -> None:
     """List clients, organisations and when their keys were made."""
-    from incrowd.gateway.keys import KeyStore
     from incrowd.gateway.operate import existing
+    from incrowd.gateway.state import KeyStore
 
     rows = [(key.name, key.organisation, key.id, key.created) for key in KeyStore(existing(state)).all()]
     if as_json:
@@ -127,7 +127,7 @@ def remove_key(
     as_json: AsJson = False,
 ) -> None:
     """Take a key away. A running gateway refuses it from now on."""
-    from incrowd.gateway.keys import KeyStore
+    from incrowd.gateway.state import KeyStore
 
     KeyStore(state).remove(name)
     if as_json:

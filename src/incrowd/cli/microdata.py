@@ -11,8 +11,11 @@ import typer
 
 from incrowd.cli.console import (
     AsJson,
+    Cluster,
+    Computing,
     FailAbove,
     Memory,
+    Resume,
     Seed,
     exit_for_person,
     exit_for_risk,
@@ -21,7 +24,6 @@ from incrowd.cli.console import (
     show,
     show_json,
 )
-from incrowd.cli.options import Cluster, Computing, Resume
 
 if TYPE_CHECKING:
     from incrowd.measures.microdata.evaluation import Evaluation

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,9 @@ from incrowd.cli.console import AsJson, show, show_json
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from incrowd.crowd.plan import JobCost, JobStep
+    from incrowd.crowd import Crowd
+    from incrowd.crowd.plan import JobCost, JobStep, MachineRates
+
 
 MOST_STEPS = 8
 
@@ -123,20 +126,18 @@ def _plan(name: str, options: Mapping[str, Any]) -> JobCost:
     if crowd is None:
         raise InputError(f"plan: expected the folder of a crowd after '{name}', got none that exists.")
     from incrowd.crowd import Crowd
-    from incrowd.engine.rates import measure_rates
 
     opened = Crowd(crowd)
     steps = KNOWN.get(name, _community_steps)(opened, options)
     community = options.get("target") or options.get("community")
-    rates = measure_rates(opened, next(iter(community), None) if isinstance(community, tuple) else community)
+    rates = _measure_rates(opened, next(iter(community), None) if isinstance(community, tuple) else community)
     return JobCost(command=name, steps=tuple(steps), rates=rates)
 
 
 def _import_plan(options: Mapping[str, Any]) -> JobCost:
     from incrowd.cli.crowds import parse_columns, parse_kind
-    from incrowd.crowd.plan import STORED_OVER_TEXT, JobCost, plan_import
+    from incrowd.crowd.plan import STORED_OVER_TEXT, TYPICAL, JobCost, plan_import
     from incrowd.crowd.readers.base import ReadOptions
-    from incrowd.engine.rates import TYPICAL
 
     reading = ReadOptions(
         kind=parse_kind(options["kind"]),
@@ -312,3 +313,40 @@ def _duration(seconds: float) -> str:
         if seconds < limit:
             return f"{seconds / size:,.0f} {unit}"
     return f"{seconds / 86_400:,.0f} days"
+
+
+SAMPLED_POSTS = 20_000
+SAMPLED_PROFILES = 300
+
+
+def _measure_rates(crowd: Crowd, community: str | None = None) -> MachineRates:
+    """Clean, count and compare some posts (of the largest community, unless told) and take the time."""
+    from incrowd.crowd.plan import TYPICAL, MachineRates
+    from incrowd.distances import ball_sizes
+    from incrowd.profiles import unigram
+    from incrowd.text import count_tokens
+
+    posts = crowd.posts(community or _largest(crowd)).head(SAMPLED_POSTS).collect()
+    size = int(posts["text"].str.len_bytes().sum())
+    if size == 0:
+        return TYPICAL
+    count_tokens(posts.head(1))  # loads and compiles what is needed
+    counting, counted = _timed(lambda: count_tokens(posts))
+    rows = unigram(counted).matrix[:SAMPLED_PROFILES]
+    if rows.shape[0] < 2:
+        return MachineRates(text_bytes=size / counting, pairs=TYPICAL.pairs, cells=counted.matrix.nnz / size)
+    ball_sizes(rows[:2], radii=[0.5])
+    comparing, _ = _timed(lambda: ball_sizes(rows, radii=[0.5]))
+    pairs = rows.shape[0] * (rows.shape[0] - 1) / 2
+    return MachineRates(text_bytes=size / counting, pairs=pairs / comparing, cells=counted.matrix.nnz / size)
+
+
+def _largest(crowd: Crowd) -> str | None:
+    names = crowd.communities()["community"]
+    return names[0] if len(names) else None
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    outcome = work()
+    return max(time.perf_counter() - start, 1e-6), outcome

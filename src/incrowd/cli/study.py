@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.console import AsJson, Memory, Seed, parse_memory, progress_bar, show, show_json, writable
-from incrowd.cli.options import (
+from incrowd.cli.console import (
+    AsJson,
     AttributeChoices,
     Cluster,
     Computing,
+    Memory,
     Resume,
+    Seed,
     TopicWords,
     in_groups,
+    parse_memory,
+    progress_bar,
+    show,
+    show_json,
     topic_words,
+    writable,
 )
 
 if TYPE_CHECKING:

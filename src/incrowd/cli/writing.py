@@ -9,23 +9,21 @@ import typer
 
 from incrowd.cli.console import (
     AsJson,
+    Community,
+    Computing,
+    CrowdFolder,
     FailAbove,
     Memory,
     Seed,
+    WordChoices,
     exit_for_person,
     exit_for_risk,
+    in_groups,
     parse_memory,
     progress_bar,
     show,
     show_json,
     writable,
-)
-from incrowd.cli.options import (
-    Community,
-    Computing,
-    CrowdFolder,
-    WordChoices,
-    in_groups,
 )
 
 if TYPE_CHECKING:

@@ -59,6 +59,10 @@ class MachineRates:
     """Pairs of people whose items are compared a second; from a run on 88,162 baskets, two cores."""
 
 
+TYPICAL = MachineRates(text_bytes=2e7, pairs=2e5, cells=0.1)
+"""For a crowd without texts to try."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobCost:
     """The cost of a job: counts of a crowd are exact; memory, time and the rows of a long file are estimates."""

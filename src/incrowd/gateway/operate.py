@@ -25,13 +25,12 @@ from incrowd.gateway.answer import Client, Explanation, ValueDecision
 from incrowd.gateway.audit import AuditLog, check_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
-from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.ledger import Ledger, audited
 from incrowd.gateway.monitoring import log_to_stderr, logger
 from incrowd.gateway.policy import GatewayPolicy, cautions, promise, weaknesses
 from incrowd.gateway.report import Support, support_of
 from incrowd.gateway.service import GatewayService
-from incrowd.gateway.state import lock_state, open_secret, set_aside
+from incrowd.gateway.state import KeyStore, lock_state, open_secret, set_aside
 from incrowd.gateway.text_query import read_query, typed_query
 from incrowd.gateway.worker import DecisionProcess
 from incrowd.measures.release import warm_up

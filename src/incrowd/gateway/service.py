@@ -30,12 +30,11 @@ from incrowd.errors import IncrowdError, InputError
 from incrowd.gateway.answer import Answer, Client
 from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.core import Decided
-from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.monitoring import Metrics, log_error, logger
 from incrowd.gateway.policy import GatewayPolicy
 from incrowd.gateway.query import Query
 from incrowd.gateway.rules import LATE
-from incrowd.gateway.state import Secret
+from incrowd.gateway.state import KeyStore, Secret
 from incrowd.gateway.text_query import query_from, read_queries
 from incrowd.gateway.worker import DecisionService, threads_of
 

@@ -24,9 +24,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from incrowd.crowd import Crowd
 from incrowd.errors import IncrowdError
 from incrowd.web import home, people, providers, studies
-from incrowd.web.jobs import debugging, explain
 from incrowd.web.serving import ServeOptions
-from incrowd.web.site import BadForm, ResultGone, Site
+from incrowd.web.site import BadForm, ResultGone, Site, debugging, explain
 from incrowd.web.uploads import discard_leftovers
 
 READING = ("GET", "HEAD")

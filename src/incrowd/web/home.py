@@ -21,8 +21,7 @@ from incrowd.crowd.staging import Understood
 from incrowd.errors import IncrowdError, InputError, Undecided
 from incrowd.measures.crowd_rates import CrowdOptions
 from incrowd.report.crowd import crowd_report_page
-from incrowd.web.jobs import WebJob
-from incrowd.web.site import ResultGone, Site, attached, document, receive_files, see_other
+from incrowd.web.site import ResultGone, Site, WebJob, attached, document, receive_files, see_other
 from incrowd.web.uploads import IMPORT_FORM, Upload, private_folder
 
 

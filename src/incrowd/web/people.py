@@ -29,8 +29,7 @@ from incrowd.measures.disclosures.posts import posts_of_export
 from incrowd.measures.disclosures.spec import DisclosureOptions
 from incrowd.measures.protocol import AdvisorOptions, Changes, PreparedCrowd, ThemeName
 from incrowd.report.person import person_report_page
-from incrowd.web.jobs import Stopped, explain
-from incrowd.web.site import ResultGone, Site, attached, document, receive_files, wants_part
+from incrowd.web.site import ResultGone, Site, Stopped, attached, document, explain, receive_files, wants_part
 from incrowd.web.uploads import OWN_FORM, Upload
 
 if TYPE_CHECKING:

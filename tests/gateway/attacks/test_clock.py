@@ -22,7 +22,7 @@ import pytest
 from scipy.stats import wilcoxon
 from tests.gateway.serving import POLICY, running
 
-from incrowd.gateway.keys import KeyStore
+from incrowd.gateway.state import KeyStore
 
 REPLY = 0.2
 FALSE_ALARM = 0.001

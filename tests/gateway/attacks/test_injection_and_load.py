@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from tests.gateway.serving import VICTIM, Got, Running, make_world, question, running
 
 from incrowd.errors import InputError
-from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.policy import GatewayPolicy, load_policy
 from incrowd.gateway.predicate import compile_predicate
+from incrowd.gateway.state import KeyStore
 from incrowd.gateway.text_query import read_query
 from incrowd.measures.release import Budget, Method, measure_q
 

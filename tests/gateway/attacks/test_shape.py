@@ -26,10 +26,9 @@ from tests.gateway.weakened import Defences
 from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.databases.common import Numbers
 from incrowd.gateway.http import gateway_app
-from incrowd.gateway.keys import KeyStore
 from incrowd.gateway.query import Compare, Predicate
 from incrowd.gateway.service import GatewayService
-from incrowd.gateway.state import open_secret
+from incrowd.gateway.state import KeyStore, open_secret
 from incrowd.gateway.worker import DecisionThreads
 
 IN_TOWN = Compare("city", "=", "Aspen")
