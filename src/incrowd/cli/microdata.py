@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from incrowd.cli.console import (
     Seed,
     exit_for_person,
     exit_for_risk,
+    in_groups,
     parse_memory,
     progress_bar,
     show,
@@ -37,18 +39,6 @@ app = typer.Typer(
 CrowdFolder = Annotated[
     Path, typer.Argument(metavar="DIR", help="A crowd with items (incrowd ingest --kind items).")
 ]
-RareBelow = Annotated[
-    int, typer.Option("--rare-below", min=1, help="An item is rare if fewer people have it.")
-]
-RareFraction = Annotated[
-    float | None, typer.Option("--rare-fraction", help="Rare as a share of the crowd instead, e.g. 0.01.")
-]
-Fewest = Annotated[int, typer.Option("--min-items", min=1, help="Leave out profiles with fewer items.")]
-Most = Annotated[int, typer.Option("--max-items", min=1, help="Leave out profiles with more items.")]
-Percent = Annotated[str, typer.Option("--percent", help="How much of a profile they know: 10 or 5-20.")]
-Known = Annotated[
-    int | None, typer.Option("--known", min=1, help="They know so many items, instead of a share.")
-]
 
 
 class RoundingRule(StrEnum):
@@ -59,10 +49,43 @@ class RoundingRule(StrEnum):
     CEIL = "ceil"
 
 
-Rounding = Annotated[RoundingRule, typer.Option("--rounding", help="How a share becomes a number of items.")]
+@dataclass(frozen=True, kw_only=True)
+class ItemChoices:
+    """Which profiles take part, and which items count as rare."""
+
+    fewest: Annotated[
+        int, typer.Option("--min-items", min=1, help="Leave out profiles with fewer items.")
+    ] = 8
+    most: Annotated[int, typer.Option("--max-items", min=1, help="Leave out profiles with more items.")] = (
+        5000
+    )
+    rare_below: Annotated[
+        int, typer.Option("--rare-below", min=1, help="An item is rare if fewer people have it.")
+    ] = 100
+    rare_fraction: Annotated[
+        float | None, typer.Option("--rare-fraction", help="Rare as a share of the crowd instead, e.g. 0.01.")
+    ] = None
+
+    def profiles(self) -> ProfileFilter:
+        """Return whose items are looked at."""
+        from incrowd.errors import InputError
+        from incrowd.measures.microdata.spec import ProfileFilter
+
+        if self.most < self.fewest:
+            raise InputError(
+                f"--max-items: expected at least --min-items, which is {self.fewest}; got {self.most}"
+            )
+        return ProfileFilter(fewest=self.fewest, most=self.most)
+
+    def score(self) -> ScoreSpec:
+        """Return how profiles are scored."""
+        from incrowd.measures.microdata.spec import ScoreSpec
+
+        return ScoreSpec(rare_below=self.rare_below, rare_fraction=self.rare_fraction)
 
 
 @app.command()
+@in_groups
 def publish(
     crowd: CrowdFolder,
     out: Annotated[Path, typer.Option("--out", help="Where to write the statistics (JSON).")],
@@ -82,10 +105,8 @@ def publish(
     taste: Annotated[
         int, typer.Option("--taste", min=0, help="Also publish counts for so many taste groups.")
     ] = 0,
-    fewest: Fewest = 8,
-    most: Most = 5000,
-    rare_below: RareBelow = 100,
-    rare_fraction: RareFraction = None,
+    *,
+    choices: ItemChoices,
     literal: Annotated[
         bool, typer.Option("--literal", help="Publish exact counts as the paper does. Unsafe: studies only.")
     ] = False,
@@ -94,7 +115,7 @@ def publish(
     """Publish popularity statistics with which people can score themselves."""
     from incrowd.crowd import Crowd
     from incrowd.measures.microdata import provider
-    from incrowd.measures.microdata.spec import GroupSpec, ReleaseSpec, ScoreSpec
+    from incrowd.measures.microdata.spec import GroupSpec, ReleaseSpec
     from incrowd.measures.microdata.statistics import load_state, save_state
 
     opened = Crowd(crowd)
@@ -103,9 +124,7 @@ def publish(
     spec = ReleaseSpec(crowd=smallest, taste_groups=taste, literal=literal)
     with progress_bar("counting") as progress:
         progress(0, None, "counting items")
-        tally = provider.Tally.count(
-            opened.items(), ScoreSpec(rare_below=rare_below, rare_fraction=rare_fraction)
-        )
+        tally = provider.Tally.count(opened.items(), choices.score())
         previous = load_state(folder)
         publish_it = partial(
             provider.publish,
@@ -113,7 +132,7 @@ def publish(
             state=previous,
             release=spec,
             groups=GroupSpec(exactly=groups),
-            profiles=_profiles(fewest, most),
+            profiles=choices.profiles(),
         )
         made = publish_it()
         if taste:
@@ -164,15 +183,20 @@ def score(
 
 
 @app.command()
+@in_groups
 def evaluate(
     crowd: CrowdFolder,
-    fewest: Fewest = 8,
-    most: Most = 5000,
-    percent: Percent = "5-20",
-    known: Known = None,
-    rounding: Rounding = RoundingRule.HALF_UP,
-    rare_below: RareBelow = 100,
-    rare_fraction: RareFraction = None,
+    *,
+    choices: ItemChoices,
+    percent: Annotated[
+        str, typer.Option("--percent", help="How much of a profile they know: 10 or 5-20.")
+    ] = "5-20",
+    known: Annotated[
+        int | None, typer.Option("--known", min=1, help="They know so many items, instead of a share.")
+    ] = None,
+    rounding: Annotated[
+        RoundingRule, typer.Option("--rounding", help="How a share becomes a number of items.")
+    ] = RoundingRule.HALF_UP,
     device: Annotated[str, typer.Option("--device", help="cpu, or gpu for one NVIDIA card.")] = "cpu",
     memory: Memory = "1GiB",
     cluster: Cluster = "local",
@@ -187,15 +211,15 @@ def evaluate(
 
     if device not in ("cpu", "gpu"):
         raise InputError(f"--device: expected cpu or gpu, got '{device}'")
-    specs = _specs(fewest, most, percent, known, rounding, rare_below, rare_fraction)
+    profiles, knowledge = choices.profiles(), _knowledge(percent, known, rounding)
     how = Computing(cluster=cluster, resume=resume)
     with progress_bar("reading items") as progress, how.engine() as engine:
-        table = item_table(Crowd(crowd), specs[0])
+        table = item_table(Crowd(crowd), profiles)
         result = evaluation.evaluate(
-            table, knowledge=specs[1], score=specs[2], memory=parse_memory(memory),
+            table, knowledge=knowledge, score=choices.score(), memory=parse_memory(memory),
             device="gpu" if device == "gpu" else "cpu", engine=engine, progress=progress,
         )  # fmt: skip
-    plain = result.to_dict() | {"profiles": {"fewest": fewest, "most": most}}
+    plain = result.to_dict() | {"profiles": {"fewest": choices.fewest, "most": choices.most}}
     show_json(plain) if as_json else show(_evaluation(result))
 
 
@@ -294,32 +318,13 @@ def _sentences(summary: dict[str, Any]) -> str:
     return "\n".join(lines + ([f"Client page: {summary['page']}"] if summary["page"] else []))
 
 
-def _specs(
-    fewest: int,
-    most: int,
-    percent: str,
-    known: int | None,
-    rounding: str,
-    rare_below: int,
-    rare_fraction: float | None,
-) -> tuple[ProfileFilter, Knowledge, ScoreSpec]:
-    from incrowd.measures.microdata.spec import Knowledge, ScoreSpec
+def _knowledge(percent: str, known: int | None, rounding: str) -> Knowledge:
+    from incrowd.measures.microdata.spec import Knowledge
 
-    profiles = _profiles(fewest, most)
-    score_spec = ScoreSpec(rare_below=rare_below, rare_fraction=rare_fraction)
     if known is not None:
-        return profiles, Knowledge(percents=(), items=(known,)), score_spec
+        return Knowledge(percents=(), items=(known,))
     rule: Any = str(rounding)
-    return profiles, Knowledge(percents=_percents(percent), rounding=rule), score_spec
-
-
-def _profiles(fewest: int, most: int) -> ProfileFilter:
-    from incrowd.errors import InputError
-    from incrowd.measures.microdata.spec import ProfileFilter
-
-    if most < fewest:
-        raise InputError(f"--max-items: expected at least --min-items, which is {fewest}; got {most}")
-    return ProfileFilter(fewest=fewest, most=most)
+    return Knowledge(percents=_percents(percent), rounding=rule)
 
 
 def _percents(text: str) -> tuple[float, ...]:

@@ -106,7 +106,9 @@ def verify(
 @app.command()
 def tidy(
     holders: HoldersFile,
-    out: Annotated[Path, typer.Option("--out", help="Where to write the answer with one spelling a thing.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="Where to write the answer with one spelling for each thing.")
+    ],
     aliases: Annotated[
         Path | None,
         typer.Option("--aliases", help='Known other names: {"LOTR": "The Lord of the Rings", ...}.'),

@@ -230,7 +230,7 @@ class GpuKernel:
         return state.turns.run(lambda: _to_host(state, tile))
 
     def exact(self, state: GpuState, rows: Ints, columns: Ints) -> Floats:
-        """Return listed pairs in double precision, a warp a pair."""
+        """Return listed pairs in double precision, one warp for each pair."""
         found = np.empty(len(rows))
         with _stream():
             for start in range(0, len(rows), _PAIRS_AT_ONCE):

@@ -17,7 +17,7 @@ handful of small macros:
 
 A tile of distances is made in three steps, each a kernel: ``dense_terms`` (frequent words, one logarithm a
 term), ``listed_terms`` (all other words, posting lists against posting lists), ``finish`` (distance; pairs
-whose single-precision value cannot be trusted are computed again in double precision, a warp a pair).
+whose single-precision value cannot be trusted are computed again in double precision, one warp for each pair).
 
 In a panel, words are sorted by how many people use them. The few thousand used by a large share of all people go into a
 dense block (one logarithm per pair and word, no look-up); all others into posting lists, one list for each

@@ -1,6 +1,6 @@
 """Hacker News through its public search interface (hn.algolia.com): a page holds up to 1,000 posts.
 
-The official interface gives one post a request: a thousand times the requests for the same posts.
+The official interface gives one post for each request: a thousand times the requests for the same posts.
 """
 
 from __future__ import annotations

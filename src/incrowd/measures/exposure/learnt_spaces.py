@@ -82,6 +82,13 @@ ROUNDS = 20
 POSTS_A_PART = 8_192
 
 
+def _digest(topics: TopicSet, words: Sequence[str], *parts: NDArray[Any] | bytes) -> str:
+    digest = blake2b("\n".join(words).encode(), digest_size=8, key=topics.hash.encode())
+    for part in parts:
+        digest.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
+
+
 @dataclass(frozen=True, eq=False)
 class LdaSpace:
     """A trained model, sparse: word w has the entries ``word_starts[w]`` up to ``word_starts[w + 1]``."""
@@ -106,11 +113,8 @@ class LdaSpace:
     @cached_property
     def hash(self) -> str:
         """A digest of the topics and the trained numbers."""
-        digest = blake2b("\n".join(self.words).encode(), digest_size=8, key=self.topics.hash.encode())
-        for array in (self.word_starts, self.dims, self.weights, self.prior, self.topic_vectors):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(b"plain" if self.plain else b"")
-        return digest.hexdigest()
+        arrays = (self.word_starts, self.dims, self.weights, self.prior, self.topic_vectors)
+        return _digest(self.topics, self.words, *arrays, b"plain" if self.plain else b"")
 
     @cached_property
     def _prior_along(self) -> Floats:
@@ -188,10 +192,7 @@ class WordVectors:
     @cached_property
     def hash(self) -> str:
         """A digest of the topics and the vectors."""
-        digest = blake2b("\n".join(self.words).encode(), digest_size=8, key=self.topics.hash.encode())
-        digest.update(np.ascontiguousarray(self.vectors).tobytes() + bytes([self.literal]))
-        digest.update(np.ascontiguousarray(self.levels).tobytes())
-        return digest.hexdigest()
+        return _digest(self.topics, self.words, self.vectors, bytes([self.literal]), self.levels)
 
     @cached_property
     def topic_vectors(self) -> NDArray[np.float32]:
@@ -278,11 +279,9 @@ class Embeddings:
     @cached_property
     def hash(self) -> str:
         """A digest of the topics and the vectors."""
-        digest = blake2b("\n".join(self.words).encode(), digest_size=8, key=self.topics.hash.encode())
-        for array in (self.vectors, self.topic_vectors):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(np.float64(self.prior).tobytes())
-        return digest.hexdigest()
+        return _digest(
+            self.topics, self.words, self.vectors, self.topic_vectors, np.float64(self.prior).tobytes()
+        )
 
     def sums(self, posts: WordLists) -> Floats:
         """Return each post's vector: the sum of its words' vectors."""

@@ -136,7 +136,7 @@ def _sum_modulo(table, k, constants, total, each, stop):  # type: ignore[no-unty
 
     At level d the first d values have their state; entry `start[d] + rest * (d + 1) + r` of `left` counts
     the users whose pattern on the other values is `rest` and who list r marked values and none avoided.
-    `back` holds the derivatives by the same entries, a lane a prime.
+    `back` holds the derivatives by the same entries, one lane for each prime.
     """
     start = np.zeros(k + 2, np.int64)
     for d in range(k + 1):
