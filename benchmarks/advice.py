@@ -11,7 +11,8 @@ beside them, without the corrections that the determined adversary makes) look f
 with ten posts there: a promise is broken if one of them has it among its first four. Character runs are not among the
 judges, because the advice asked them.
 
-"Without a tested action": nothing that was tried on what is there, or as a new name, holds. These people are told
+"Only more than half": what helps gives up more than half of somebody's posts in a community or of their items, which the
+advice says, and which no plan contains. "Without a tested action": nothing that was tried on what is there, or as a new name, holds. These people are told
 which kinds of habits, with examples, to leave out of what they write next; "without advice" are those who are not even
 told that.
 
@@ -33,7 +34,7 @@ import numpy as np
 import polars as pl
 
 from incrowd.advisor.advice import look_for_advice, measure_advice, write_differently
-from incrowd.advisor.answer import Action, WriteDifferently
+from incrowd.advisor.answer import Action, PersonReport, WriteDifferently
 from incrowd.advisor.assess import assess
 from incrowd.advisor.assessor import Assessor
 from incrowd.crowd import Crowd
@@ -110,6 +111,13 @@ def advised(crowd: PreparedCrowd, measure: Any, ready: Any, user: str) -> dict[s
     }
 
 
+def _only_beyond(report: PersonReport) -> bool:
+    """Say whether all that helps against what is at risk takes more than half of what is there."""
+    risky = {one.key for one in report.findings if one.decides and one.level is Level.AT_RISK}
+    helpful = [one for one in report.actions if one.aim in risky]
+    return bool(helpful) and all(one.beyond for one in helpful)
+
+
 def is_concrete(told: Iterable[WriteDifferently]) -> bool:
     """Say whether somebody is told by examples what to leave out of what they write next."""
     return any(kind.examples for one in told for kind in one.kinds)
@@ -137,6 +145,7 @@ def measured(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
         counts["without a tested action"] += not actions
         counts["without advice"] += not actions and not is_concrete(found["told"])
         counts["only from now on"] += bool(actions) and all(one.from_now_on for one in actions)
+        counts["only more than half"] += bool(actions) and all(one.beyond for one in actions)
         for changes in promised(actions):
             ranks = judges.ranks(found["person"].after(changes), *found["pair"])
             counts["promises"] += 1
@@ -173,6 +182,7 @@ def assessed(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
         counts["only from now on"] += (
             at_risk and bool(report.actions) and all(one.from_now_on for one in report.actions)
         )
+        counts["only more than half"] += at_risk and _only_beyond(report)
         counts["plans that end better"] += (
             at_risk and report.plan is not None and report.plan.verdict.level is not Level.AT_RISK
         )

@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 
 SURE = 1e-6
 """Nobody is certain beyond this, whatever the rounding."""
+LINES = (1 / 10, 1 / 2)
+"""Where the level of a risk changes: what lies beside a line is not rounded onto it, or a level would seem wrong."""
+ON_LINE = 1e-9
 
 
 def say_number(value: float) -> str:
@@ -36,13 +39,25 @@ def say_amount(value: float, unit: str) -> str:
 
 
 def say_percent(value: float) -> str:
-    """Two digits that never round doubt away: 99.97% does not become 100%."""
+    """Two digits that never round doubt away, nor a level: 99.97% does not become 100%, 10.2% does not become 10%.
+
+    >>> [say_percent(share) for share in (0.5, 0.502, 0.50001, 0.4999, 0.999)]
+    ['50%', '50.2%', 'just above 50%', 'just under 50%', '99.9%']
+    """
     percent = 100 * value
+    for line in LINES:
+        off = value - line
+        if ON_LINE < abs(off) < 0.005:
+            near = f"{percent:.1f}%"
+            return near if float(near[:-1]) != 100 * line else f"just {_SIDE[off > 0]} {100 * line:.0f}%"
     if 0 < percent < 1:
         return f"{percent:.2g}%" if percent >= 0.01 else "less than 0.01%"
     if 99 < percent < 100:
         return "more than 99.9%" if percent > 99.9 else f"{percent:.1f}%"
     return f"{percent:.0f}%"
+
+
+_SIDE = {True: "above", False: "under"}
 
 
 def say_count(count: int, one: str, many: str = "") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 from benchmarks.advice import Judges, measured
 from tests.advisor.making import own
 
-from incrowd.advisor.advice import _does_as_much
+from incrowd.advisor.advice import _does_as_much, _is_worth_it
 from incrowd.advisor.answer import Action, PersonReport, not_better
+from incrowd.advisor.assess import assess
 from incrowd.advisor.assessor import Assessor
 from incrowd.advisor.combine import LEAST_SHARE, MOST_PARTS
 from incrowd.advisor.plan import measure_plan
@@ -53,6 +55,15 @@ def test_what_gives_somebody_away_is_what_both_halves_share_and_others_do_not() 
     told = by_kind(habits)
     assert 0.9 < sum(one.share for one in told) <= 1.0 + 1e-9
     assert all(one.examples and one.advice for one in told)
+
+
+def test_a_short_word_is_a_word_and_no_spelling_but_capitals_inside_one_are() -> None:
+    earlier, later = ["they pay the BFA xD", "so pay up"], ["we pay for a BFA xD"]
+    habits = telling(earlier, later).named([*earlier, *later], dict.fromkeys(TEXT_FAMILIES, 1.0))
+    kinds = {one.name: one.kind for one in habits}
+    assert kinds["“pay”"] is kinds["“bfa”"] is Kind.WORDS
+    assert kinds["“xD”"] is Kind.WRITING
+    assert {"“BFA”", "“pay”"} & {one.name for one in habits if one.kind is Kind.WRITING} == set()
 
 
 def test_an_apostrophe_of_a_telephone_is_spelling_and_no_name_or_rare_word() -> None:
@@ -163,7 +174,7 @@ def test_a_plan_says_the_number_that_holds_by_both_attackers(
 ) -> None:
     assessor, now = OneFinding(own(tiny_crowd, "alex"), (), ()), linked(0.9)
     changes = Changes(delete_posts=frozenset(assessor.person.numbers[:1].tolist()))
-    plan = measure_plan(assessor, [now], changes, {now.key: recheck}, Targets())
+    plan = measure_plan(assessor, [now], changes, (), {now.key: recheck}, Targets())
     assert said in plan.effects[0].sentence()
     assert plan.reached is reached
     assert plan.missed == (
@@ -174,6 +185,42 @@ def test_a_plan_says_the_number_that_holds_by_both_attackers(
         )
     )
     assert plan.verdict.level is (Level.WELL_HIDDEN if reached else Level.WATCH)
+
+
+def test_a_plan_says_of_each_step_what_it_is_for(alex: PersonReport) -> None:
+    assert alex.plan is not None
+    assert alex.plan.steps
+    assert set(alex.plan.steps) <= {one.what for one in alex.actions}
+    steps = [one for one in alex.actions if one.what in alex.plan.steps]
+    together = Changes()
+    for one in steps:
+        together |= one.changes
+    assert together == alex.plan.changes
+
+
+@pytest.mark.parametrize(("after", "worth"), [(0.05, True), (0.08, True), (0.095, False)])
+def test_what_takes_back_little_is_not_worth_doing_even_where_it_crosses_a_line(
+    after: float, worth: bool
+) -> None:
+    before, then = linked(0.11), linked(after)
+    effect = measure_named("linkability").effect(before, then)
+    action = Action(what="Do it", loss="something", changes=Changes(), effect=effect)
+    assert _is_worth_it(action, before) is worth
+
+
+def test_whom_nothing_helps_that_they_would_do_is_told_what_would(tmp_path: Path) -> None:
+    others = [(f"p{who}", f"common {(who + k) % 6}") for who in range(40) for k in range(2)]
+    mine = [("me", f"mine alone {k}") for k in range(4)] + [("me", f"common {k}") for k in range(3)]
+    items = pl.DataFrame([*others, *mine], schema=["user", "item"], orient="row")
+    crowd = Crowd.from_frame(items, kind="items", path=tmp_path / "c")
+    report = assess(crowd, "me")
+    assert report.verdict.level is Level.AT_RISK
+    (action,) = report.actions
+    assert action.beyond
+    assert action.promised is not Level.AT_RISK
+    assert "more than the 50% that you would give up, because less does not help" in action.loss
+    assert len(action.changes.drop_items) == 5, "of seven, three would be at most half"
+    assert report.plan is None, "a plan keeps to what somebody would give up"
 
 
 def test_what_a_part_of_an_action_does_as_well_is_not_worth_the_whole() -> None:

@@ -152,6 +152,44 @@ def test_an_effect_says_why_a_rank_that_stays_is_no_longer_grave(
     assert ("too faint" in told.sentence()) is said
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "note"),
+    [
+        (("a passing interest", 0.19), ("a passing interest", 0.13), "only 9% of the doubt"),
+        (("a lasting personal interest", 0.3), ("a passing interest", 0.08), ""),
+        (
+            ("little out of the ordinary", 0.18),
+            ("a passing interest", 0.18),
+            "it then looks like a passing interest",
+        ),
+        (("a passing interest", 0.3), ("little out of the ordinary", 0.2), "too faint to look personal"),
+    ],
+)
+def test_a_level_that_does_not_follow_from_the_number_has_its_reason_beside_it(
+    before: tuple[str, float], after: tuple[str, float], note: str
+) -> None:
+    def found(looks: str, chance: float) -> Finding:
+        about = Assessment(
+            measure="exposure",
+            subject="you in a, topic b",
+            value=40.0,
+            unit="rank",
+            direction=Direction.HIGHER_IS_SAFER,
+            meaning="",
+            standing=Standing.HEURISTIC,
+            crowd_size=100,
+            assumptions=Assumptions(
+                adversary="someone", parameters={"looks_like": looks, "probability": chance, "prior": 0.041}
+            ),
+        )
+        return measure_named("exposure").finding(about)
+
+    told = measure_named("exposure").effect(found(*before), found(*after))
+    assert told.turns
+    assert note in told.sentence()
+    assert bool(told.note) is bool(note)
+
+
 def test_a_plan_does_not_claim_what_could_not_be_measured() -> None:
     def goal(level: Level, *, reached: bool) -> str:
         told = Verdict(level=level, sentence="")

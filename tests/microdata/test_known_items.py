@@ -206,5 +206,15 @@ def test_how_few_it_takes_reads_as_a_sentence(takes: dict[str, float], said: str
     known = KnownItems(
         items=9, probability={}, takes={way: (count,) * 3 for way, count in takes.items()}, parts={}
     )
-    who = few_items_meaning(0.7, 60, FEW_ITEMS["three-items"], known)
+    who = few_items_meaning(0.7, 60, FEW_ITEMS["three-items"], known, known.items)
     assert who.endswith(f"To be right half of the time it {said}.")
+
+
+def test_what_it_takes_after_items_were_taken_back_counts_those_that_may_have_become_known() -> None:
+    takes = {"random": (18.0,) * 3, "rarest": (39.0,) * 3, "dated": (math.inf,) * 3}
+    known = KnownItems(items=41, probability={}, takes=takes, parts={})
+    said = few_items_meaning(0.3, 60, FEW_ITEMS["three-items"], known, 21)
+    assert said.endswith(
+        "To be right half of the time it takes, of the 41 items you had, 18 picked at random, 39 of your rarest, or "
+        "more than these if they are known with dates."
+    )

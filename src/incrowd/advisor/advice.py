@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -31,6 +31,10 @@ WORST_EACH = 2
 """So many findings of each measure get advice: those with the largest risk."""
 MOST_EACH = 3
 MOST_ACTIONS = 10
+LEAST_GAIN = 1 / 4
+"""Of the risk: what takes back less is not worth doing, even where that crosses a line."""
+BEYOND = 3 / 4
+"""Share to give up that is tried for those at risk whom nothing helps that they would do: then they know what would."""
 SAME = 1e-12
 RISKY = (Level.AT_RISK, Level.WATCH)
 
@@ -56,6 +60,7 @@ class Found:
             "loss": one.loss,
             "changes": one.changes.to_dict(),
             "from_now_on": one.from_now_on,
+            "beyond": one.beyond,
         }
         return {"key": list(self.key), "proposal": proposal, "recheck": to_plain(self.recheck)}
 
@@ -74,18 +79,39 @@ def look_for_advice(assessor: Assessor, findings: Sequence[Finding], targets: Ta
     What helps by the measure is asked of an attacker whom neither the measure nor the search contains; what leaves
     the finding at its level by either of them is no advice.
     """
-    tried = [
-        (found, action)
-        for finding in worst_findings(findings, targets)
-        for proposal in assessor.proposals(assessor.person, finding, targets)
-        if (found := _rechecked(assessor, finding, proposal)) is not None
-        if (action := try_out(assessor, findings, found)) is not None
-    ]
+    tried = []
+    for finding in worst_findings(findings, targets):
+        proposals = list(assessor.proposals(assessor.person, finding, targets))
+        holds = [*_holding(assessor, findings, finding, proposals)]
+        if not holds and finding.level is Level.AT_RISK and targets.loss < BEYOND:
+            more = assessor.proposals(assessor.person, finding, replace(targets, loss=BEYOND))
+            holds = [*_holding(assessor, findings, finding, _beyond(proposals, more, targets))]
+        tried += holds
     distinct = {found.proposal.changes: (found, action) for found, action in reversed(tried)}
     actions = [action for _, action in distinct.values()]
     useful = [one for one in distinct.values() if not any(_does_as_much(less, one[1]) for less in actions)]
     ordered = sorted(useful, key=lambda one: _rank(assessor, one[1]))
     return _some_of_each([found for found, _ in ordered])[:MOST_ACTIONS]
+
+
+def _holding(
+    assessor: Assessor, findings: Sequence[Finding], finding: Finding, proposals: Iterable[Proposal]
+) -> Iterator[tuple[Found, Action]]:
+    """Yield what brings a finding to a better level, by its measure and by the other attacker."""
+    for proposal in proposals:
+        found = _rechecked(assessor, finding, proposal)
+        action = None if found is None else try_out(assessor, findings, found)
+        if found is not None and action is not None:
+            yield found, action
+
+
+def _beyond(tried: Sequence[Proposal], more: Iterable[Proposal], targets: Targets) -> Iterator[Proposal]:
+    """Yield proposals that take more than the person would give up, and say so."""
+    known = {one.changes for one in tried}
+    for one in more:
+        if one.changes not in known:
+            limit = f"more than the {targets.loss:.0%} that you would give up, because less does not help"
+            yield replace(one, beyond=True, loss=f"{one.loss}: {limit}")
 
 
 def _does_as_much(less: Action, more: Action) -> bool:
@@ -158,10 +184,17 @@ def try_out(assessor: Assessor, findings: Sequence[Finding], found: Found) -> Ac
         loss=proposal.loss,
         changes=proposal.changes,
         from_now_on=proposal.from_now_on,
+        beyond=proposal.beyond,
         effect=replace(_effect(finding, aimed), recheck=found.recheck),
         also=tuple(compared.values()),
     )
-    return action if action.promised.severity < finding.level.severity else None
+    better = action.promised.severity < finding.level.severity
+    return action if better and _is_worth_it(action, finding) else None
+
+
+def _is_worth_it(action: Action, finding: Finding) -> bool:
+    """Say whether an action takes back enough of the risk; where nothing can be told any more, it does."""
+    return not action.promised_risk > (1 - LEAST_GAIN) * finding.risk
 
 
 def _rank(assessor: Assessor, action: Action) -> tuple[int, int, int, bool, float]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from incrowd.advisor.since import Since
 from incrowd.drawing import CrowdPicture, crowd_picture
 from incrowd.measures.protocol import (
     Changes,
@@ -102,6 +103,8 @@ class Action(Advice):
     """On every other finding that is quickly measured and whose value changes, for better or worse."""
     from_now_on: bool = False
     """It is about what the person writes next, under a new name; nothing is taken back."""
+    beyond: bool = False
+    """It takes more than the person would give up; said because less does not help."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "before", self.effect.before)
@@ -224,59 +227,6 @@ class WriteDifferently:
     kinds: tuple[GivesAway, ...]
     helped: bool
     """False: nothing that was tried brings the finding to a better level, so this is all there is to do."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThemeSince:
-    """One question then and now."""
-
-    name: ThemeName
-    level_before: Level
-    level_now: Level
-    risk_before: float
-    risk_now: float
-
-    @property
-    def moved(self) -> str:
-        """better, worse or same; by the level, and within a level by the risk."""
-        told = Level.CANNOT_TELL not in (self.level_before, self.level_now)
-        step = self.level_now.severity - self.level_before.severity if told else 0
-        if step == 0 and not math.isclose(self.risk_before, self.risk_now, rel_tol=0.02, abs_tol=0.005):
-            step = (self.risk_now > self.risk_before) - (self.risk_now < self.risk_before)
-        return "worse" if step > 0 else "better" if step < 0 else "same"
-
-    def sentence(self) -> str:
-        """Say it in words."""
-        then, now = (
-            str(level) + ("" if math.isnan(risk) else f" (risk {risk:.2f})")
-            for level, risk in ((self.level_before, self.risk_before), (self.level_now, self.risk_now))
-        )
-        return (
-            f"{self.name.question} {then} then, {now} now"
-            if then != now
-            else f"{self.name.question} still {now}"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Since:
-    """What changed since an earlier report."""
-
-    verdict_before: Level
-    verdict_now: Level
-    themes: tuple[ThemeSince, ...]
-    notes: tuple[str, ...] = ()
-
-    def sentence(self) -> str:
-        """Say the whole in words."""
-        counted = {way: sum(one.moved == way for one in self.themes) for way in ("better", "worse")}
-        told = [f"{way} in {say_count(count, 'question')}" for way, count in counted.items() if count]
-        verdict = (
-            f"still {self.verdict_now}"
-            if self.verdict_before is self.verdict_now
-            else f"{self.verdict_before} then, {self.verdict_now} now"
-        )
-        return f"Since last time: {verdict}; {' and '.join(told) if told else 'nothing moved'}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -426,11 +376,17 @@ class PersonReport(Result):
             return ("Nothing that the measures ask for.",)
         if self.plan is not None and self.plan.steps:
             warning = (self.plan.warning,) if self.plan.warning else ()
-            steps = (_sentence(step) for step in self.plan.steps)
+            first = self._cheapest_way_out(self.plan)
+            steps = [step for step in self.plan.steps if first is None or step != first.what]
             then = self.plan.verdict.sentence.partition(" Not measured:")[0]
             still = ", still" if self.plan.verdict.level is self.verdict.level else ""
-            way_out = self._cheapest_way_out(self.plan)
-            return (*warning, *way_out, *steps, f"Afterwards{still}: {then}", *self._for_what_comes_next())
+            return (
+                *warning,
+                *_before_the_rest(first),
+                *map(_sentence, steps),
+                f"Afterwards{still}: {then}",
+                *self._for_what_comes_next(),
+            )
         if self.actions:
             first, more = self.actions[0], len(self.actions) - 1
             rest = (f"{say_count(more, 'more way')} below.",) if more else ()
@@ -452,27 +408,30 @@ class PersonReport(Result):
         ]
         return tuple(helps[:MOST_HELP]) or ("Nothing helps: there is too little to go by.",)
 
-    def _cheapest_way_out(self, plan: Plan) -> tuple[str, ...]:
-        """Say what alone ends being at risk, if that is one thing and costs much less than the whole plan."""
+    def _cheapest_way_out(self, plan: Plan) -> Action | None:
+        """Return what alone ends being at risk, if that is one thing and costs much less than the whole plan."""
         risky = [one for one in self.findings if one.decides and one.level is Level.AT_RISK]
         if len(risky) != 1:
-            return ()
+            return None
         helpful = (
             one for one in self.actions if one.aim == risky[0].key and not (one.from_now_on or one.harms)
         )
         cheapest = min(helpful, key=lambda one: _touched(one.changes), default=None)
         if cheapest is None or 2 * _touched(cheapest.changes) >= _touched(plan.changes):
-            return ()
-        first = f"First: {_lower(cheapest.what)} ({cheapest.outcome})."
-        return first, "What follows helps with everything else, too."
+            return None
+        return cheapest
 
     def _for_what_comes_next(self) -> tuple[str, ...]:
         """Say what is left to do where the plan does not help: a new name, or what to do differently."""
         if self.plan is None or self.plan.verdict.level is Level.WELL_HIDDEN:
             return ()
+        more = next((one for one in self.actions if one.beyond), None)
+        costly = () if more is None else (f"More than you would give up, but it helps: {_lower(more.what)}.",)
         later = next((one for one in self.actions if one.from_now_on), None)
         if later is not None:
-            return (f"For what you write next: {_lower(later.what)}.",)
+            return (*costly, f"For what you write next: {_lower(later.what)}.")
+        if costly:
+            return costly
         left = next((one for one in self.write_differently if one.kinds and not one.helped), None)
         return (_from_now_on(left.kinds[0]),) if left is not None else ()
 
@@ -586,6 +545,12 @@ def _touched(changes: Changes) -> int:
     """Count the posts, words, items and attributes that changes take away."""
     taken = changes.gone_posts, changes.edit_words, changes.drop_items, changes.withhold_attributes
     return sum(map(len, taken))
+
+
+def _before_the_rest(first: Action | None) -> tuple[str, ...]:
+    if first is None:
+        return ()
+    return f"First: {_lower(first.what)} ({first.outcome}).", "What follows helps with everything else, too."
 
 
 def _sentence(words: str) -> str:

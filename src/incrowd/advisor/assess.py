@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from incrowd.crowd.sources import Paths
 
 MOST_RECENT = 2
-SEARCH = 4
+SEARCH = 5
 """Raise when the search for advice changes: what an older release found and kept is then looked for anew."""
 _recent: dict[tuple[Path, str, str, AdvisorOptions], Assessor] = {}
 
@@ -71,7 +71,7 @@ def assess(
     actions = measure_advice(assessor, report.findings, found)
     plan = None
     if changes is not None:
-        plan = measure_plan(assessor, report.findings, changes, rechecks, options.targets)
+        plan = measure_plan(assessor, report.findings, changes, actions, rechecks, options.targets)
     return replace(
         report,
         actions=actions,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from incrowd.advisor.answer import PersonReport, Since, ThemeSince
+from incrowd.advisor.answer import PersonReport
+from incrowd.advisor.since import Since, ThemeSince
 from incrowd.errors import InputError
 from incrowd.measures.protocol import Level
 

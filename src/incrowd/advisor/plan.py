@@ -17,12 +17,9 @@ from incrowd.advisor.advice import RISKY, effects, is_missed, loss_share, say_lo
 from incrowd.advisor.answer import Action, Key, Plan, not_better
 from incrowd.advisor.assessor import Assessor
 from incrowd.advisor.combine import label, verdict
-from incrowd.measures.protocol import Changes, Effect, Finding, Person, Targets
-from incrowd.result import say_count
-from incrowd.wording import say_list
+from incrowd.measures.protocol import Changes, Effect, Finding, Targets
 
 MOST_GOALS = 8
-NAMED = 6
 
 
 def look_for_plan(
@@ -79,10 +76,14 @@ def measure_plan(
     assessor: Assessor,
     findings: Sequence[Finding],
     changes: Changes,
+    actions: Sequence[Action],
     rechecks: Mapping[Key, float],
     targets: Targets,
 ) -> Plan:
-    """Measure what the changes do together, by every measure; no level is better than the other attackers allow."""
+    """Measure what the changes of some actions do together, by every measure.
+
+    No level is better than the other attackers allow.
+    """
     measured, silent = assessor.assess(assessor.changed(changes), explain=False)
     before = {one.key: one.level for one in findings}
     after = [
@@ -101,7 +102,7 @@ def measure_plan(
     )
     return Plan(
         changes=changes,
-        steps=_steps(assessor.person, changes),
+        steps=_steps(assessor, changes, actions),
         loss=say_loss(assessor.person, assessor.changed(changes), changes),
         effects=tuple(changed.values()),
         reached=not missed,
@@ -118,22 +119,12 @@ def _still(missed: Finding, effect: Effect | None) -> str:
     return f"{said} Somebody who compares in another way would be right {effect.said_after} of the time."
 
 
-def _steps(person: Person, changes: Changes) -> tuple[str, ...]:
-    numbers = list(changes.delete_posts)
-    there = (
-        person.posts.filter(person.posts["number"].is_in(numbers))
-        .group_by("community")
-        .len()
-        .sort("community")
-    )
-    said = [f"Delete {say_count(count, 'post')} in {community}" for community, count in there.iter_rows()]
-    quoted = [f"“{word}”" for word in sorted(changes.edit_words)]
-    for what, names in (
-        ("Take these words out of your posts: ", quoted),
-        ("Leave out these items: ", sorted(changes.drop_items)),
-        ("Withhold your ", sorted(changes.withhold_attributes)),
-    ):
-        if names:
-            more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
-            said.append(what + say_list([*names[:NAMED], *more]))
-    return tuple(said)
+def _steps(assessor: Assessor, changes: Changes, actions: Sequence[Action]) -> tuple[str, ...]:
+    """Say which actions the plan is put together from, the cheapest first."""
+    parts = [one for one in actions if not one.from_now_on and one.changes | changes == changes]
+    done, steps = Changes(), []
+    for one in sorted(parts, key=lambda one: _cost(assessor, one.changes)):
+        if done | one.changes != done:
+            done |= one.changes
+            steps.append(one.what)
+    return tuple(steps)

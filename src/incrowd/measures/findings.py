@@ -28,9 +28,9 @@ from incrowd.result import (
     say_percent,
     to_plain,
 )
+from incrowd.wording import LINES
 
-AT_RISK_ABOVE = 1 / 2
-WATCH_ABOVE = 1 / 10
+WATCH_ABOVE, AT_RISK_ABOVE = LINES
 LINE = 1e-9
 """Lines are drawn this far on the kinder side: 1/5 itself is not above 1/5, whatever the rounding."""
 SEEN = 0.005
@@ -276,7 +276,7 @@ class Effect:
     def said_after(self) -> str:
         """The number that holds afterwards, by the measure and by the other attacker, as a person would say it."""
         if self.recheck_is_worse:
-            return say_percent(self.recheck)
+            return say_amount(self.recheck, "probability")
         gone = math.isnan(self.after) and not math.isnan(self.before)
         return "no profile left" if gone else self._said(self.after, self.success_after)
 
@@ -374,6 +374,8 @@ class Proposal:
     changes: Changes
     from_now_on: bool = False
     """Nothing is taken back: the changes stand for what a new name would show."""
+    beyond: bool = False
+    """It takes more than the person would give up; tried because less does not help."""
 
     def __add__(self, other: Proposal) -> Proposal:
         """Return both at once."""
@@ -382,6 +384,7 @@ class Proposal:
             loss=f"{self.loss}; {other.loss}",
             changes=self.changes | other.changes,
             from_now_on=self.from_now_on,
+            beyond=self.beyond,
         )
 
 

@@ -236,6 +236,7 @@ def _proper_names(texts: Sequence[str]) -> set[str]:
     return {word for word, lead in upper.items() if lead > 0}
 
 
+_CAPITAL_INSIDE = re.compile("[a-z][A-Z]")
 _MARKS = ".,;:!?()[]\"'*“”"
 
 
@@ -256,13 +257,13 @@ def _kind_of(family: str, name: str, names: set[str]) -> tuple[Kind, str]:
     if family == "style":
         if name in _SHAPES.values():
             return Kind.WRITING, name
-        plain = _SPACES.get(name) or (_SPACES["\n\n"] if name.isspace() else f"“{name.strip()}”")
-        return Kind.WRITING, plain
+        if name.isspace():
+            return Kind.WRITING, _SPACES.get(name, _SPACES["\n\n"])
     if family == "phrases":
         return Kind.PHRASES, f"“{name}”"
     plain = name.strip(_MARKS).lower()
-    if family == "words" and not re.fullmatch(_WORD, plain or " "):
-        return Kind.WRITING, f"“{name}”"
+    if not re.fullmatch(_WORD, plain or " ") or _CAPITAL_INSIDE.search(name):
+        return Kind.WRITING, f"“{name.strip()}”"
     return (Kind.NAMES if plain in names else Kind.WORDS), f"“{plain}”"
 
 

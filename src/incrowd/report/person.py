@@ -150,9 +150,9 @@ def share_of(evidence: Sequence[Evidence]) -> float | None:
 
 
 def say_share(part: float, whole: float) -> str:
-    """Write a part as its share; what speaks against has a minus."""
-    share = say_percent(abs(part) / whole)
-    return f"−{share}" if part < 0 else share
+    """Write a part as its share in whole per cents; what speaks against has a minus."""
+    share = f"{abs(part) / whole:.0%}"
+    return f"−{share}" if part < 0 and share != "0%" else share
 
 
 def _bar(part: Evidence, zero: float, room: float, full: float, whole: float | None) -> Bar:

@@ -10,10 +10,11 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.advisor.answer import Action, MainReason, OwnPost, PersonReport, Plan, Since, WriteDifferently
+from incrowd.advisor.answer import Action, MainReason, OwnPost, PersonReport, Plan, WriteDifferently
+from incrowd.advisor.since import Since
 from incrowd.measures.protocol import Level, Role
 from incrowd.report.person import SPEAKS_AGAINST, loud, say_share, share_of
-from incrowd.result import say_amount, say_count, say_percent
+from incrowd.result import say_amount, say_count
 from incrowd.wording import say_day
 
 STYLES = {
@@ -23,6 +24,7 @@ STYLES = {
     Level.CANNOT_TELL: "bold reverse",
 }
 MOST_POSTS = 12
+MOST_MISSED = 5
 
 
 def render(report: PersonReport) -> RenderableType:
@@ -89,9 +91,10 @@ def _reason(reason: MainReason) -> RenderableType:
     if whole is None:
         return said
     table = Table("because of", "share", box=None, header_style="dim")
-    for part in reason.evidence:
-        table.add_row(Text(part.what), say_share(part.contribution, whole))
-    against = any(part.contribution < 0 for part in reason.evidence)
+    shares = [say_share(part.contribution, whole) for part in reason.evidence]
+    for part, share in zip(reason.evidence, shares, strict=True):
+        table.add_row(Text(part.what), share)
+    against = any(share.startswith("−") for share in shares)
     lines: list[RenderableType] = [said, Padding(table, (0, 0, 0, 4))]
     if against:
         lines.append(Padding(Text(SPEAKS_AGAINST, style="dim"), (0, 0, 0, 4)))
@@ -119,15 +122,14 @@ def _advice(report: PersonReport) -> Iterator[RenderableType]:
 def _write_differently(one: WriteDifferently) -> RenderableType:
     lines: list[RenderableType] = []
     if not one.helped:
-        lines.append(
-            Text(f"{one.subject} ({one.theme}): nothing that was tried on what is there helps.", style="bold")
-        )
+        nothing = "nothing that was tried on what is there helps"
+        lines.append(Text(f"{one.theme.question} {one.subject}: {nothing}.", style="bold"))
     if one.kinds:
         lines.append(
             Text(f"What gives you away{_where(one.subject)}, and what to do differently:", style="bold")
         )
     for kind in one.kinds:
-        said = f"  {say_percent(kind.share)} {kind.kind} ({', '.join(kind.examples)}): {kind.advice}"
+        said = f"  {kind.share:.0%} {kind.kind} ({', '.join(kind.examples)}): {kind.advice}"
         lines.append(Text(said))
     return Group(*lines)
 
@@ -160,7 +162,10 @@ def _plan(plan: Plan) -> RenderableType:
     lines += [Text(f"  {one.sentence()}", style="dim") for one in better]
     if plan.missed:
         lines.append(Text("What it does not reach:", style="dim"))
-        lines += [Text(f"  {one}", style="dim") for one in plan.missed]
+        lines += [Text(f"  {one}", style="dim") for one in plan.missed[:MOST_MISSED]]
+        if len(plan.missed) > MOST_MISSED:
+            more = say_count(len(plan.missed) - MOST_MISSED, "more", "more")
+            lines.append(Text(f"  and {more}: --html and --json list them all", style="dim"))
     return Group(*lines)
 
 

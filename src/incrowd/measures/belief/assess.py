@@ -288,7 +288,7 @@ class PolicyCheck(Result):
             meaning=(
                 f"{ADVERSARIES[self.options.adversary].capitalize()}, is "
                 f"{say_amount(one.posterior, 'probability')} sure of {worded(one.attribute)} ({one.value}); for "
-                f"anybody it would be {say_percent(one.prior)}. Your target is {say_percent(one.sigma)} at most."
+                f"anybody it would be {say_percent(one.prior)}. The aim is {say_percent(one.sigma)} at most."
             ),
             standing=Standing.HEURISTIC,
             assumptions=Assumptions(

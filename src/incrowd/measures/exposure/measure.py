@@ -156,7 +156,7 @@ class Exposure(Measure):
 
     def _why_this_level(self, finding: Finding) -> str:
         """Say what the level goes by where it is not that of how often somebody would be right."""
-        if level_of(self.success(finding.assessment)) is finding.level or math.isnan(finding.risk):
+        if math.isnan(finding.risk) or not self._level_seems_wrong(finding):
             return ""
         if _looks(finding.assessment) == PASSING and finding.risk >= AT_RISK_ABOVE - LINE:
             return f" Because the interest is a passing one, it counts as “{finding.level}” and no worse."
@@ -166,10 +166,21 @@ class Exposure(Measure):
         )
 
     def note(self, before: Finding, after: Finding) -> str:
-        """Say why somebody still among the first is less exposed than before."""
-        better = after.level.severity < before.level.severity
-        small = after.assessment.value <= SMALL_RANK
-        return "what is left is too faint to look personal" if better and small else ""
+        """Say why the level is another one, where that does not follow from how often somebody would be right."""
+        looked, looks = looks_personal(before.assessment), looks_personal(after.assessment)
+        if after.level.severity < before.level.severity and not looks:
+            told = after.assessment.value <= SMALL_RANK or self._level_seems_wrong(after)
+            return "what is left is too faint to look personal" if told else ""
+        if after.level.severity > before.level.severity and looks and not looked:
+            return f"it then looks like {_looks(after.assessment)}"
+        if after.level is not before.level and looks and self._level_seems_wrong(after):
+            return f"only {say_percent(after.risk)} of the doubt about anybody here is gone"
+        return ""
+
+    def _level_seems_wrong(self, finding: Finding) -> bool:
+        """Say whether the level is not that of how often somebody would be right, which a reader sees."""
+        often = self.success(finding.assessment)
+        return not math.isnan(often) and level_of(often) is not finding.level
 
     def subject_of(self, assessment: Assessment) -> str:
         """Name the topic first: there are many."""

@@ -231,11 +231,13 @@ def few_items_assessments(
         return []
     known = known_items(table, row, effort)
     names = table.items.gather(table.profile(row).tolist())
-    return [few_items_assessment(table, known, one, names, effort) for one in few if known.tells(one.way)]
+    return [
+        few_items_assessment(table, row, known, one, names, effort) for one in few if known.tells(one.way)
+    ]
 
 
 def few_items_assessment(
-    table: ItemTable, known: KnownItems, who: FewItems, names: pl.Series, effort: Effort
+    table: ItemTable, row: int, known: KnownItems, who: FewItems, names: pl.Series, effort: Effort
 ) -> Assessment:
     """Return how often somebody who knows a handful of items picks the person out, and how few items it takes.
 
@@ -252,7 +254,7 @@ def few_items_assessment(
         value=found.value,
         unit="probability",
         direction=Direction.LOWER_IS_SAFER,
-        meaning=explain.few_items_meaning(found.value, people, who, known),
+        meaning=explain.few_items_meaning(found.value, people, who, known, int(table.list_lengths[row])),
         standing=Standing.PROVED if exact else Standing.HEURISTIC,
         assumptions=Assumptions(
             adversary=who.words,

@@ -61,11 +61,14 @@ def found_meaning(found: float, alone: float, adversary: str) -> str:
     )
 
 
-def few_items_meaning(found: float, people: int, who: FewItems, known: KnownItems) -> str:
-    """Say how often a handful of items picks somebody out, and how few it takes."""
+def few_items_meaning(found: float, people: int, who: FewItems, known: KnownItems, listed: int) -> str:
+    """Say how often a handful of items picks somebody out, and how few it takes.
+
+    `listed`: how many items the person still lists; what was taken back may have become known before.
+    """
     return (
         f"{_capital(who.words)} would pick you out of {people:,} people {_often(found)} of the time. "
-        f"To be right half of the time it {_takes(known)}."
+        f"To be right half of the time it {_takes(known, taken_back=listed < known.items)}."
     )
 
 
@@ -74,20 +77,24 @@ def _often(found: float) -> str:
     return say_amount(found, "probability")
 
 
-def _takes(known: KnownItems) -> str:
+def _takes(known: KnownItems, *, taken_back: bool) -> str:
     """Say how few items it takes, in each way to know them; ways by which all of them are too few come once."""
+    of, all_of_them = "", "you have"
+    if taken_back:
+        of, all_of_them = f", of the {say_count(known.items, 'item')} you had,", "these"
     ways = {"random": "picked at random", "rarest": "of your rarest", "dated": "with dates"}
     counted = {way: found[0] for way, found in known.takes.items()}
     enough = [(way, int(count)) for way, count in counted.items() if not math.isinf(count)]
     told = [f"{count:,} {ways[way]}" for way, count in enough]
-    told[:1] = [f"{say_count(count, 'item')} {ways[way]}" for way, count in enough[:1]]
+    if not taken_back:
+        told[:1] = [f"{say_count(count, 'item')} {ways[way]}" for way, count in enough[:1]]
     if not told:
-        return "takes more items than you have"
+        return f"takes{of} more than all of them" if taken_back else "takes more items than you have"
     they_are = {"random": "picked at random", "rarest": "your rarest", "dated": "known with dates"}
     too_few = [they_are[way] for way, count in counted.items() if math.isinf(count)]
     if too_few:
-        told.append(f"more than you have if they are {' or '.join(too_few)}")
-    return f"takes {', '.join(told[:-1])}{', or ' if len(told) > 1 else ''}{told[-1]}"
+        told.append(f"more than {all_of_them} if they are {' or '.join(too_few)}")
+    return f"takes{of} {', '.join(told[:-1])}{', or ' if len(told) > 1 else ''}{told[-1]}"
 
 
 def estimate_meaning(others: float, adversary: str) -> str:

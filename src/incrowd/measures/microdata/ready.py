@@ -236,7 +236,7 @@ class ItemsOfOne:
 
     def _by_a_few(self, table: ItemTable, known: KnownItems, who: FewItems) -> Assessment:
         names = self.table.items.gather(self.table.profile(self.row).tolist())
-        return few_items_assessment(table, known, who, names, self.effort)
+        return few_items_assessment(table, self.row, known, who, names, self.effort)
 
     def _known(self, table: ItemTable) -> KnownItems:
         """Return how often a few items pick the person out, and how few it takes: kept, because it takes long."""
