@@ -11,8 +11,10 @@ beside them, without the corrections that the determined adversary makes) look f
 with ten posts there: a promise is broken if one of them has it among its first four. Character runs are not among the
 judges, because the advice asked them.
 
-"Only more than half": what helps gives up more than half of somebody's posts in a community or of their items, which the
-advice says, and which no plan contains. "Without a tested action": nothing that was tried on what is there, or as a new name, holds. These people are told
+"Only more than half": what helps gives up more than half of somebody's posts in a community or of their items. The
+advice says so, and no plan contains it.
+
+"Without a tested action": nothing that was tried on what is there, or as a new name, holds. These people are told
 which kinds of habits, with examples, to leave out of what they write next; "without advice" are those who are not even
 told that.
 
