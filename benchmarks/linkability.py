@@ -26,6 +26,7 @@ import polars as pl
 
 from incrowd.crowd import Crowd
 from incrowd.measures.linkability.assess import link_rates
+from incrowd.measures.linkability.by_distance import true_pairs
 from incrowd.measures.linkability.definition import hits_at
 from incrowd.measures.linkability.determined import (
     BINS,
@@ -39,7 +40,6 @@ from incrowd.measures.linkability.determined import (
 )
 from incrowd.measures.linkability.link_model import Resemblance, _cosines
 from incrowd.measures.linkability.spec import LinkabilityOptions
-from incrowd.measures.linkability.two_communities import true_pairs
 from incrowd.profiles.habits import habits
 from incrowd.synthetic import posts
 

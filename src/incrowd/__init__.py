@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from incrowd.advisor.draft import draft as draft
     from incrowd.advisor.draft_answer import DraftCheck as DraftCheck
     from incrowd.cards.card import Card as Card
-    from incrowd.cards.default import default_card as default_card
+    from incrowd.cards.card import default_card as default_card
     from incrowd.cards.make import CardOptions as CardOptions
     from incrowd.crowd import Crowd as Crowd
     from incrowd.errors import IncrowdError as IncrowdError
@@ -163,7 +163,7 @@ lazy_names(
         "assess": "incrowd.advisor.assess:assess",
         "belief": "incrowd.measures.belief",
         "crowd_report": "incrowd.advisor.crowd_report:crowd_report",
-        "default_card": "incrowd.cards.default:default_card",
+        "default_card": "incrowd.cards.card:default_card",
         "disclosures": "incrowd.measures.disclosures",
         "distances": "incrowd.distances",
         "draft": "incrowd.advisor.draft:draft",

@@ -25,8 +25,7 @@ from incrowd.distances import within_both
 from incrowd.errors import InputError
 from incrowd.measures.anonymity.assess import community_anonymity
 from incrowd.measures.anonymity.spec import AnonymityOptions
-from incrowd.measures.crowd_rates import LINES, CrowdOptions, People, Spread, spread
-from incrowd.measures.level_rates import LevelRates
+from incrowd.measures.crowd_rates import LINES, CrowdOptions, LevelRates, People, Spread, spread
 from incrowd.measures.linkability.by_distance import prepare
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.protocol import AdvisorOptions, Level

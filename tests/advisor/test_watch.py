@@ -28,7 +28,7 @@ from incrowd.measures.exposure.scoring import score
 from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.spec import ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
-from incrowd.measures.lines import Line
+from incrowd.measures.following import Line
 from incrowd.measures.linkability.assess import assess_person
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.protocol import AdvisorOptions

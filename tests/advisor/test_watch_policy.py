@@ -11,7 +11,7 @@ from incrowd.advisor.watch import Watch
 from incrowd.advisor.watch_policy import default_policy, is_crossed, load_policy
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError, UnreadableSource
-from incrowd.measures.lines import Line, LineReading
+from incrowd.measures.following import Line, LineReading
 from incrowd.measures.protocol import ThemeName
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from incrowd.distances import Compute, ball_sizes
 from incrowd.errors import NotInCrowd
-from incrowd.measures.anonymity.live import LiveCommunity
+from incrowd.measures.anonymity.assess import LiveCommunity
 from incrowd.profiles import unigram
 from incrowd.text import TextOptions, count_tokens
 

@@ -13,8 +13,8 @@ from incrowd.measures.card_crowd import YOU, crowd_of_export
 from incrowd.measures.disclosures.assess import disclosed, reading_of
 from incrowd.measures.disclosures.facts import DatedReading
 from incrowd.measures.disclosures.language import load_language
+from incrowd.measures.disclosures.measure import ReadyDisclosures, reworded
 from incrowd.measures.disclosures.posts import posts_in_crowd, posts_of_export
-from incrowd.measures.disclosures.ready import ReadyDisclosures, reworded
 from incrowd.measures.protocol import (
     AdvisorOptions,
     Changes,

@@ -13,7 +13,7 @@ from incrowd.measures.card_crowd import CardCrowd, crowd_of_export
 from incrowd.measures.person import NewPost, Person
 from incrowd.measures.prepared import YOU
 from incrowd.measures.protocol import Findings, Level, ThemeName, measure_named
-from incrowd.measures.readable import unread
+from incrowd.text.languages import unread
 
 GERMAN = [
     f"{thing} ist heute wieder nicht so gut, und ich muss {when} noch einmal mit dem Auto in die Stadt fahren"

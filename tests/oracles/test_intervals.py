@@ -316,7 +316,7 @@ WHERE_FROM = {
     "measures/exposure/publish.py": (
         "exposure/test_assess.py::test_published_quantiles_enclose_everybodys_true_rank",
     ),
-    "measures/level_rates.py": (
+    "measures/crowd_rates.py": (
         "advisor/test_crowd_report.py::test_the_interval_covers_the_share_of_everybody",
     ),
     "measures/linkability/definition.py": (
@@ -361,7 +361,7 @@ PASSES_ON = {
     "cli/release.py": "measures/release/solve.py",
     "measures/anonymity/explain.py": "measures/sampling.py",
     "measures/disclosures/assess.py": "measures/disclosures/population.py",
-    "measures/disclosures/ready.py": "measures/disclosures/population.py",
+    "measures/disclosures/measure.py": "measures/disclosures/population.py",
     "measures/exposure/assess.py": "measures/exposure/publish.py",
     "measures/exposure/comparison.py": "measures/exposure/evaluation.py",
     "measures/exposure/measure.py": "measures/exposure/prepared.py",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from incrowd.measures.shown_words import word_evidence
 from incrowd.text import TextOptions, tokenise
-from incrowd.text.mentions import SOMEBODY, mentioned_words, without_mentions
+from incrowd.text.mentions import SOMEBODY, mentioned_words, without_mentions, word_evidence
 
 MENTIONS = [
     "@Zarq_Vex",

@@ -14,8 +14,15 @@ import numpy as np
 from incrowd.advisor.assessor import unless_only_a_card
 from incrowd.advisor.combine import label, verdict, worst
 from incrowd.drawing import Chart, Series, picture
-from incrowd.measures.crowd_rates import CommunityRisk, CrowdOptions, CrowdRates, People, Spread, TopicRisk
-from incrowd.measures.level_rates import LevelRates
+from incrowd.measures.crowd_rates import (
+    CommunityRisk,
+    CrowdOptions,
+    CrowdRates,
+    LevelRates,
+    People,
+    Spread,
+    TopicRisk,
+)
 from incrowd.measures.protocol import (
     AdvisorOptions,
     Finding,

@@ -33,11 +33,10 @@ from incrowd.measures.protocol import (
     given_or,
     moved_by_posts,
 )
-from incrowd.measures.readable import UNREADABLE_DRAFT
-from incrowd.measures.readable import unread as unreadable
-from incrowd.measures.shown_words import shown_words
 from incrowd.result import say_count
-from incrowd.text.mentions import SOMEBODY, mentioned_words
+from incrowd.text.languages import UNREADABLE_DRAFT
+from incrowd.text.languages import unread as unreadable
+from incrowd.text.mentions import SOMEBODY, mentioned_words, shown_words
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:

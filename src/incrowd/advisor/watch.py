@@ -52,8 +52,7 @@ from incrowd.crowd.schema import check
 from incrowd.crowd.sources import open_files
 from incrowd.crowd.staging import add_hashes
 from incrowd.errors import CrowdDamaged, CrowdError, InputError, NotInCrowd, UnreadableSource
-from incrowd.measures.following import GrowingCrowd
-from incrowd.measures.lines import FollowedPost, Follower, Line, LineReading
+from incrowd.measures.following import FollowedPost, Follower, GrowingCrowd, Line, LineReading
 from incrowd.measures.prepared import PreparedCrowd, naming
 from incrowd.measures.protocol import SMALLEST_CROWD, AdvisorOptions, Level, ThemeName, measure_named
 

@@ -16,7 +16,7 @@ from incrowd.advisor.answer import Theme
 from incrowd.advisor.assessor import unless_only_a_card
 from incrowd.advisor.combine import theme
 from incrowd.errors import InputError, UnreadableSource
-from incrowd.measures.lines import FollowedPost, Line, LineReading
+from incrowd.measures.following import FollowedPost, Line, LineReading
 from incrowd.measures.protocol import (
     AdvisorOptions,
     Changes,

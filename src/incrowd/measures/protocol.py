@@ -63,8 +63,7 @@ if TYPE_CHECKING:
     from incrowd.cards.noise import Noise
     from incrowd.crowd.schema import Kind
     from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates
-    from incrowd.measures.following import GrowingCrowd
-    from incrowd.measures.lines import Follower, Line, LineReading
+    from incrowd.measures.following import Follower, GrowingCrowd, Line, LineReading
 
 __all__ = [
     "ADD_PEOPLE",

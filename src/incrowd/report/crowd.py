@@ -10,8 +10,7 @@ from incrowd.study.figures import Cell, Table
 
 if TYPE_CHECKING:
     from incrowd.advisor.crowd_report import CrowdReport
-    from incrowd.measures.crowd_rates import People, Spread
-    from incrowd.measures.level_rates import LevelRates
+    from incrowd.measures.crowd_rates import LevelRates, People, Spread
 
 STYLE = """
 .verdict { font-size: 1.15rem; font-weight: 600; }

@@ -28,9 +28,9 @@ from incrowd.cards.make import (
 from incrowd.cards.members import read_members
 from incrowd.distances import pair_distances, pairwise
 from incrowd.errors import InputError
+from incrowd.measures.linkability.by_distance import read_both
 from incrowd.measures.linkability.definition import spearman
 from incrowd.measures.linkability.spec import LinkabilityOptions
-from incrowd.measures.linkability.two_communities import read_both
 from incrowd.profiles import unigram
 from incrowd.study.figures import Section, Study, Table
 from incrowd.text.options import TextOptions

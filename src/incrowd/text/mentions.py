@@ -1,4 +1,4 @@
-"""Other people in somebody's own text: which of its words only name somebody whom it mentions.
+"""Other people in somebody's own text: which of its words only name somebody whom it mentions, and how words are shown.
 
 A report may quote a person's own words, but shows nobody else. A mention is a handle (@name, @name@host, u/name,
 /u/name), an e-mail address, or a link to somebody's page (/user/name, /@name). The text steps take the signs away
@@ -7,10 +7,12 @@ A report may quote a person's own words, but shows nobody else. A mention is a h
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache, partial
 
+from incrowd.result import Evidence
 from incrowd.text.options import TextOptions
 from incrowd.text.reference import chunk_tokens, lexicon_of, plain_text
 
@@ -52,3 +54,27 @@ def mentioned_words(texts: Iterable[str], options: TextOptions) -> frozenset[str
         return frozenset()
     own = {word for chunk in chunks - mentions for word in tokens_of(chunk)}
     return frozenset(word for chunk in mentions for word in tokens_of(chunk)) - own
+
+
+def shown_words(words: Iterable[str], mentioned: Collection[str]) -> list[str]:
+    """Return words as they may be shown, in order: whoever is mentioned comes once, and without a name.
+
+    >>> shown_words(["chess", "somename", "other", "bread"], {"somename", "other"})
+    ['chess', 'somebody you mention', 'bread']
+    """
+    return list(dict.fromkeys(SOMEBODY if word in mentioned else word for word in words))
+
+
+def word_evidence(parts: Iterable[tuple[str, float]], mentioned: Collection[str]) -> tuple[Evidence, ...]:
+    """Return words and what each contributes, the strongest first; whoever is mentioned is one part together."""
+    words: list[tuple[str, float]] = []
+    somebody: list[float] = []
+    for word, share in parts:
+        if word in mentioned:
+            somebody.append(share)
+        else:
+            words.append((f"the word “{word}”", share))
+    if somebody:
+        words.append((SOMEBODY, math.fsum(somebody)))
+    ordered = sorted(words, key=lambda part: -part[1])
+    return tuple(Evidence(what=what, contribution=share) for what, share in ordered)

@@ -8,7 +8,7 @@ from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
     from incrowd.measures.anonymity.assess import CommunityAnonymity as CommunityAnonymity
-    from incrowd.measures.anonymity.live import LiveCommunity as LiveCommunity
+    from incrowd.measures.anonymity.assess import LiveCommunity as LiveCommunity
     from incrowd.measures.anonymity.measure import assess as assess
     from incrowd.measures.anonymity.measure import measure as measure
     from incrowd.measures.anonymity.spec import ADVERSARIES as ADVERSARIES
@@ -28,7 +28,7 @@ lazy_names(
     {
         "ADVERSARIES": "incrowd.measures.anonymity.spec:ADVERSARIES",
         "CommunityAnonymity": "incrowd.measures.anonymity.assess:CommunityAnonymity",
-        "LiveCommunity": "incrowd.measures.anonymity.live:LiveCommunity",
+        "LiveCommunity": "incrowd.measures.anonymity.assess:LiveCommunity",
         "Options": "incrowd.measures.anonymity.spec:AnonymityOptions",
         "assess": "incrowd.measures.anonymity.measure:assess",
         "measure": "incrowd.measures.anonymity.measure:measure",

@@ -22,8 +22,7 @@ from incrowd.measures.crowd_rates import (
     spread,
     told_share,
 )
-from incrowd.measures.following import GrowingCrowd, Neighbours, neighbours_of
-from incrowd.measures.lines import Follower, Line, LineReading
+from incrowd.measures.following import Follower, GrowingCrowd, Line, LineReading, Neighbours, neighbours_of
 from incrowd.measures.protocol import (
     AdvisorOptions,
     Finding,
@@ -41,8 +40,8 @@ from incrowd.measures.protocol import (
 )
 from incrowd.measures.sampling import SampledRank
 from incrowd.measures.search import fewer_posts, fewer_words, post_order
-from incrowd.measures.shown_words import word_evidence
 from incrowd.result import Assessment, Evidence, Standing, Threat
+from incrowd.text.mentions import word_evidence
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:

@@ -43,8 +43,7 @@ from incrowd.measures.exposure.scoring import PeakCollector, Scored, post_period
 from incrowd.measures.exposure.space import BagOfWords, Space, WordLists, default_space
 from incrowd.measures.exposure.spec import ADVERSARIES, LINES, ExposureOptions
 from incrowd.measures.exposure.topics import starter_topics
-from incrowd.measures.following import GrowingCrowd
-from incrowd.measures.lines import Follower, Line, LineReading
+from incrowd.measures.following import Follower, GrowingCrowd, Line, LineReading
 from incrowd.measures.protocol import (
     AT_RISK_ABOVE,
     LINE,
@@ -69,9 +68,9 @@ from incrowd.measures.protocol import (
     largest_communities,
     level_of,
 )
-from incrowd.measures.readable import OTHER_LANGUAGE, REMEDY, UNREADABLE_DRAFT, say_unread, unread
 from incrowd.measures.search import fewest
 from incrowd.result import Assessment, Standing, say_count, say_percent
+from incrowd.text.languages import OTHER_LANGUAGE, REMEDY, UNREADABLE_DRAFT, say_unread, unread
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from incrowd.measures.exposure.definition import UNDATED, Floats, periods
 from incrowd.measures.exposure.scoring import Peaks, score
 from incrowd.measures.exposure.space import Encoder, Space, WordLists
 from incrowd.measures.exposure.spec import LINES, ExposureOptions
-from incrowd.measures.following import GrowingCrowd
-from incrowd.measures.lines import FollowedPost, Follower, Line, LineReading
+from incrowd.measures.following import FollowedPost, Follower, GrowingCrowd, Line, LineReading
 from incrowd.measures.protocol import AdvisorOptions, PreparedCrowd
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from incrowd.crowd import Crowd
 from incrowd.distances import Compute, pairwise, within_both
 from incrowd.distances.choice import choice_probabilities
 from incrowd.measures.linkability import by_distance, determined
+from incrowd.measures.linkability.by_distance import TwoCommunities, place_in
 from incrowd.measures.linkability.definition import best_bound
 from incrowd.measures.linkability.explain import OwnPair, posts_to_delete, shared_words, words_to_avoid
 from incrowd.measures.linkability.in_words import VIEW_NAMES, certainty_assessment, pair_assessment
 from incrowd.measures.linkability.link_model import LinkModel
 from incrowd.measures.linkability.rates import LinkRates
 from incrowd.measures.linkability.spec import LinkabilityOptions
-from incrowd.measures.linkability.two_communities import TwoCommunities, place_in
 from incrowd.measures.sampling import SampledRank
 from incrowd.profiles import unigram
 from incrowd.result import Advice, Assessment, Evidence

@@ -19,6 +19,7 @@ from incrowd.crowd import Crowd
 from incrowd.distances import Compute
 from incrowd.distances.all_pairs import Threads
 from incrowd.engine.local import Piece, RowRange, RowRanges
+from incrowd.measures.linkability.by_distance import check_communities
 from incrowd.measures.linkability.definition import clustered_mean, shuffled_pairs
 from incrowd.measures.linkability.link_model import (
     DEFAULT_VIEWS,
@@ -34,7 +35,6 @@ from incrowd.measures.linkability.link_model import (
 from incrowd.measures.linkability.open_set import learn, margins
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
 from incrowd.measures.linkability.spec import LinkabilityOptions
-from incrowd.measures.linkability.two_communities import check_communities
 from incrowd.profiles.habits import Habits, habits
 
 # The determined adversary's verdict on every source, a block of sources at a time, on any engine.

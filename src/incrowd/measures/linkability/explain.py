@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from incrowd.distances import Compute, pairwise
 from incrowd.distances.profile_index import shared_terms
 from incrowd.measures.search import fewest
-from incrowd.measures.shown_words import shown_words, word_evidence
 from incrowd.result import Advice, Evidence
-from incrowd.text.mentions import SOMEBODY
+from incrowd.text.mentions import SOMEBODY, shown_words, word_evidence
 
 WANTED_CROWD = 10
 """Advice aims at a matching set of at least this many people."""

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.distances.profile_index import Profile, distance, shared_terms, word_keys
 from incrowd.measures.crowd_rates import CrowdOptions, CrowdRates, smallest_by_person, spread
-from incrowd.measures.following import GrowingCrowd, Neighbours, neighbours_of
-from incrowd.measures.lines import Follower, Line, LineReading
+from incrowd.measures.following import Follower, GrowingCrowd, Line, LineReading, Neighbours, neighbours_of
 from incrowd.measures.linkability.in_both import PeopleInBoth, matching_sets, most_people_in_both
 from incrowd.measures.linkability.in_words import pair_assessment, same_times, unknown_pair
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
@@ -39,8 +38,8 @@ from incrowd.measures.protocol import (
 )
 from incrowd.measures.sampling import SampledRank
 from incrowd.measures.search import alternating, fewer_posts, fewer_words, post_order
-from incrowd.measures.shown_words import word_evidence
 from incrowd.result import Assessment, Evidence, Standing, Threat, say_count
+from incrowd.text.mentions import word_evidence
 from incrowd.text.reference import tokenise
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from incrowd.measures.person import post_words
 from incrowd.measures.recognition.assess import MemberRecognition
 from incrowd.measures.recognition.from_card import MadeUpRivals, counted_posts, gone_on, probabilities_tried
 from incrowd.measures.recognition.spec import KNOWN, RecognitionOptions
-from incrowd.measures.shown_words import word_evidence
 from incrowd.result import (
     Assessment,
     Assumptions,
@@ -35,7 +34,7 @@ from incrowd.result import (
     say_percent,
     to_plain,
 )
-from incrowd.text.mentions import mentioned_words
+from incrowd.text.mentions import mentioned_words, word_evidence
 
 MOST_WORDS = 24
 LEAST_SHOWN = 0.005

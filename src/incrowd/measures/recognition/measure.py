@@ -37,8 +37,8 @@ from incrowd.measures.recognition.spec import (
     RecognitionOptions,
 )
 from incrowd.measures.search import delete_first, first_to_reach, start_over, steps, take_out
-from incrowd.measures.shown_words import word_evidence
 from incrowd.result import Evidence, Standing, say_count, say_percent
+from incrowd.text.mentions import word_evidence
 
 if TYPE_CHECKING:
     import polars as pl
