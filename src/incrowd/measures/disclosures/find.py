@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 
 from incrowd.measures.disclosures.identifiers import Identifier
 from incrowd.measures.disclosures.language import Language, load_language
@@ -48,6 +48,8 @@ _QUOTED = re.compile(
 _APART = str.maketrans(dict.fromkeys('.,!?;:()"\n\t', " "))
 _SENTENCE_START = re.compile(r"[.!?\n](?:(?<=\n)|\s)\s*([a-z0-9][\w'-]*)(?: ([\w'-]+))?")
 """Where a sentence of a text with a line before it begins, with its first words."""
+_ITEM = re.compile(r"[^\W_]|'\d")
+"""With which an item of a list begins; marks and pictures may stand before it."""
 _NOT_LETTERS = re.compile(r"[^\n]")
 
 
@@ -266,20 +268,29 @@ class _Text(Statements):
             place = further.end()
 
     def _opening_list(self) -> None:
-        """Read a text that opens with a list of facts ("40s, single dad, Glasgow")."""
+        """Read a text that opens with a list of facts ("40s, single dad, Glasgow"), and lists that sentences open."""
         grammar = self.language.grammar
         found = grammar.profile.match(self.low)
         if found is not None:
             self._profile(found.end())
-        elif grammar.short_item.match(self.low) and self._opens_with_a_person():
+        elif grammar.short_item.match(self.low) and self._opens_with_a_fact():
             self._profile(0, mostly=True)
+        else:
+            for begun in _SENTENCE_START.finditer(self.low):
+                tag = grammar.profile.match(self.low, begun.start(1)) if begun[1][0].isdigit() else None
+                if tag is not None:
+                    self._profile(tag.end())
 
-    def _opens_with_a_person(self) -> bool:
-        """Say whether one of the first two words can begin a word for a person ("divorced dad"), or is a number."""
-        words = self.low[:40].replace(",", " ").replace(".", " ").split()[:2]
-        known, demonyms = self.language.first_words, self.language.grammar.demonyms
-        kids = words[:2] in (["no", "kids"], ["no", "children"])
-        return kids or any(word in known or word in demonyms or word.isdigit() for word in words)
+    def _opens_with_a_fact(self) -> bool:
+        """Say whether one of the first items begins with a word for a person ("divorced dad") or a number."""
+        known, grammar = self.language.first_words, self.language.grammar
+        for begin, end in islice(self._items(0), 3):
+            words = self.low[begin:end].split(maxsplit=2)[:2]
+            if words == ["no", "kids"] or words == ["no", "children"]:
+                return True
+            if any(word in known or word in grammar.demonyms or word[0].isdigit() for word in words):
+                return True
+        return False
 
     def _fragments(self) -> None:
         """Read sentences that begin with what somebody is as if "I'm a" stood before: "Proud dad of twins here.".
@@ -328,12 +339,15 @@ class _Text(Statements):
         """Return where a sentence's first words end if they name a person ("first year nursing student"), else 0."""
         words = Words.of(self.low, first, last)
         for begin in range(min(len(words), MOST_MODIFIERS + 1)):
+            word = words.said[begin]
+            goes_on = begin + 1 < len(words) and words.said[begin + 1] in self.language.noun_words
             for phrase, after in words.phrases(begin):
                 if self.language.nouns.get(phrase):
+                    if after == begin + 1 and goes_on and word in self.language.modifiers:  # "Polish girl"
+                        break
                     end = words.ends[after - 1]
                     alone = after == 1 and NEXT_WORD.match(self.low, end) is None
                     return 0 if alone else end  # "Man, ..." is said to somebody
-            word = words.said[begin]
             if word not in self.language.modifiers and not word[0].isdigit():
                 return 0
         return 0
@@ -343,19 +357,17 @@ class _Text(Statements):
 
         `mostly`: nothing announces a list, so half of its items must tell something.
         """
-        low, before, reached, items, telling = self.low, len(self.finds), start, 0, 0
+        low, grammar, before = self.low, self.language.grammar, len(self.finds)
+        reached, items, telling = start, 0, 0
         for begin, end in self._items(start):
             if begin < reached:
                 continue
-            if mostly and self.language.grammar.first_or_third.search(low, begin, end):
+            if mostly and grammar.first_or_third.search(low, begin, end):
                 break
             items, made = items + 1, len(self.finds)
-            if mostly and low[begin:end] in self.language.grammar.vocatives:  # "Man, ..." is said to somebody
+            if mostly and low[begin:end] in grammar.vocatives:  # "Man, ..." is said to somebody
                 continue
-            ways = (self.rules.matching(name, low, begin) for name in ("list", "am"))
-            for rule, match in chain.from_iterable(ways):
-                if self._apply(rule, match, listed=True, since=begin) > begin:
-                    reached = max(reached, self.finds[-1].end if len(self.finds) > before else begin)
+            reached = self._item(begin, end)
             telling += len(self.finds) > made
             if len(low[begin:end].split()) > MOST_WORDS and reached <= begin:
                 break
@@ -363,14 +375,28 @@ class _Text(Statements):
         if few or len({find.attribute for find in self.finds[before:]}) < 2:
             del self.finds[before:]
 
+    def _item(self, begin: int, end: int) -> int:
+        """Read an item of a list as "I'm ..." or, if it is a verb, as "I ..."; return how far it was read."""
+        low, reached, before = self.low, begin, len(self.finds)
+        ways = (self.rules.matching(name, low, begin) for name in ("list", "am", "dropped"))
+        for rule, match in chain.from_iterable(ways):
+            if self._apply(rule, match, listed=True, since=begin) > begin:
+                reached = max(reached, self.finds[-1].end if len(self.finds) > before else begin)
+        if len(self.finds) == before:
+            verb = WORD.match(low, begin)
+            if verb is not None and verb.end() < end and verb.group().endswith("s"):  # "Speaks German"
+                said = f"I {self.language.grammar.first_person_of(verb.group())}"
+                self._read_as_if(said, self.text[verb.end() : end], verb.end(), begin)
+        return reached
+
     def _items(self, start: int) -> Iterator[tuple[int, int]]:
         """Return where the items of a list begin and end."""
         for _ in range(MOST_ITEMS):
             found = self.language.grammar.separator.search(self.low, start)
             end = found.start() if found else len(self.low)
-            first = next((at for at in range(start, end) if self.low[at] != " "), end)
-            if first < end:
-                yield first, end
+            first = _ITEM.search(self.low, start, end)
+            if first is not None:
+                yield first.start(), end
             if found is None:
                 return
             start = found.end()

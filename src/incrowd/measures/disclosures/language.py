@@ -34,7 +34,8 @@ class Grammar:
         self.exaggerates, self.undone = tuple(words["exaggerates"]), tuple(words["undone"])
         self.no_longer = frozenset(words["no_longer"])
         self.both, self.lasting = tuple(words["both"]), re.compile(words["lasting"])
-        self.no_names = frozenset(words["no_names"])
+        self.no_names, self.not_mine = frozenset(words["no_names"]), frozenset(words["not_mine"])
+        self.verb_form, self.job_title = re.compile(words["verb_form"]), re.compile(words["job_title"])
         self.refused = frozenset(words["refused"])
         self.origin_heads = frozenset(words["origin_heads"])
         self.genders: dict[str, str] = words["genders"]

@@ -51,7 +51,7 @@ class Rule:
     after_adverbs: bool = False
     """Adverbs and small verbs may come before it ("I have just recently ..."): it is tried after each of them."""
     after_word: bool = False
-    """Some word may come before it ("my *black* purse"): it is tried after that, too."""
+    """Any word may come before it ("my *black* purse"): it is tried after that, too."""
     asks: bool = False
     """It says something though it is a question: "anybody here from Spokane?"."""
 
@@ -116,7 +116,8 @@ class Rules:
         _match(self.rules_at(start, low[place : place + SEEN], ""), low, place, found)
         if start == "my":
             second = low.find(" ", place + 1)
-            if second >= 0 and low[place + 1 : second].replace("-", "").isalnum():
+            word = low[place + 1 : second]
+            if second >= 0 and word.replace("-", "").isalnum() and word not in self.not_mine:
                 _match(self.rules_at(start, low[second : second + SEEN], "word"), low, second, found)
             return found
         if low[place : place + 1] == " ":
@@ -135,6 +136,11 @@ class Rules:
         """One word that may stand between "I" or "I'm" and what follows."""
         slots = self.language.patterns["slots"]
         return re.compile(f" ?(?:{slots['v']}|{slots['adv'].removesuffix('*')})")
+
+    @cached_property
+    def not_mine(self) -> frozenset[str]:
+        """Words after "my" with which what follows is another's, or no more: "my sisters husband", "my former job"."""
+        return self.language.grammar.not_mine
 
     @cached_property
     def adverb_words(self) -> frozenset[str]:
@@ -329,8 +335,6 @@ class Rules:
         adverbs = _ADVERBS.match(written)
         if adverbs is not None:
             written = written[: adverbs.start(1)] + written[adverbs.end() :]
-        after_word = written.startswith(" {w}")
-        written = written.replace("{w}", "", 1)
         sketch = self._filled(written, entry, self.beginnings.marks)
         return Rule(
             start=entry["start"],
@@ -346,7 +350,7 @@ class Rules:
             if entry["start"] == "any" and self._begins_with_words(sketch)
             else tuple(entry.get("needs", ())),
             after_adverbs=adverbs is not None or entry["start"] in ("i", "we"),
-            after_word=after_word,
+            after_word=entry["start"] == "my" and written[:1] == " ",
             then_pattern=entry.get("then", ""),
             asks=entry.get("asks", False),
         )

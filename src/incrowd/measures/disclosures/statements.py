@@ -199,7 +199,11 @@ class Statements:
     def _clause_goes_on(self, end: int) -> bool:
         """Say whether a place ends there: "in Houston" and not "in Houston traffic"."""
         found = NEXT_WORD.match(self.low, end)
-        return found is None or found.group(1) in self.language.grammar.after_noun
+        return found is None or self._goes_on(found.group(1), self.language.grammar.after_noun)
+
+    def _goes_on(self, word: str, allowed: frozenset[str]) -> bool:
+        """Say whether a clause can go on with a word after a name or a noun: a small word, a verb, an adverb."""
+        return word in allowed or self.language.grammar.verb_form.match(word) is not None
 
     # What somebody calls themselves
 
@@ -234,15 +238,20 @@ class Statements:
         return self._unknown_job(rule, match, nothing)
 
     def _unknown_job(self, rule: Rule, match: re.Match[str], nothing: int) -> int:
-        """Add a job that no table has, where a job is named and it sounds like one: "I work as a cooper"."""
-        job = (
-            self.language.grammar.job.match(self.low, match.start("person"))
-            if rule.kind == "work as"
-            else None
-        )
+        """Add a job that no table has if it sounds like one: "I work as a cooper", "I'm a turbine technician"."""
+        grammar, first = self.language.grammar, match.start("person")
+        if rule.kind == "work as":
+            job = grammar.job.match(self.low, first) or grammar.job_title.match(self.low, first)
+        else:
+            has_article = rule.start != "am" or grammar.article.search(self.low[max(0, first - 6) : first])
+            job = grammar.job_title.match(self.low, first) if has_article else None
         if job is None or self._denied_after(job.end()):
             return nothing
-        self._add(rule, (("occupation", job.group()),), job.start(), job.end())
+        words = Words.of(self.low, job.start(), job.end())
+        if not grammar.refused.isdisjoint(words.said):
+            return nothing
+        begin = next(n for n, word in enumerate(words.said) if word not in self.language.modifiers or n == len(words) - 1)
+        self._add(rule, (("occupation", " ".join(words.said[begin:])),), words.starts[begin], job.end())
         return job.end()
 
     def _noun_at(self, rule: Rule, words: Words, begin: int) -> int:
@@ -251,7 +260,11 @@ class Statements:
         allowed = {"work as": grammar.after_job, "as a": grammar.after_as}.get(rule.kind, grammar.after_noun)
         for phrase, after in words.phrases(begin):
             pairs = self.language.nouns.get(phrase)
-            if pairs is None or not self._may_follow(rule, words, after, allowed):
+            if pairs is None:
+                continue
+            following = self._following(words, after)
+            goes_on = rule.kind != "here" and following and self._goes_on(following, allowed)
+            if not goes_on and not self._may_follow(rule, words, after, allowed):
                 continue
             end = words.ends[after - 1]
             aged = not {"old", "yo", "y/o"}.isdisjoint(words.said[:begin])
