@@ -288,7 +288,8 @@ class _Text(Statements):
             words = self.low[begin:end].split(maxsplit=2)[:2]
             if words == ["no", "kids"] or words == ["no", "children"]:
                 return True
-            if any(word in known or word in grammar.demonyms or word[0].isdigit() for word in words):
+            words += [word.split("-", 1)[0] for word in words]
+            if any(word in known or word in grammar.opens_list or word[0].isdigit() for word in words):
                 return True
         return False
 
@@ -365,8 +366,8 @@ class _Text(Statements):
             if mostly and grammar.first_or_third.search(low, begin, end):
                 break
             items, made = items + 1, len(self.finds)
-            if mostly and low[begin:end] in grammar.vocatives:  # "Man, ..." is said to somebody
-                continue
+            if mostly and items == 1 and low[begin:end] in grammar.vocatives and low[end : end + 1] == ",":
+                continue  # "Man, ..." is said to somebody
             reached = self._item(begin, end)
             telling += len(self.finds) > made
             if len(low[begin:end].split()) > MOST_WORDS and reached <= begin:
@@ -438,11 +439,13 @@ class _Text(Statements):
             rule = self.rules.by_start["any"][number]
             for match in rule.finds(self.low, places[number]):
                 before = len(self.finds)
+                if rule.cue_pattern is not None and not self._speaks_of_writer(rule, match.start()):
+                    continue
                 self._apply(rule, match)
                 emoji = not match.group()[:1].isascii()
                 if len(self.finds) == before or emoji:
                     continue
-                if self._taken_back(match.start()) or not self._mine(match):
+                if rule.cue_pattern is None and (self._taken_back(match.start()) or not self._mine(match)):
                     del self.finds[before:]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 from incrowd.errors import InputError
@@ -35,6 +36,8 @@ class Grammar:
         self.no_longer = frozenset(words["no_longer"])
         self.both, self.lasting = tuple(words["both"]), re.compile(words["lasting"])
         self.no_names, self.not_mine = frozenset(words["no_names"]), frozenset(words["not_mine"])
+        self.subjects, self.unreal = re.compile(words["subjects"]), re.compile(words["unreal"])
+        self.needs_article = frozenset(words["needs_article"])
         self.verb_form, self.job_title = re.compile(words["verb_form"]), re.compile(words["job_title"])
         self.refused = frozenset(words["refused"])
         self.origin_heads = frozenset(words["origin_heads"])
@@ -53,6 +56,7 @@ class Grammar:
             re.compile(words["my_clause"]),
             re.compile(words["not_my_clause"]),
         )
+        self.opens_list = frozenset((*words["opens_list"], *words["demonyms"]))
         self.profile, self.separator = re.compile(words["profile"]), re.compile(words["separator"])
         self.item_end, self.short_item = re.compile(words["item_end"]), re.compile(words["short_item"])
         self.first_or_third = re.compile(words["first_or_third"])
@@ -230,6 +234,12 @@ class Language:
         """The words with which a sentence can begin that says what somebody is: "Proud dad of twins"."""
         nouns = (noun.split(" ", 1)[0] for noun, pairs in self.nouns.items() if pairs)
         return frozenset((*nouns, *self.modifiers))
+
+    @cached_property
+    def not_alone(self) -> frozenset[str]:
+        """Words that name a town, too, and mean something else where they stand alone: "gay", "union", "rugby"."""
+        words = self.words["places"]["not_alone"], self.words["pets"]["names"], self.words["languages"]["names"]
+        return frozenset((*chain.from_iterable(words), *self.nouns, *self.traits))
 
     @cached_property
     def noun_words(self) -> frozenset[str]:

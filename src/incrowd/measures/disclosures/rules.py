@@ -55,6 +55,14 @@ class Rule:
     asks: bool = False
     """It says something though it is a question: "anybody here from Spokane?"."""
 
+    cue_pattern: str | None = None
+    """It is a mere mention: this (or, if empty, nothing) must come before it in a sentence that speaks of the writer."""
+
+    @cached_property
+    def cue(self) -> re.Pattern[str]:
+        """What must come before a mention, compiled."""
+        return re.compile(self.cue_pattern or "")
+
     @cached_property
     def then(self) -> re.Pattern[str] | None:
         """The pattern of what must follow, compiled; none if anything may."""
@@ -353,6 +361,7 @@ class Rules:
             after_word=entry["start"] == "my" and written[:1] == " ",
             then_pattern=entry.get("then", ""),
             asks=entry.get("asks", False),
+            cue_pattern=entry.get("cue"),
         )
 
 

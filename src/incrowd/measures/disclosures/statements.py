@@ -18,6 +18,8 @@ MOST_MODIFIERS = 3
 """Words between the article and the noun: "a tired old divorced nurse"."""
 _NAMES = frozenset(("name", "firstname", "fullname"))
 """Slots that are not read in a profile: "Austin" is a place there."""
+_WITHOUT_ARTICLE = ("occupation", "children")
+"""What some leave the article out before: "I am teacher"."""
 _SPEAKER = re.compile(r"\b([a-z]\w*):(?= )")
 SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)|\n|$")
 WORD = re.compile(r"[\w'/&+-]+")
@@ -130,6 +132,30 @@ class Statements:
         last = stop.start() if stop else len(self.low)
         return self.language.grammar.first_person.search(self.low, begin, last) is not None
 
+    def _speaks_of_writer(self, rule: Rule, place: int) -> bool:
+        """Say whether a sentence mentions something as the writer's: its last subject before the place is "I" or "my".
+
+        With the cue that the rule asks for, and nothing that makes it a wish, a plan or a denial.
+        """
+        low, grammar = self.low, self.language.grammar
+        begin = max(map(low[:place].rfind, ".!?\n")) + 1
+        cue = rule.cue.search(low, begin, place)
+        if cue is None or grammar.unreal.search(low, max(begin, place - 60), place) is not None:
+            return False
+        mine = other = -1
+        for found in grammar.subjects.finditer(low, begin, place):
+            if found.lastgroup == "mine":
+                mine = found.start()
+            else:
+                other = found.start()
+        if mine > other:
+            return True
+        if other >= 0:
+            return False
+        stop = SENTENCE_END.search(low, place)
+        after = grammar.subjects.search(low, place, stop.start() if stop else len(low))
+        return after is not None and after.lastgroup == "mine"
+
     def _mine(self, match: re.Match[str]) -> bool:
         """Say whether a loose remark may be the writer's own: nobody else is the sentence's subject."""
         before = self.low[max(0, match.start() - 60) : match.start()]
@@ -165,6 +191,9 @@ class Statements:
                 if named is None:
                     return begin
                 values[slot], end = named
+                loose = listed or rule.then is not None or rule.kind == "demonym"
+                if slot == "place" and loose and self.low[match.start(slot) : end].rstrip(".") in self.language.not_alone:
+                    return begin  # "gay", "Union", "Cat mom"
                 if not rule.asks and self._denied_after(end):
                     return begin
         if not self._ends_well(rule, end, listed=listed) or self._lasts(rule, match):
@@ -203,7 +232,8 @@ class Statements:
 
     def _goes_on(self, word: str, allowed: frozenset[str]) -> bool:
         """Say whether a clause can go on with a word after a name or a noun: a small word, a verb, an adverb."""
-        return word in allowed or self.language.grammar.verb_form.match(word) is not None
+        named = word in self.language.first_names  # "I'm gay Karen"
+        return word in allowed or named or self.language.grammar.verb_form.match(word) is not None
 
     # What somebody calls themselves
 
@@ -230,7 +260,8 @@ class Statements:
                 plural = word.endswith("s") and self.language.modifiers.issuperset(
                     words.said[:begin]
                 )  # "gay dads"
-                end = end or (0 if bare and not plural else self._noun_at(rule, words, begin))
+                skip = bare and not plural and (begin > 1 or word in grammar.needs_article)
+                end = end or (0 if skip else self._noun_at(rule, words, begin, bare=bare and not plural))
                 if end:
                     return end
             if begin and not bare and word in grammar.after_noun and word not in self.language.modifiers:
@@ -254,13 +285,16 @@ class Statements:
         self._add(rule, (("occupation", " ".join(words.said[begin:])),), words.starts[begin], job.end())
         return job.end()
 
-    def _noun_at(self, rule: Rule, words: Words, begin: int) -> int:
-        """Add what a noun says and the words before it; return where it ends, 0 if there is none."""
+    def _noun_at(self, rule: Rule, words: Words, begin: int, *, bare: bool = False) -> int:
+        """Add what a noun says and the words before it; return where it ends, 0 if there is none.
+
+        `bare`: no article stands before it; then it must be a job or a parent ("I am teacher").
+        """
         grammar = self.language.grammar
         allowed = {"work as": grammar.after_job, "as a": grammar.after_as}.get(rule.kind, grammar.after_noun)
         for phrase, after in words.phrases(begin):
             pairs = self.language.nouns.get(phrase)
-            if pairs is None:
+            if pairs is None or (bare and not (pairs and pairs[0][0] in _WITHOUT_ARTICLE)):
                 continue
             following = self._following(words, after)
             goes_on = rule.kind != "here" and following and self._goes_on(following, allowed)
@@ -298,14 +332,16 @@ class Statements:
             self.finds.append(Find("employer", named[0], "job at", True, end, named[1]))
 
     def _place_after(self, rule: Rule, end: int) -> None:
-        """Add where somebody is: "as a nurse in Cleveland", "a girl from Nebraska"."""
-        where = self.language.grammar.where.match(self.low, end)
+        """Add where somebody is: "as a nurse in Cleveland", "a girl from Nebraska", "a guard at a jail near Lviv"."""
+        grammar = self.language.grammar
+        where = grammar.where.match(self.low, end)
         named = READERS["place"](self.text, self.low, where.end(), self.language) if where else None
         if where is None or named is None or not self._clause_goes_on(named[1]):
             return
-        self.finds.append(Find("location", named[0], f"{rule.kind} place", True, where.end(), named[1]))
+        kind = f"{rule.kind} place"
+        self.finds.append(Find("location", named[0], kind, True, where.end(), named[1]))
         if where.group().strip() == "from":
-            self.finds.append(Find("birthplace", named[0], f"{rule.kind} place", True, where.end(), named[1]))
+            self.finds.append(Find("birthplace", named[0], kind, True, where.end(), named[1]))
 
     def _is_hobby(self, before: Sequence[str], pairs: Sequence[Pair]) -> bool:
         """Say whether a noun is no job because of the words before it: "a terrible cook"."""

@@ -169,7 +169,8 @@ def _trait(language: Language, said: str) -> Iterator[Pair]:
 MOST_INITIALS = 4
 Named = tuple[str, int]
 """A name in its normal form, and where it ends in the text."""
-_CAPITALS = re.compile(r"[A-Z][\w&'.-]*(?: (?:(?:of|the|and|&|at|for|in) )?[A-Z][\w&'.-]*){0,4}")
+_CAPITAL = r"[A-Z](?:[\w&'-]|\.(?!\s|$)|(?<=\b\w)\.|(?<=\b[SM]t)\.)*"
+_CAPITALS = re.compile(rf"{_CAPITAL}(?: (?:(?:of|the|and|&|at|for|in) )?{_CAPITAL}){{0,4}}")
 _BIG, _SMALL = "A-Z\u00c0-\u00d6\u00d8-\u00de", "a-z\u00df-\u00f6\u00f8-\u017f"
 _PERSON_NAME = re.compile(rf"[{_BIG}][{_SMALL}'-]+(?: (?:[{_BIG}]\.|[{_BIG}][{_BIG}{_SMALL}'-]+)){{0,2}}")
 _FULL_NAME = re.compile(rf"[{_BIG}][{_SMALL}'-]+(?: [{_BIG}]\.)? [{_BIG}][{_SMALL}][{_BIG}{_SMALL}'-]*\b")
@@ -207,9 +208,10 @@ def _known(low: str, start: int, names: Sequence[str]) -> int | None:
 
 def _school(text: str, low: str, start: int, language: Language) -> Named | None:
     found = _capitals(text, start, language)
-    if found is not None and language.grammar.school.search(found[0]):
-        return found
     known = _known(low, start, language.words["schools"]["names"])
+    rest = found[0] if found is not None and known is None else text[known or start : found[1] if found else start]
+    if found is not None and language.grammar.school.search(rest):
+        return found
     if known is None:
         return None
     said = text[start:known]
