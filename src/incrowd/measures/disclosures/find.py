@@ -31,6 +31,8 @@ LONGEST = 100_000
 """Characters of a post that are read; nobody says who they are after a hundred pages."""
 MOST_ITEMS, MOST_WORDS = 14, 7
 """Of a profile ("29, she/her, Leeds, dog mum"), and of one item in it; what is longer is a sentence."""
+LEAST_TELLING = 2
+"""Items that must tell something in a list that nothing announces."""
 AS_IF = "I'm a "
 """What a sentence that begins with what somebody is leaves out."""
 LONGEST_FRAGMENT = 80
@@ -289,7 +291,7 @@ class _Text(Statements):
             if words == ["no", "kids"] or words == ["no", "children"]:
                 return True
             words += [word.split("-", 1)[0] for word in words]
-            if any(word in known or word in grammar.opens_list or word[0].isdigit() for word in words):
+            if any(word in known or word in grammar.opens_list or word[:1].isdigit() for word in words):
                 return True
         return False
 
@@ -372,7 +374,7 @@ class _Text(Statements):
             telling += len(self.finds) > made
             if len(low[begin:end].split()) > MOST_WORDS and reached <= begin:
                 break
-        few = mostly and 2 * telling < items
+        few = mostly and (2 * telling < items or telling < LEAST_TELLING)
         if few or len({find.attribute for find in self.finds[before:]}) < 2:
             del self.finds[before:]
 
@@ -441,7 +443,9 @@ class _Text(Statements):
                 before = len(self.finds)
                 if rule.cue_pattern is not None and not self._speaks_of_writer(rule, match.start()):
                     continue
-                self._apply(rule, match)
+                end = self._apply(rule, match)
+                if rule.kind == "mentions place" and not self._clause_goes_on(end):  # "in Houston traffic"
+                    del self.finds[before:]
                 emoji = not match.group()[:1].isascii()
                 if len(self.finds) == before or emoji:
                     continue

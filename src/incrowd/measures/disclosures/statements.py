@@ -153,8 +153,10 @@ class Statements:
         if other >= 0:
             return False
         stop = SENTENCE_END.search(low, place)
-        after = grammar.subjects.search(low, place, stop.start() if stop else len(low))
-        return after is not None and after.lastgroup == "mine"
+        end = stop.start() if stop else len(low)
+        after = grammar.subjects.search(low, place, end)
+        told = after is not None and after.lastgroup == "mine"
+        return told and grammar.unreal.search(low, place, end) is None
 
     def _mine(self, match: re.Match[str]) -> bool:
         """Say whether a loose remark may be the writer's own: nobody else is the sentence's subject."""
@@ -260,8 +262,8 @@ class Statements:
                 plural = word.endswith("s") and self.language.modifiers.issuperset(
                     words.said[:begin]
                 )  # "gay dads"
-                skip = bare and not plural and (begin > 1 or word in grammar.needs_article)
-                end = end or (0 if skip else self._noun_at(rule, words, begin, bare=bare and not plural))
+                if not end and not (bare and not plural and begin > 1):
+                    end = self._noun_at(rule, words, begin, bare=bare and not plural)
                 if end:
                     return end
             if begin and not bare and word in grammar.after_noun and word not in self.language.modifiers:
@@ -294,7 +296,9 @@ class Statements:
         allowed = {"work as": grammar.after_job, "as a": grammar.after_as}.get(rule.kind, grammar.after_noun)
         for phrase, after in words.phrases(begin):
             pairs = self.language.nouns.get(phrase)
-            if pairs is None or (bare and not (pairs and pairs[0][0] in _WITHOUT_ARTICLE)):
+            if pairs is None:
+                continue
+            if bare and (not pairs or pairs[0][0] not in _WITHOUT_ARTICLE or phrase in grammar.needs_article):
                 continue
             following = self._following(words, after)
             goes_on = rule.kind != "here" and following and self._goes_on(following, allowed)
