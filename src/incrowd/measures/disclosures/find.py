@@ -106,7 +106,8 @@ def _read_mended(text: str, language: Language) -> Reading:
 def _typos(text: str, language: Language) -> Iterator[tuple[re.Match[str], str]]:
     for found in WORD.finditer(text):
         word = language.typos.get(found.group().lower())
-        if word is not None:
+        initial = len(found.group()) == 1 and (found.group().isupper() or text[found.end() :][:1] == ".")
+        if word is not None and not initial:  # "Priya R. Nair"
             yield found, word
 
 

@@ -291,7 +291,15 @@ class Language:
             for at in range(1, len(word) - 1)
             if word[at] != word[at + 1]
         }
-        return found | {typo: word for word, some in words.items() if word != "swapped" for typo in some}
+        found |= {  # one letter left out of a long word
+            word[:at] + word[at + 1 :]: word
+            for word in words["swapped"]
+            for at in range(1, len(word) - 1)
+            if len(word) >= LONG_WORD
+        }
+        found = {typo: word for typo, word in found.items() if typo not in words["no_typos"]}
+        words = {word: some for word, some in words.items() if word not in ("swapped", "no_typos")}
+        return found | {typo: word for word, some in words.items() for typo in some}
 
     @cached_property
     def first_names(self) -> frozenset[str]:
@@ -304,6 +312,8 @@ class Language:
         return {name: re.compile(text) for name, text in self.patterns["guards"].items()}
 
 
+LONG_WORD = 6
+"""Letters of a word that is still known when one of them is missing."""
 OWN_NAME = "~"
 """Before what a job is also called: it is another job, which the table counts with this one."""
 
