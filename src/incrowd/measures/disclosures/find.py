@@ -37,6 +37,7 @@ AS_IF = "I'm a "
 """What a sentence that begins with what somebody is leaves out."""
 LONGEST_FRAGMENT = 80
 """Letters in which its noun must come."""
+_I_AM = ("i am", "i'm", "im")
 _ONES_OWN = ("age", "age band", "gender")
 """What "we are" does not tell of the writer."""
 _OURS = ("children", "income", "pet", "car", "location", "relationship", "absence", "religion")
@@ -166,6 +167,9 @@ class _Text(Statements):
         if start == "someone":
             self._someone_who(found)
             return
+        if start == "participle":
+            self._participle(found)
+            return
         if start == "my" and self.guards["other"].match(self.low, found.start()):
             self.others += 1
         matches = self.rules.matching(start, self.low, end)
@@ -210,6 +214,18 @@ class _Text(Statements):
         rest = self.text[verb.end() : stop.start() if stop else len(self.text)]
         self._read_as_if(said, rest, verb.end(), found.start())
 
+    def _participle(self, found: re.Match[str]) -> None:
+        """Read "after working as a nurse, I ..." as "I work as a nurse", "having taught" as "I've taught"."""
+        verb = WORD.match(self.low, found.end() + 1)
+        stop = SENTENCE_END.search(self.low, found.end())
+        if verb is None or stop is None or not self._speaks_of_writer(found.start()):
+            return
+        base = self.language.grammar.progressive.get(verb.group())
+        if found.group() == "having":
+            self._read_as_if("I've", self.text[found.end() : stop.start()], found.end(), found.start())
+        elif base is not None:
+            self._read_as_if(f"I {base}", self.text[verb.end() : stop.start()], verb.end(), found.start())
+
     def _read_as_if(self, said: str, rest: str, place: int, first: int, kind: str = "") -> None:
         """Add what `rest`, which stands at `place`, tells after other words; with a `kind`, as signs of that kind."""
         shift = place - len(said)
@@ -252,9 +268,14 @@ class _Text(Statements):
             if place >= last or not (first or self.language.grammar.subject.match(low, place) is None):
                 return
             reached = place
-            for rule, match in self.rules.matching("am", low, place):
+            ways = self.rules.matching("am", low, place)
+            if first and found.group() in _I_AM:  # "I am having two sons", "I am live in Hue"
+                ways += self.rules.matching("i", low, place)
+            for rule, match in ways:
                 if first or rule.attribute != "age" or low[place].isdigit():
                     reached = max(reached, self._apply(rule, match, since=place))
+            if first and reached == place:
+                self._progressive(place, last)
             if (
                 len(self.finds) > before and not guarded
             ):  # most of what is said tells nothing, and needs no guard
@@ -269,6 +290,13 @@ class _Text(Statements):
             if further is None or further.end() <= place:
                 return
             place = further.end()
+
+    def _progressive(self, place: int, last: int) -> None:
+        """Read "I'm driving a Corolla" as "I drive a Corolla"."""
+        verb = WORD.match(self.low, place)
+        base = self.language.grammar.progressive.get(verb.group()) if verb else None
+        if verb is not None and base is not None:
+            self._read_as_if(f"I {base}", self.text[verb.end() : last], verb.end(), place)
 
     def _opening_list(self) -> None:
         """Read a text that opens with a list of facts ("40s, single dad, Glasgow"), and lists that sentences open."""
@@ -442,7 +470,7 @@ class _Text(Statements):
             rule = self.rules.by_start["any"][number]
             for match in rule.finds(self.low, places[number]):
                 before = len(self.finds)
-                if rule.cue_pattern is not None and not self._speaks_of_writer(rule, match.start()):
+                if rule.cue_pattern is not None and not self._mentioned(rule, match.start()):
                     continue
                 end = self._apply(rule, match)
                 if rule.kind == "mentions place" and not self._clause_goes_on(end):  # "in Houston traffic"

@@ -37,6 +37,7 @@ class Grammar:
         self.both, self.lasting = tuple(words["both"]), re.compile(words["lasting"])
         self.no_names, self.not_mine = frozenset(words["no_names"]), frozenset(words["not_mine"])
         self.subjects, self.unreal = re.compile(words["subjects"]), re.compile(words["unreal"])
+        self.progressive: dict[str, str] = words["progressive"]
         self.needs_article = frozenset(words["needs_article"])
         self.verb_form, self.job_title = re.compile(words["verb_form"]), re.compile(words["job_title"])
         self.refused = frozenset(words["refused"])

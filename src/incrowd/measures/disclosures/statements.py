@@ -90,8 +90,14 @@ class Statements:
         if self.guards["speaker"].search(before) or self._in_title(place) or self._in_dialogue(place):
             return True
         cut = max(map(before.rfind, ".!?\n;:"))
-        said = before[cut + 1 :].replace(",", " ").replace("  ", " ")
-        return self.guards[guard].search(said) is not None
+        said = before[cut + 1 :]
+        if said.endswith(", ") and self.guards["over_comma"].search(said) is None:
+            return False  # "of course not, I'm 44": another clause begins
+        said = said.replace(",", " ").replace("  ", " ")
+        if self.guards[guard].search(said) is None:
+            return False
+        # "When I was diagnosed" supposes that it happened.
+        return self.guards["factive"].search(said) is None or self.guards["event"].match(self.low, place) is None
 
     def _in_title(self, place: int) -> bool:
         """Say whether a title begins here: "Things My Girlfriend and I Have Argued About"."""
@@ -132,15 +138,16 @@ class Statements:
         last = stop.start() if stop else len(self.low)
         return self.language.grammar.first_person.search(self.low, begin, last) is not None
 
-    def _speaks_of_writer(self, rule: Rule, place: int) -> bool:
-        """Say whether a sentence mentions something as the writer's: its last subject before the place is "I" or "my".
+    def _mentioned(self, rule: Rule, place: int) -> bool:
+        """Say whether a sentence mentions something as the writer's, after the cue that the rule asks for."""
+        begin = max(map(self.low[:place].rfind, ".!?\n")) + 1
+        return rule.cue.search(self.low, begin, place) is not None and self._speaks_of_writer(place)
 
-        With the cue that the rule asks for, and nothing that makes it a wish, a plan or a denial.
-        """
+    def _speaks_of_writer(self, place: int) -> bool:
+        """Say whether the last subject before a place is "I" or "my", and no wish, plan or denial comes before it."""
         low, grammar = self.low, self.language.grammar
         begin = max(map(low[:place].rfind, ".!?\n")) + 1
-        cue = rule.cue.search(low, begin, place)
-        if cue is None or grammar.unreal.search(low, max(begin, place - 60), place) is not None:
+        if grammar.unreal.search(low, max(begin, place - 60), place) is not None:
             return False
         mine = other = -1
         for found in grammar.subjects.finditer(low, begin, place):
