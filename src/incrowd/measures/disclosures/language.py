@@ -277,7 +277,7 @@ class Language:
         """What people do for a living, where and in which branch they work, and the occupation that is or suggests."""
         return {
             said: job
-            for table in ("trades", "workplaces", "branches")
+            for table in ("trades", "workplaces", "branches", "duties")
             for job, some in self.words[table].items()
             for said in some
         }

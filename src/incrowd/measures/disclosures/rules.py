@@ -272,6 +272,7 @@ class Rules:
                 slot: [said for some in self.language.words[table].values() for said in some]
                 for slot, table in (("trade", "trades"), ("workplace", "workplaces"), ("branch", "branches"))
             },
+            "duty": [said for some in self.language.words["duties"].values() for said in some],
             "demonym": [f"{one}{ending}" for one in self.language.grammar.demonyms for ending in ("", "s")],
         }
         slots = {name: f"(?:(?P<{name}>{tree_pattern(some)})\\b)" for name, some in lists.items()}

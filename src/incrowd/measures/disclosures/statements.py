@@ -425,6 +425,9 @@ def once(finds: list[Find]) -> Iterator[Find]:
     counted = any(name == "children" and value.isdigit() for name, value in best)
     if counted:  # "two boys" says that there are some
         best.pop(("children", "yes"), None)
+    if any(name == "children" and value.isdigit() and not find.sign for (name, value), find in best.items()):
+        guessed = [pair for pair, find in best.items() if pair[0] == "children" and find.sign]
+        best = {pair: find for pair, find in best.items() if pair not in guessed}  # "two boys and a girl": not 2
     if ("absence", "away") in best:  # "we're in Hawaii until Sunday"
         best = {pair: find for pair, find in best.items() if find.kind not in ("am in", "here in")}
     married = best.get(("relationship", "married"))

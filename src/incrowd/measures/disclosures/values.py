@@ -11,6 +11,8 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _SLOT_OF = {"location": "place", "birthplace": "place", "employer": "org"}
 """The slot whose text is an attribute's value where a rule names no value."""
 _MOST_CHILDREN = 12
+_UNITS = {"hr": "hour", "h": "hour", "yr": "year"}
+_UNIT = re.compile(r"((?:an?|per|/) ?)(hr|h|yr)\b")
 
 
 def values_of(language: Language, attribute: str, template: str, caught: dict[str, str]) -> Iterator[Pair]:
@@ -52,6 +54,8 @@ def values_of(language: Language, attribute: str, template: str, caught: dict[st
     elif attribute == "car":
         if filled:
             yield "car", grammar.car(filled)
+    elif attribute == "income":
+        yield attribute, _UNIT.sub(lambda found: found[1] + _UNITS[found[2]], filled).strip()
     elif attribute == "occupation" and filled in language.work:
         yield attribute, language.work[filled]
     elif "rite" in caught:
