@@ -18,6 +18,8 @@ MOST_MODIFIERS = 3
 """Words between the article and the noun: "a tired old divorced nurse"."""
 _NAMES = frozenset(("name", "firstname", "fullname"))
 """Slots that are not read in a profile: "Austin" is a place there."""
+_HERE = ("am in", "here in", "mentions place", "living in")
+"""Where somebody is, which while they are away is not where they live."""
 _WITHOUT_ARTICLE = ("occupation", "children")
 """What some leave the article out before: "I am teacher"."""
 _SPEAKER = re.compile(r"\b([a-z]\w*):(?= )")
@@ -38,6 +40,10 @@ class Find:
     """It suggests, and does not state."""
     start: int
     end: int
+
+    def overlaps(self, other: Find) -> bool:
+        """Say whether two finds were read in the same words."""
+        return self.start < other.end and other.start < self.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +397,7 @@ class Statements:
             following = self._following(words, after)
             return after == len(words) or following == "here"
         following = self._following(words, after)
-        return following == "" or following in allowed
+        return following == "" or following in allowed or following in self.language.first_names
 
     def _following(self, words: Words, after: int) -> str:
         """Return the word after some words; empty if the clause ends there."""
@@ -429,7 +435,8 @@ def once(finds: list[Find]) -> Iterator[Find]:
         guessed = [pair for pair, find in best.items() if pair[0] == "children" and find.sign]
         best = {pair: find for pair, find in best.items() if pair not in guessed}  # "two boys and a girl": not 2
     if ("absence", "away") in best:  # "we're in Hawaii until Sunday"
-        best = {pair: find for pair, find in best.items() if find.kind not in ("am in", "here in")}
+        away = best["absence", "away"]
+        best = {pair: one for pair, one in best.items() if one.kind not in _HERE or not away.overlaps(one)}
     married = best.get(("relationship", "married"))
     if ("relationship", "divorced") in best and married is not None and married.sign:
         del best["relationship", "married"]  # "we separated after 15 years of marriage"

@@ -12,7 +12,7 @@ _SLOT_OF = {"location": "place", "birthplace": "place", "employer": "org"}
 """The slot whose text is an attribute's value where a rule names no value."""
 _MOST_CHILDREN = 12
 _UNITS = {"hr": "hour", "h": "hour", "yr": "year"}
-_UNIT = re.compile(r"((?:an?|per|/) ?)(hr|h|yr)\b")
+_UNIT = re.compile(r"((?:an?|per) )(hr|h|yr)\b")
 
 
 def values_of(language: Language, attribute: str, template: str, caught: dict[str, str]) -> Iterator[Pair]:
