@@ -272,7 +272,9 @@ class _Text(Statements):
             if first and found.group() in _I_AM:  # "I am having two sons", "I am live in Hue"
                 ways += self.rules.matching("i", low, place)
             for rule, match in ways:
-                own = rule.attribute not in ("age", "name") or (rule.attribute == "age" and low[place].isdigit())
+                own = rule.attribute not in ("age", "name") or (
+                    rule.attribute == "age" and low[place].isdigit()
+                )
                 if first or own:  # "I'm a woman, Steve"
                     reached = max(reached, self._apply(rule, match, since=place))
             if first and reached == place:

@@ -73,6 +73,7 @@ class Grammar:
         self.job, self.works_at = re.compile(words["job"]), re.compile(words["works_at"])
         self.where, self.before_as = re.compile(words["where"]), frozenset(words["before_as"])
         self.hobbies, self.not_paid = frozenset(words["hobbies"]), frozenset(words["not_paid"])
+        self._doubles = re.compile(words["doubles"])
         self._fields, self._cars = words["fields"], words["cars"]
         self._first_person_of = words["first_person_of"]
 
@@ -90,6 +91,17 @@ class Grammar:
         if said in self._dogs or one in self._dogs:
             return "dog"
         return str(self._other_pets.get(said) or self._other_pets.get(one, one))
+
+    def continuous(self, said: str) -> str:
+        """Return what somebody does as what they are doing.
+
+        >>> load_language().grammar.continuous("lay bricks"), load_language().grammar.continuous("cut hair")
+        ('laying bricks', 'cutting hair')
+        """
+        verb, _, rest = said.partition(" ")
+        stem = verb[:-1] if verb.endswith("e") and not verb.endswith("ee") else verb
+        twice = verb[-1] if self._doubles.search(verb) else ""
+        return f"{stem}{twice}ing {rest}".strip()
 
     def first_person_of(self, verb: str) -> str:
         """Return a verb as it follows "I": lives, live; has, have.
@@ -231,6 +243,11 @@ class Language:
         return frozenset((*self.words["grammar"]["modifiers"], *self.traits, *fields))
 
     @cached_property
+    def before_title(self) -> frozenset[str]:
+        """Words before a job's title that are no part of it: "senior", "Amazon"."""
+        return self.modifiers | frozenset(self.words["employers"]["names"])
+
+    @cached_property
     def openers(self) -> frozenset[str]:
         """The words with which a sentence can begin that says what somebody is: "Proud dad of twins"."""
         nouns = (noun.split(" ", 1)[0] for noun, pairs in self.nouns.items() if pairs)
@@ -239,7 +256,11 @@ class Language:
     @cached_property
     def not_alone(self) -> frozenset[str]:
         """Words that name a town, too, and mean something else where they stand alone: "gay", "union", "rugby"."""
-        words = self.words["places"]["not_alone"], self.words["pets"]["names"], self.words["languages"]["names"]
+        words = (
+            self.words["places"]["not_alone"],
+            self.words["pets"]["names"],
+            self.words["languages"]["names"],
+        )
         return frozenset((*chain.from_iterable(words), *self.nouns, *self.traits))
 
     @cached_property
@@ -273,14 +294,19 @@ class Language:
         return {name: value for value, some in self.words["medication"].items() for name in some}
 
     @cached_property
-    def work(self) -> dict[str, str]:
-        """What people do for a living, where and in which branch they work, and the occupation that is or suggests."""
-        return {
-            said: job
-            for table in ("trades", "workplaces", "branches", "duties")
-            for job, some in self.words[table].items()
-            for said in some
+    def work(self) -> dict[str, dict[str, str]]:
+        """By slot: what people do, have and run, where and in which branch they work, and the occupation that tells."""
+        tables = {
+            slot: {said: job for job, some in self.words[table].items() for said in some}
+            for slot, table in WORK.items()
         }
+        return tables | {"deed": self.deeds}
+
+    @cached_property
+    def deeds(self) -> dict[str, str]:
+        """What nobody does day in, day out who does not live by it, also as "laying bricks", and the occupation."""
+        found = {said: job for job, some in self.words["deeds"].items() for said in some}
+        return found | {self.grammar.continuous(said): job for said, job in found.items()}
 
     @cached_property
     def typos(self) -> dict[str, str]:
@@ -315,8 +341,18 @@ class Language:
 
 LONG_WORD = 6
 """Letters of a word that is still known when one of them is missing."""
+WORK = {
+    "trade": "trades",
+    "belonging": "belongings",
+    "business": "businesses",
+    "workplace": "workplaces",
+    "branch": "branches",
+}
+"""Slots that tell an occupation, and the tables of words that they hold."""
 OWN_NAME = "~"
 """Before what a job is also called: it is another job, which the table counts with this one."""
+SAME_JOB = "="
+"""Between the names of such a job: "mail carrier=postman=postie"."""
 
 
 def load_language(code: str = "en") -> Language:
@@ -345,8 +381,9 @@ def _read(code: str) -> Language:
             workers[name] = float(thousands), float(off)
             for called in (name, *(one for one in also.split("|") if one)):
                 if called.startswith(OWN_NAME):
-                    counted_with[called[1:]] = name
-                    jobs.setdefault(called[1:], called[1:])
+                    own, *others = called[1:].split(SAME_JOB)
+                    counted_with[own] = name
+                    jobs |= dict.fromkeys((own, *others), own)
                 else:
                     jobs.setdefault(called, name)
     return Language(

@@ -56,7 +56,7 @@ class Rule:
     """It says something though it is a question: "anybody here from Spokane?"."""
 
     cue_pattern: str | None = None
-    """It is a mere mention: this (or, if empty, nothing) must come before it in a sentence that speaks of the writer."""
+    """It is a mere mention: this (or, if empty, nothing) must come before it, and the sentence speak of the writer."""
 
     @cached_property
     def cue(self) -> re.Pattern[str]:
@@ -268,11 +268,7 @@ class Rules:
             "employer": words["employers"]["names"],
             "school2": words["schools"]["names"],
             "medication": self.language.medication,
-            **{
-                slot: [said for some in self.language.words[table].values() for said in some]
-                for slot, table in (("trade", "trades"), ("workplace", "workplaces"), ("branch", "branches"))
-            },
-            "duty": [said for some in self.language.words["duties"].values() for said in some],
+            **self.language.work,
             "demonym": [f"{one}{ending}" for one in self.language.grammar.demonyms for ending in ("", "s")],
         }
         slots = {name: f"(?:(?P<{name}>{tree_pattern(some)})\\b)" for name, some in lists.items()}

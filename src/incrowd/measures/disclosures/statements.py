@@ -103,7 +103,9 @@ class Statements:
         if self.guards[guard].search(said) is None:
             return False
         # "When I was diagnosed" supposes that it happened.
-        return self.guards["factive"].search(said) is None or self.guards["event"].match(self.low, place) is None
+        return (
+            self.guards["factive"].search(said) is None or self.guards["event"].match(self.low, place) is None
+        )
 
     def _in_title(self, place: int) -> bool:
         """Say whether a title begins here: "Things My Girlfriend and I Have Argued About"."""
@@ -207,7 +209,11 @@ class Statements:
                     return begin
                 values[slot], end = named
                 loose = listed or rule.then is not None or rule.kind == "demonym"
-                if slot == "place" and loose and self.low[match.start(slot) : end].rstrip(".") in self.language.not_alone:
+                if (
+                    slot == "place"
+                    and loose
+                    and self.low[match.start(slot) : end].rstrip(".") in self.language.not_alone
+                ):
                     return begin  # "gay", "Union", "Cat mom"
                 if not rule.asks and self._denied_after(end):
                     return begin
@@ -296,7 +302,8 @@ class Statements:
         words = Words.of(self.low, job.start(), job.end())
         if not grammar.refused.isdisjoint(words.said):
             return nothing
-        begin = next(n for n, word in enumerate(words.said) if word not in self.language.modifiers or n == len(words) - 1)
+        passed = self.language.before_title
+        begin = next(n for n, word in enumerate(words.said) if word not in passed or n == len(words) - 1)
         self._add(rule, (("occupation", " ".join(words.said[begin:])),), words.starts[begin], job.end())
         return job.end()
 
@@ -433,7 +440,9 @@ def once(finds: list[Find]) -> Iterator[Find]:
         best.pop(("children", "yes"), None)
     if any(name == "children" and value.isdigit() and not find.sign for (name, value), find in best.items()):
         guessed = [pair for pair, find in best.items() if pair[0] == "children" and find.sign]
-        best = {pair: find for pair, find in best.items() if pair not in guessed}  # "two boys and a girl": not 2
+        best = {
+            pair: find for pair, find in best.items() if pair not in guessed
+        }  # "two boys and a girl": not 2
     if ("absence", "away") in best:  # "we're in Hawaii until Sunday"
         away = best["absence", "away"]
         best = {pair: one for pair, one in best.items() if one.kind not in _HERE or not away.overlaps(one)}

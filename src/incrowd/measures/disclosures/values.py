@@ -56,8 +56,9 @@ def values_of(language: Language, attribute: str, template: str, caught: dict[st
             yield "car", grammar.car(filled)
     elif attribute == "income":
         yield attribute, _UNIT.sub(lambda found: found[1] + _UNITS[found[2]], filled).strip()
-    elif attribute == "occupation" and filled in language.work:
-        yield attribute, language.work[filled]
+    elif attribute == "occupation":
+        told = next((slot for slot in caught if slot in language.work), None)
+        yield attribute, language.work[told][filled] if told else language.occupations.get(filled, filled)
     elif "rite" in caught:
         yield attribute, grammar.rites[filled]
     else:
@@ -213,7 +214,11 @@ def _known(low: str, start: int, names: Sequence[str]) -> int | None:
 def _school(text: str, low: str, start: int, language: Language) -> Named | None:
     found = _capitals(text, start, language)
     known = _known(low, start, language.words["schools"]["names"])
-    rest = found[0] if found is not None and known is None else text[known or start : found[1] if found else start]
+    rest = (
+        found[0]
+        if found is not None and known is None
+        else text[known or start : found[1] if found else start]
+    )
     if found is not None and language.grammar.school.search(rest):
         return found
     if known is None:
