@@ -16,6 +16,7 @@ from incrowd.measures.exposure.definition import (
     alert_ranks,
     average_ranks,
     breadth,
+    means_of_best,
     periods,
     person_risk,
     place_in_order,
@@ -71,6 +72,18 @@ def test_a_stray_post_on_another_topic_takes_off_a_whole_interest_only_as_printe
     assert person_risk(posts, [1, 2, 3], 0, [1], dimension="DT") == pytest.approx(0.6 - 0.6 / 3)
     professional = [[0.6, 0.6]] * 3
     assert person_risk(professional, [1, 2, 3], 0, [1], dimension="DT") == pytest.approx(0.0)
+
+
+def test_the_best_periods_are_those_of_a_person_looked_at_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    people = [rng.random((size, 4)).round(1) for size in rng.integers(0, 9, 60)]
+    starts = np.cumsum([0, *map(len, people[:-1])])
+    monkeypatch.setattr("incrowd.measures.exposure.definition.AT_ONCE", 16)
+    for m, found in zip((1, 3, 5), means_of_best(np.concatenate(people), starts, [1, 3, 5]), strict=True):
+        alone = [
+            [sum(sorted(peaks[:, topic], reverse=True)[:m]) / m for topic in range(4)] for peaks in people
+        ]
+        assert np.array_equal(found, alone)
 
 
 def test_without_any_time_a_lasting_interest_is_undefined_and_strength_is_not() -> None:

@@ -23,6 +23,8 @@ Ints = NDArray[np.integer[Any]]
 DAY = 86_400
 MONDAY = 4 * DAY  # 1970 began on a Thursday
 UNDATED = np.iinfo(np.int64).min
+AT_ONCE = 2**16
+"""Periods that are put in order at a time: more would only take more memory."""
 
 
 def periods(times: ArrayLike, days: int = 7) -> NDArray[np.int64]:
@@ -78,13 +80,14 @@ def means_of_best(
     """
     values, begins = np.asarray(peaks, dtype=np.float64), np.asarray(starts)
     sizes = np.diff(np.append(begins, len(values)))
-    person = np.repeat(np.arange(len(begins)), sizes)
-    place = np.arange(len(values)) - np.repeat(begins, sizes)
-    best = np.empty((len(several), len(begins), values.shape[1]))
-    for topic in range(values.shape[1]):
-        ordered = values[np.lexsort((-values[:, topic], person)), topic]
-        for at, m in enumerate(several):
-            best[at, :, topic] = np.bincount(person[place < m], ordered[place < m], len(begins))
+    best = np.zeros((len(several), len(begins), values.shape[1]))
+    for size in np.unique(sizes[sizes > 0]):  # people with as many periods are looked at together
+        same = np.flatnonzero(sizes == size)
+        for some in np.array_split(same, math.ceil(len(same) * size / AT_ONCE)):
+            ordered = -np.sort(-values[begins[some, None] + np.arange(size)], axis=1)
+            sums = np.cumsum(ordered, axis=1)
+            for at, m in enumerate(several):
+                best[at, some] = sums[:, min(m, size) - 1]
     divisors = [np.minimum(sizes, m) if literal else np.full(len(begins), m) for m in several]
     with np.errstate(invalid="ignore", divide="ignore"):
         return [np.asarray(sums / divisor[:, None]) for sums, divisor in zip(best, divisors, strict=True)]
