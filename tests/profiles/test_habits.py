@@ -9,7 +9,16 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.profiles.habits import FAMILIES, TEXT_FAMILIES, HabitLists, habits, only_used
+from incrowd.profiles.habits import (
+    FAMILIES,
+    TEXT_FAMILIES,
+    HabitLists,
+    grouping,
+    habits,
+    only_used,
+    summed,
+)
+from incrowd.profiles.kernels import scale_to_one
 
 POSTS = pl.DataFrame(
     {
@@ -107,3 +116,35 @@ def test_products_are_those_of_the_matrices(seed: int, common: int) -> None:
         assert (few.toarray() == people.toarray().astype(np.float32)[:, used]).all()
         found = HabitLists.of(few.T.tocsr(), used, people.shape[1]).products(rows.astype(np.float32))
     assert np.allclose(found, (rows @ people.T).toarray(), atol=1e-5)
+
+
+def some_rows(rng: np.random.Generator) -> sp.csr_matrix:
+    rows = sp.random(40, 300, 0.1, "csr", np.float32, rng)
+    rows.data = np.ceil(9 * rows.data)
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_summed_rows_are_those_of_a_product_of_matrices_to_the_last_bit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = some_rows(rng)
+    groups = [rng.integers(0, 40, size) for size in rng.integers(0, 6, 20)]
+    product, got = grouping(groups, 40) @ rows, summed(groups, rows)
+    for part in ("indptr", "indices", "data"):
+        assert np.array_equal(getattr(got, part), getattr(product, part))
+    assert got.shape == product.shape
+    assert summed([], rows).shape == (0, 300)
+
+
+def test_rows_scaled_to_one_keep_their_direction() -> None:
+    rng = np.random.default_rng(3)
+    rows = some_rows(rng)
+    rarity = rng.random(rows.nnz).astype(np.float32)
+    weighed = sp.csr_matrix((rows.data * rarity, rows.indices, rows.indptr), rows.shape).toarray()
+    lengths = np.linalg.norm(weighed, axis=1, keepdims=True)
+    unit = sp.csr_matrix(
+        (scale_to_one(rows.indptr, rows.data, rarity), rows.indices, rows.indptr), rows.shape
+    )
+    assert unit.toarray() == pytest.approx(weighed / np.where(lengths > 0, lengths, 1), abs=1e-6)
+    nothing = scale_to_one(rows.indptr, rows.data, np.zeros_like(rarity))
+    assert not nothing.any()

@@ -115,6 +115,17 @@ def grouping(groups: Sequence[NDArray[np.int64]], posts: int) -> sp.csr_matrix:
     return sp.csr_matrix((ones, places, starts), shape=(len(sizes), posts))
 
 
+def summed(groups: Sequence[NDArray[np.int64]], rows: sp.csr_matrix) -> sp.csr_matrix:
+    """Return the sum of the rows of each group of posts: ``grouping(groups, len(rows)) @ rows``, quicker."""
+    from incrowd.profiles.kernels import sum_rows  # Numba takes long to load
+
+    ends = np.cumsum([0, *map(len, groups)])
+    members = np.concatenate([np.zeros(0, np.int64), *groups]).astype(np.int64)
+    parts = sum_rows(ends, members, rows.indptr, rows.indices, rows.data.astype(np.float32), rows.shape[1])
+    indptr, indices, data = parts
+    return sp.csr_matrix((data, indices, indptr), shape=(len(groups), rows.shape[1]))
+
+
 def only_used(rows: sp.csr_matrix) -> tuple[NDArray[np.int32], sp.csr_matrix]:
     """Return the habits that any row has, and the rows with these as columns: next to all that there could be, few."""
     used = np.zeros(rows.shape[1], bool)

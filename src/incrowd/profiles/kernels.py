@@ -275,6 +275,56 @@ def dense_rows(starts: Any, places: Any, values: Any, common: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def sum_rows(
+    groups: Any, members: Any, starts: Any, habits: Any, values: Any, width: int
+) -> tuple[Any, Any, Any]:
+    """Return CSR parts: the sum of the rows `members[groups[i]:groups[i + 1]]` of a matrix of so many columns.
+
+    What a row met last comes first, as in a product of sparse matrices by SciPy; that marks all columns anew each time.
+    """
+    most = 0
+    for member in members:
+        most += starts[member + 1] - starts[member]
+    indptr = np.zeros(len(groups), np.int32)
+    indices, data = np.empty(most, np.int32), np.empty(most, np.float32)
+    place = np.zeros(width, np.int32)  # where each habit of the row is, from 1 on
+    end = 0
+    for row in range(len(groups) - 1):
+        first = end
+        for member in members[groups[row] : groups[row + 1]]:
+            for k in range(starts[member], starts[member + 1]):
+                habit = habits[k]
+                if place[habit] == 0:
+                    indices[end], data[end] = habit, values[k]
+                    end += 1
+                    place[habit] = end - first
+                else:
+                    data[first + place[habit] - 1] += values[k]
+        for k in range(first, end):
+            place[indices[k]] = 0
+        indices[first:end] = indices[first:end][::-1].copy()
+        data[first:end] = data[first:end][::-1].copy()
+        indptr[row + 1] = end
+    return indptr, indices[:end], data[:end]  # what was not written takes no memory
+
+
+@njit(cache=True, nogil=True)
+def scale_to_one(starts: Any, values: Any, rarity: Any) -> Any:
+    """Return the values of sparse rows, each times the rarity of its habit, with every row of length 1."""
+    out = np.empty(len(values), np.float32)
+    for row in range(len(starts) - 1):
+        squares = 0.0
+        for k in range(starts[row], starts[row + 1]):
+            out[k] = values[k] * rarity[k]
+            squares += out[k] * out[k]
+        length = np.sqrt(np.float32(squares))
+        if length > 0:
+            for k in range(starts[row], starts[row + 1]):
+                out[k] /= length
+    return out
+
+
+@njit(cache=True, nogil=True)
 def add_products(
     starts: Any, places: Any, values: Any, common: Any, list_starts: Any, holders: Any, weights: Any, out: Any
 ) -> None:
@@ -301,15 +351,19 @@ def pull_and_scale(cosines: Any, neighbours: int) -> tuple[Any, float]:
     """Return the mean of each column's largest values, and how far twice a value less that mean spreads."""
     rows, columns = cosines.shape
     best = np.full((columns, neighbours), -np.inf, np.float32)
+    lowest = np.full(
+        columns, -np.inf, np.float32
+    )  # of the best, side by side: most are looked at and passed over
     for row in range(rows):
         for column in range(columns):
             value = cosines[row, column]
-            if value > best[column, 0]:
+            if value > lowest[column]:
                 place = 0
                 while place + 1 < neighbours and best[column, place + 1] < value:
                     best[column, place] = best[column, place + 1]
                     place += 1
                 best[column, place] = value
+                lowest[column] = best[column, 0]
     pull = np.empty(columns, np.float32)
     for column in range(columns):
         pull[column] = best[column].sum() / neighbours

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from incrowd.profiles.habits import HabitLists, PostHabits, grouping, only_used
+from incrowd.profiles.habits import HabitLists, PostHabits, only_used, summed
 from incrowd.statistics import expected_rank, first_place, unseen_above
 
 WEIGHTS = {"words": 1.3, "vocabulary": 0.65, "phrases": 1.05, "style": 1.2}
@@ -43,8 +43,8 @@ class _View:
         """Return how rare some habits are; 0: no candidate has it, so it tells nobody apart."""
         return np.asarray(self.known_rarity[self.candidates.slot[habits]])
 
-    def cosines(self, groups: sp.csr_matrix, posts: PostHabits) -> Singles:
-        return self.candidates.products(_unit_rows(groups @ posts.rows[self.name], self))
+    def cosines(self, groups: Sequence[Rows], posts: PostHabits) -> Singles:
+        return self.candidates.products(_unit_rows(_damped(summed(groups, posts.rows[self.name])), self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +59,7 @@ class _Asked:
     """The squared lengths of the groups, by the habits that candidates have."""
 
     @classmethod
-    def of(cls, counts: sp.csr_matrix, view: _View) -> _Asked:
-        damped = _damped(counts)
+    def of(cls, damped: sp.csr_matrix, view: _View) -> _Asked:
         squares = _row_sums(damped, (damped.data * view.rarity(damped.indices)) ** 2)
         habits, few = only_used(damped)
         return cls(few.tocsc(), habits, squares)
@@ -85,7 +84,7 @@ class Hubs:
     pull: tuple[Singles, ...]
     scale: tuple[float, ...]
     asked: tuple[_Asked, ...]
-    """The posts that showed it."""
+    """The posts that showed it, where somebody is to be added to the candidates; else empty."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,9 @@ class Attack:
         self, posts: PostHabits, profiles: Sequence[Rows], *, outside: int = 0, memory: int = 2**28
     ) -> None:
         self.people, self.outside = len(profiles), outside
-        groups = grouping(profiles, posts.count)
-        self._views = [_view(name, weight, groups @ posts.rows[name]) for name, weight in WEIGHTS.items()]
+        self._views = [
+            _view(name, weight, summed(profiles, posts.rows[name])) for name, weight in WEIGHTS.items()
+        ]
         self._block = int(max(16, memory // (16 * max(self.people, 1))))
 
     @property
@@ -122,20 +122,19 @@ class Attack:
         found = {view.name: view.known_rarity[view.candidates.slot] for view in self._views}
         return {name: np.where(rarity > 0, rarity, alone) for name, rarity in found.items()}
 
-    def hubs(self, posts: PostHabits, groups: Sequence[Rows]) -> Hubs:
-        """Learn from some people's posts how much each candidate attracts."""
+    def hubs(self, posts: PostHabits, groups: Sequence[Rows], *, one_more: bool = False) -> Hubs:
+        """Learn from some people's posts how much each candidate attracts; `one_more`: somebody is to be added."""
         from incrowd.profiles.kernels import pull_and_scale  # Numba takes long to load
 
-        chosen = grouping(groups, posts.count)
         k = min(NEIGHBOURS, len(groups))
         pull, scale, asked = [], [], []
         for view in self._views:
-            counts = chosen @ posts.rows[view.name]
-            cosines = view.candidates.products(_unit_rows(counts, view))
-            strongest, spread = pull_and_scale(cosines, k)
+            damped = _damped(summed(groups, posts.rows[view.name]))
+            strongest, spread = pull_and_scale(view.candidates.products(_unit_rows(damped, view)), k)
             pull.append(strongest)
             scale.append(spread or 1.0)
-            asked.append(_Asked.of(counts, view))
+            if one_more:
+                asked.append(_Asked.of(damped, view))
         return Hubs(tuple(pull), tuple(scale), tuple(asked))
 
     def outcomes_of_one_more(
@@ -146,19 +145,19 @@ class Attack:
         `known` are the posts that make their profile; of the others, there are groups of several sizes, with the hubs
         for each size.
         """
-        asked = grouping([group for same in groups for group in same], posts.count)
+        asked = [group for same in groups for group in same]
         size = np.repeat(np.arange(len(groups)), [len(same) for same in groups])
-        mine = grouping([np.arange(known.count)], known.count)
+        mine = [np.arange(known.count)]
         alone_rarity = np.float32(_rarity(1, self.people))
         scores = np.zeros((len(size), self.people + 1), np.float32)
         for place, view in enumerate(self._views):
             # What only they do is as rare as can be.
-            profile = sp.csr_matrix(mine @ known.rows[view.name])
+            profile = summed(mine, known.rows[view.name])
             rarity = view.rarity(profile.indices)
             alone = rarity == 0
             rarity = np.where(alone, alone_rarity, rarity)
             profile = _scaled_to_one(_damped(profile), rarity)
-            said = _damped(asked @ posts.rows[view.name])
+            said = _damped(summed(asked, posts.rows[view.name]))
             only_theirs = np.isin(said.indices, profile.indices[alone])
             said = _scaled_to_one(said, np.where(only_theirs, alone_rarity, view.rarity(said.indices)))
             pull = np.empty((len(hubs), self.people + 1), np.float32)
@@ -186,10 +185,13 @@ class Attack:
     ) -> Iterator[tuple[slice, Singles]]:
         for start in range(0, len(groups), self._block):
             part = slice(start, min(start + self._block, len(groups)))
-            chosen = grouping(groups[part], posts.count)
             total = np.zeros((part.stop - part.start, self.people), np.float32)
             for view, pull, scale in zip(self._views, hubs.pull, hubs.scale, strict=True):
-                total += (view.weight / scale) * (2 * view.cosines(chosen, posts) - pull)
+                cosines = view.cosines(groups[part], posts)
+                cosines *= 2
+                cosines -= pull
+                cosines *= np.float32(view.weight / scale)
+                total += cosines
             yield part, total
 
     def _judged(self, scores: Singles, authors: Rows) -> Outcome:
@@ -226,24 +228,22 @@ def _rarity(holders: Any, people: int) -> Any:
     return np.log((1 + people) / (1 + holders)) + 1
 
 
-def _unit_rows(counts: sp.csr_matrix, view: _View) -> sp.csr_matrix:
-    """Damp repetition, weigh by rarity, scale rows to length 1."""
-    rows = _damped(counts)
-    return _scaled_to_one(rows, view.rarity(rows.indices))
+def _unit_rows(damped: sp.csr_matrix, view: _View) -> sp.csr_matrix:
+    return _scaled_to_one(damped, view.rarity(damped.indices))
 
 
 def _damped(counts: sp.csr_matrix) -> sp.csr_matrix:
+    """Return how much of each habit, when doing it twice is not twice as telling."""
     rows = sp.csr_matrix(counts, dtype=np.float32)
     return sp.csr_matrix((1 + np.log(rows.data), rows.indices, rows.indptr), shape=rows.shape)
 
 
 def _scaled_to_one(rows: sp.csr_matrix, rarity: Singles) -> sp.csr_matrix:
     """Weigh each entry by its rarity, and scale rows to length 1."""
-    data = rows.data * rarity
-    squares = _row_sums(rows, data**2)
-    length = np.sqrt(np.where(squares > 0, squares, 1.0))
-    unit = data / np.repeat(length, np.diff(rows.indptr))
-    return sp.csr_matrix((unit.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
+    from incrowd.profiles.kernels import scale_to_one  # Numba takes long to load
+
+    unit = scale_to_one(rows.indptr, rows.data, rarity)
+    return sp.csr_matrix((unit, rows.indices, rows.indptr), shape=rows.shape)
 
 
 def _row_sums(rows: sp.csr_matrix, values: NDArray[Any]) -> Singles:

@@ -144,18 +144,21 @@ class Contest:
 
     def among_others(self) -> AmongOthers:
         """Make ready for somebody who is not among these people; their posts are not needed any more."""
-        hubs = {n: self._hubs(n) for n in KNOWN if len(self.can_be_tried(n))}
+        hubs = {n: self._learn_hubs(n, one_more=True) for n in KNOWN if len(self.can_be_tried(n))}
         return AmongOthers(self._attack, hubs, self.how)
 
     def _hubs(self, n: int) -> Hubs:
-        """Return how much each candidate attracts n posts at a time."""
         if n not in self._known_hubs:
-            rng = np.random.default_rng([self.how.seed, n])
-            able = self.can_be_tried(n)
-            some = rng.choice(able, min(HUB_SAMPLE, len(able)), replace=False)
-            groups = [pick(self.asked[i], n, 1, rng)[0] for i in some]
-            self._known_hubs[n] = self._attack.hubs(self.histories.posts, groups)
+            self._known_hubs[n] = self._learn_hubs(n)
         return self._known_hubs[n]
+
+    def _learn_hubs(self, n: int, *, one_more: bool = False) -> Hubs:
+        """Return how much each candidate attracts n posts at a time."""
+        rng = np.random.default_rng([self.how.seed, n])
+        able = self.can_be_tried(n)
+        some = rng.choice(able, min(HUB_SAMPLE, len(able)), replace=False)
+        groups = [pick(self.asked[i], n, 1, rng)[0] for i in some]
+        return self._attack.hubs(self.histories.posts, groups, one_more=one_more)
 
 
 @dataclass(frozen=True, eq=False)
