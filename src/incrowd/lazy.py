@@ -11,12 +11,22 @@ else:
     ModuleType = type(sys)
 
 
-def lazy_names(package: str, names: "Mapping[str, str]") -> list[str]:
-    """Give a package names that load on first use, and return them sorted, as its ``__all__``.
+def lazy_names(package: str, where: "Mapping[str, str]") -> None:
+    """Give a package names that load on first use.
 
-    `names` says where each lives, as "module:attribute", or as "module" for the module itself. A name may be that of
-    a submodule (`assess` the function lives in `assess` the file): asked of the package, it is the function.
+    `where` says which module holds which names: ``{".spec": "ADVERSARIES BeliefOptions:Options", ".study": ""}``. A
+    module that begins with a dot lies in the package; a name after a colon is what the package calls it; no name means
+    the module itself. A name may be that of a submodule (`assess` the function lives in `assess` the file): asked of
+    the package, it is the function.
     """
+    names: dict[str, tuple[str, str]] = {}
+    for place, listed in where.items():
+        module = package + place if place.startswith(".") else place
+        for one in listed.split():
+            attribute, _, name = one.partition(":")
+            names[name or attribute] = module, attribute
+        if not listed:
+            names[module.rpartition(".")[2]] = module, ""
 
     class LazyPackage(ModuleType):
         def __getattr__(self, name: str) -> "Any":
@@ -24,14 +34,14 @@ def lazy_names(package: str, names: "Mapping[str, str]") -> list[str]:
                 raise AttributeError(
                     f"module '{package}' has no attribute {name!r}; it has: {', '.join(sorted(names))}"
                 )
-            module, _, attribute = names[name].partition(":")
+            module, attribute = names[name]
             __import__(module)
             loaded = sys.modules[module]
             return getattr(loaded, attribute) if attribute else loaded
 
         def __setattr__(self, name: str, value: "Any") -> None:
             # Importing a submodule puts it into its package; a function of the same name keeps its place.
-            if isinstance(value, ModuleType) and ":" in names.get(name, ""):
+            if isinstance(value, ModuleType) and names.get(name, ("", ""))[1]:
                 return
             super().__setattr__(name, value)
 
@@ -39,4 +49,3 @@ def lazy_names(package: str, names: "Mapping[str, str]") -> list[str]:
             return sorted(names)
 
     sys.modules[package].__class__ = LazyPackage
-    return sorted(names)

@@ -19,8 +19,8 @@ __all__ = ["Crowd", "CrowdInfo", "ImportReport"]
 lazy_names(
     __name__,
     {
-        "Crowd": "incrowd.crowd.store:Crowd",
-        "CrowdInfo": "incrowd.crowd.info:CrowdInfo",
-        "ImportReport": "incrowd.crowd.ingest:ImportReport",
+        ".info": "CrowdInfo",
+        ".ingest": "ImportReport",
+        ".store": "Crowd",
     },
 )

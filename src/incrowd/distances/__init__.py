@@ -67,27 +67,13 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "KERNELS": "incrowd.distances.kernels:KERNELS",
-        "METRICS": "incrowd.distances.reference:METRICS",
-        "Compute": "incrowd.distances.all_pairs:Compute",
-        "DistanceSummary": "incrowd.distances.reductions:DistanceSummary",
-        "LocalMatching": "incrowd.distances.reductions:LocalMatching",
-        "Metric": "incrowd.distances.reference:Metric",
-        "NearestNeighbours": "incrowd.distances.reductions:NearestNeighbours",
-        "RowKind": "incrowd.distances.reference:RowKind",
-        "TrueRanks": "incrowd.distances.reductions:TrueRanks",
-        "ball_sizes": "incrowd.distances.all_pairs:ball_sizes",
-        "choice_probabilities": "incrowd.distances.choice:choice_probabilities",
-        "histogram": "incrowd.distances.all_pairs:histogram",
-        "mean_distance": "incrowd.distances.all_pairs:mean_distance",
-        "nearest": "incrowd.distances.all_pairs:nearest",
-        "pair_distances": "incrowd.distances.all_pairs:pair_distances",
-        "pairwise": "incrowd.distances.all_pairs:pairwise",
-        "ranks": "incrowd.distances.all_pairs:ranks",
-        "raw_score": "incrowd.distances.choice:raw_score",
-        "register": "incrowd.distances.reference:register",
-        "replace_row": "incrowd.distances.all_pairs:replace_row",
-        "update_ball_sizes": "incrowd.distances.all_pairs:update_ball_sizes",
-        "within_both": "incrowd.distances.all_pairs:within_both",
+        ".all_pairs": (
+            "Compute ball_sizes histogram mean_distance nearest pair_distances pairwise ranks replace_row "
+            "update_ball_sizes within_both"
+        ),
+        ".choice": "choice_probabilities raw_score",
+        ".kernels": "KERNELS",
+        ".reductions": "DistanceSummary LocalMatching NearestNeighbours TrueRanks",
+        ".reference": "METRICS Metric RowKind register",
     },
 )

@@ -32,12 +32,8 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "Resumable": "incrowd.engine.checkpoints:Resumable",
-        "count_files": "incrowd.engine.count_files:count_files",
-        "read_counts": "incrowd.engine.count_files:read_counts",
-        "read_rows": "incrowd.engine.checkpoints:read_rows",
-        "write_rows": "incrowd.engine.checkpoints:write_rows",
-        "write_table": "incrowd.engine.checkpoints:write_table",
+        ".checkpoints": "Resumable read_rows write_rows write_table",
+        ".count_files": "count_files read_counts",
     },
 )
 

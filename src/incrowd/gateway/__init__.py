@@ -32,14 +32,10 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "Answer": "incrowd.gateway.core:Answer",
-        "Client": "incrowd.gateway.core:Client",
-        "Gateway": "incrowd.gateway.core:Gateway",
-        "GatewayPolicy": "incrowd.gateway.policy:GatewayPolicy",
-        "Query": "incrowd.gateway.query:Query",
-        "connect": "incrowd.gateway.databases:connect",
-        "load_policy": "incrowd.gateway.policy:load_policy",
-        "query_from_json": "incrowd.gateway.query:query_from_json",
-        "query_from_text": "incrowd.gateway.text_query:query_from_text",
+        ".core": "Answer Client Gateway",
+        ".databases": "connect",
+        ".policy": "GatewayPolicy load_policy",
+        ".query": "Query query_from_json",
+        ".text_query": "query_from_text",
     },
 )

@@ -20,10 +20,8 @@ __all__ = ["Counts", "TextOptions", "count_tokens", "counts", "tokenise"]
 lazy_names(
     __name__,
     {
-        "Counts": "incrowd.text.counting:Counts",
-        "TextOptions": "incrowd.text.options:TextOptions",
-        "count_tokens": "incrowd.text.counting:count_tokens",
-        "counts": "incrowd.text.counting:counts",
-        "tokenise": "incrowd.text.reference:tokenise",
+        ".counting": "Counts count_tokens counts",
+        ".options": "TextOptions",
+        ".reference": "tokenise",
     },
 )

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from incrowd.measures.anonymity.assess import CommunityAnonymity as CommunityAnonymity
-    from incrowd.measures.anonymity.assess import LiveCommunity as LiveCommunity
-    from incrowd.measures.anonymity.measure import assess as assess
-    from incrowd.measures.anonymity.measure import measure as measure
-    from incrowd.measures.anonymity.spec import ADVERSARIES as ADVERSARIES
+    from incrowd.measures.anonymity.assess import CommunityAnonymity, LiveCommunity
+    from incrowd.measures.anonymity.measure import assess, measure
+    from incrowd.measures.anonymity.spec import ADVERSARIES
     from incrowd.measures.anonymity.spec import AnonymityOptions as Options
 
 __all__ = [
@@ -26,11 +24,8 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "ADVERSARIES": "incrowd.measures.anonymity.spec:ADVERSARIES",
-        "CommunityAnonymity": "incrowd.measures.anonymity.assess:CommunityAnonymity",
-        "LiveCommunity": "incrowd.measures.anonymity.assess:LiveCommunity",
-        "Options": "incrowd.measures.anonymity.spec:AnonymityOptions",
-        "assess": "incrowd.measures.anonymity.measure:assess",
-        "measure": "incrowd.measures.anonymity.measure:measure",
+        ".assess": "CommunityAnonymity LiveCommunity",
+        ".measure": "assess measure",
+        ".spec": "ADVERSARIES AnonymityOptions:Options",
     },
 )

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from incrowd.measures.disclosures.assess import Disclosed as Disclosed
-    from incrowd.measures.disclosures.assess import disclosed as disclosed
-    from incrowd.measures.disclosures.measure import assess as assess
-    from incrowd.measures.disclosures.measure import measure as measure
-    from incrowd.measures.disclosures.spec import ADVERSARIES as ADVERSARIES
+    from incrowd.measures.disclosures.assess import Disclosed, disclosed
+    from incrowd.measures.disclosures.measure import assess, measure
+    from incrowd.measures.disclosures.spec import ADVERSARIES
     from incrowd.measures.disclosures.spec import DisclosureOptions as Options
 
 __all__ = ["ADVERSARIES", "Disclosed", "Options", "assess", "disclosed", "measure"]
@@ -19,11 +17,8 @@ __all__ = ["ADVERSARIES", "Disclosed", "Options", "assess", "disclosed", "measur
 lazy_names(
     __name__,
     {
-        "ADVERSARIES": "incrowd.measures.disclosures.spec:ADVERSARIES",
-        "Disclosed": "incrowd.measures.disclosures.assess:Disclosed",
-        "Options": "incrowd.measures.disclosures.spec:DisclosureOptions",
-        "assess": "incrowd.measures.disclosures.measure:assess",
-        "disclosed": "incrowd.measures.disclosures.assess:disclosed",
-        "measure": "incrowd.measures.disclosures.measure:measure",
+        ".assess": "Disclosed disclosed",
+        ".measure": "assess measure",
+        ".spec": "ADVERSARIES DisclosureOptions:Options",
     },
 )

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from incrowd.measures.linkability.measure import assess as assess
-    from incrowd.measures.linkability.measure import measure as measure
-    from incrowd.measures.linkability.rates import LinkRates as LinkRates
-    from incrowd.measures.linkability.spec import ADVERSARIES as ADVERSARIES
+    from incrowd.measures.linkability.measure import assess, measure
+    from incrowd.measures.linkability.rates import LinkRates
+    from incrowd.measures.linkability.spec import ADVERSARIES
     from incrowd.measures.linkability.spec import LinkabilityOptions as Options
 
 __all__ = [
@@ -24,10 +23,8 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        "ADVERSARIES": "incrowd.measures.linkability.spec:ADVERSARIES",
-        "LinkRates": "incrowd.measures.linkability.rates:LinkRates",
-        "Options": "incrowd.measures.linkability.spec:LinkabilityOptions",
-        "assess": "incrowd.measures.linkability.measure:assess",
-        "measure": "incrowd.measures.linkability.measure:measure",
+        ".measure": "assess measure",
+        ".rates": "LinkRates",
+        ".spec": "ADVERSARIES LinkabilityOptions:Options",
     },
 )
