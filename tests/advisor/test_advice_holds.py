@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from incrowd.advisor.combine import LEAST_SHARE, MOST_PARTS
 from incrowd.advisor.plan import measure_plan
 from incrowd.crowd import Crowd
 from incrowd.measures.attackers import ATTACKERS, RECHECK, Lineup
+from incrowd.measures.exposure.assess import LITTLE, PASSING
 from incrowd.measures.protocol import Changes, Finding, Level, Person, Targets, measure_named, shortened
 from incrowd.measures.search import delete_first, first_to_reach, start_over, steps
 from incrowd.measures.telling import Kind, Telling, by_kind, habit_names, rarity_of, same_hours, same_weeks
@@ -204,6 +206,25 @@ def test_what_takes_back_little_is_not_worth_doing_even_where_it_crosses_a_line(
 ) -> None:
     before, then = linked(0.11), linked(after)
     effect = measure_named("linkability").effect(before, then)
+    action = Action(what="Do it", loss="something", changes=Changes(), effect=effect)
+    assert _is_worth_it(action, before) is worth
+
+
+@pytest.mark.parametrize(("chance", "worth"), [(0.1, True), (0.12, False)])
+def test_a_topic_that_only_looks_less_personal_is_not_worth_its_posts(chance: float, worth: bool) -> None:
+    def shown(looks: str, probability: float) -> Finding:
+        about = {"looks_like": looks, "probability": probability, "prior": 0.03}
+        told = replace(
+            linked(1.0).assessment,
+            measure="exposure",
+            unit="rank",
+            assumptions=Assumptions(adversary="someone", parameters=about),
+        )
+        return measure_named("exposure").finding(told)
+
+    before, after = shown(PASSING, 0.14), shown(LITTLE, chance)
+    effect = measure_named("exposure").effect(before, after)
+    assert (effect.level_before, effect.level_after) == (Level.WATCH, Level.WELL_HIDDEN)
     action = Action(what="Do it", loss="something", changes=Changes(), effect=effect)
     assert _is_worth_it(action, before) is worth
 

@@ -154,7 +154,7 @@ class DraftCheck(Result):
         count = sum(change.worse for change in told)
         turned = f" ({worst.level_before} → {worst.level_after})" if worst.turns else ""
         return (
-            f"Posting this in {self.community} makes {count} of {looked_at} worse, most of all "
+            f"Posting this in {self.community} makes {count} of {looked_at} worse, {_most_of_all(count)}"
             f"{worst.short_sentence()}{turned}.{self._no_worse()}"
         )
 
@@ -182,7 +182,7 @@ class DraftCheck(Result):
             return ""
         worst = max(bad, key=lambda one: one.exposure[1])
         verb = "is" if len(bad) == 1 else "are"
-        return f", but {len(bad)} {verb} at risk already, most of all {worst.short_sentence()}"
+        return f", but {len(bad)} {verb} at risk already, {_most_of_all(len(bad))}{worst.short_sentence()}"
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """Return one row for each number, before and after."""
@@ -201,3 +201,7 @@ class DraftCheck(Result):
             "worse": sum(c.worse for c in self.answers),
         }
         return fields_to_plain(self) | told
+
+
+def _most_of_all(count: int) -> str:
+    return "most of all " if count > 1 else ""
