@@ -213,7 +213,7 @@ def test_a_topic_at_risk_already_is_named_though_another_answer_gets_worse(point
         not_compared=(), assumptions={},
     )  # fmt: skip
     assert debts.at_risk_already
-    assert "makes 1 of 2 answers worse, most of all you in tea: 40 people → 30 people." in check.sentence()
+    assert "makes 1 of 2 answers worse, you in tea: 40 people → 30 people." in check.sentence()
     assert ("points to debts, where you are at risk already" in check.sentence()) == bool(points_to)
     assert check.risk == 0.7
     new = replace(debts, risk_before=0.0, success_before=0.02, level_before=Level.WELL_HIDDEN)

@@ -184,6 +184,35 @@ def test_direct_identifiers_leave_one_person() -> None:
     assert "jane" not in str(found.to_dict())
 
 
+@pytest.mark.parametrize(
+    ("text", "street"),
+    [
+        ("I live at Musterstraße 12 in Berlin", "Musterstraße 12"),
+        ("I'm at Hauptstr. 5a, ring twice", "Hauptstr. 5a"),
+        ("We share the Berliner Straße 44 now", "Berliner Straße 44"),
+        ("we moved to 12 bis rue de la Paix", "12 bis rue de la Paix"),
+        ("home is 3 place de la Mairie", "3 place de la Mairie"),
+        ("I live at Calle Mayor 5", "Calle Mayor 5"),
+        ("come over, Via Garibaldi 10, third floor", "Via Garibaldi 10"),
+        ("Kerkstraat 114 is my door", "Kerkstraat 114"),
+        ("Storgatan 7b is where I live", "Storgatan 7b"),
+        ("Rua Augusta 100 is home", "Rua Augusta 100"),
+        ("we rent at ul. Długa 5", "ul. Długa 5"),
+        ("the restaurant at Via Roma 10 is great", None),
+        ("I changed at Alexanderplatz 3 times", None),
+        ("I flew via Paris 2 times", None),
+        ("he took the Via Roma 10:30 bus", None),
+        ("a 5 place lead and 3 avenue blocks", None),
+        ("a Damm 5 km long", None),
+    ],
+)
+def test_street_addresses_of_other_countries(text: str, street: str | None) -> None:
+    found = disclosed([(0, None, text)]).identifiers
+    assert [one.kind for one in found] == (["street address"] if street else [])
+    places = load_language().identifiers.find(text, text.lower(), accounts=False)
+    assert [text[one.start : one.end] for one in places] == ([street] if street else [])
+
+
 def test_edits_are_measured_by_reading_again() -> None:
     posts = [
         (0, None, "I'm 31."),

@@ -35,6 +35,7 @@ class IdentifierPatterns:
     date: re.Pattern[str]
     street_words: re.Pattern[str]
     street: re.Pattern[str]
+    street_abroad: re.Pattern[str]
     street_said: re.Pattern[str]
     not_my_street: re.Pattern[str]
     url: re.Pattern[str]
@@ -51,6 +52,7 @@ class IdentifierPatterns:
     digit: re.Pattern[str]
     seven_digits: re.Pattern[str]
     no_handles: frozenset[str]
+    streets_abroad: frozenset[str]
 
     def find(self, text: str, low: str, *, accounts: bool) -> tuple[Identifier, ...]:
         """Return what names a person directly in a text, in order; `low` is the text in lower case.
@@ -66,6 +68,8 @@ class IdentifierPatterns:
                 found += self._phones(text, found)
             if self.street_words.search(low) or "address" in low or "live at" in low:
                 found += self._streets(text)
+            if any(word in low for word in self.streets_abroad):
+                found += self._streets_like(self.street_abroad, text)
         if (accounts or ".com" in low or ".blogspot" in low) and any(one in low for one in _OWN):
             found += self._accounts(text)
         mine = [one for one in _apart(found) if not self._not_mine(text, one.start)] if found else []
@@ -124,12 +128,14 @@ class IdentifierPatterns:
             yield Identifier("phone number", *match.span("number"))
 
     def _streets(self, text: str) -> Iterator[Identifier]:
-        for match in self.street.finditer(text):
-            if self.not_my_street.search(text[max(0, match.start() - 40) : match.start()]):
-                continue
-            yield Identifier("street address", *match.span())
+        yield from self._streets_like(self.street, text)
         for match in self.street_said.finditer(text):
             yield Identifier("street address", *match.span("street"))
+
+    def _streets_like(self, pattern: re.Pattern[str], text: str) -> Iterator[Identifier]:
+        for match in pattern.finditer(text):
+            if not self.not_my_street.search(text[max(0, match.start() - 40) : match.start()]):
+                yield Identifier("street address", *match.span())
 
     def _accounts(self, text: str) -> Iterator[Identifier]:
         for match in self.handle.finditer(text):

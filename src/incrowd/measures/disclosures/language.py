@@ -141,7 +141,12 @@ class Language:
     def identifiers(self) -> IdentifierPatterns:
         """What direct identifiers look like."""
         compiled = {name: re.compile(text) for name, text in self.names["patterns"].items()}
-        return IdentifierPatterns(**compiled, no_handles=frozenset(self.names["words"]["no_handles"]))
+        words = self.names["words"]
+        return IdentifierPatterns(
+            **compiled,
+            no_handles=frozenset(words["no_handles"]),
+            streets_abroad=frozenset(words["streets_abroad"]),
+        )
 
     @cached_property
     def grammar(self) -> Grammar:

@@ -121,7 +121,7 @@ PROPOSED = 3
 MOST_FACTS = 6
 """Reworded one after the other; each step is measured."""
 GAP = "…"
-VERSION = 8
+VERSION = 9
 """Of the patterns and of what is kept: larger, and posts are read again."""
 
 
