@@ -29,7 +29,7 @@ from incrowd.cards.laws import (
     shares_of_rooted,
     unused,
 )
-from incrowd.cards.made_up import made_up_index, made_up_people, polya_urn
+from incrowd.cards.made_up import made_up_people, polya_urn
 from incrowd.cards.make import (
     COMPARED_POSTS,
     CardOptions,
@@ -206,7 +206,7 @@ class TestMadeUpPeople:
     def test_counting_agrees_with_the_engine_for_one_person(self) -> None:
         community = self.community()
         card = incrowd.Card.made({"communities": [{"name": "c", **community.facts()}]}, [community.tables()])
-        index = made_up_index(card, "c", min_posts=5, seed=4)
+        index = made_up_people(Community.of(card, "c"), min_posts=5, seed=4).index()
         somebody = people(1, seed=9)
         words = [w for w, n in zip(VOCABULARY, somebody.counts.toarray()[0], strict=True) for _ in range(n)]
         profile = Profile.of_words([*words, "unheard", "unheard-of"])

@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from incrowd.cards.card import Card
 from incrowd.cards.laws import POST_STEPS, Community, ends
 from incrowd.crowd.array_cache import identities
 from incrowd.distances.profile_index import CommunityIndex, Keys, word_keys
@@ -47,15 +46,6 @@ class MadeUp:
         whole = sp.hstack([self.counts, own], format="csr", dtype=np.int64)
         sorted_names, rows = identities(names)
         return CommunityIndex.of_matrix(whole, keys, names=sorted_names, rows=rows, posts=self.posts)
-
-
-def made_up_index(
-    card: Card, community: str, *, min_posts: int = 1, people: int | None = None, seed: int = 0
-) -> CommunityIndex:
-    """Draw a community from a card, laid out as measures read one."""
-    return made_up_people(
-        Community.of(card, community), min_posts=min_posts, people=people, seed=seed
-    ).index()
 
 
 def made_up_people(
