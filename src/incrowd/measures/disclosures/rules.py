@@ -264,6 +264,7 @@ class Rules:
             "language": words["languages"]["names"],
             "pet": {name for one in words["pets"]["names"] for name in (one, f"{one}s", one[:-1] + "ies")},
             "car": words["cars"]["names"],
+            "model": words["models"]["names"],
             "field": words["education_fields"]["names"],
             "employer": words["employers"]["names"],
             "school2": words["schools"]["names"],
