@@ -16,10 +16,9 @@ from tests.advisor.making import own
 
 from incrowd.advisor.advice import _does_as_much, _is_worth_it
 from incrowd.advisor.answer import Action, PersonReport, not_better
-from incrowd.advisor.assess import assess
+from incrowd.advisor.assess import assess, measure_plan
 from incrowd.advisor.assessor import Assessor
 from incrowd.advisor.combine import LEAST_SHARE, MOST_PARTS
-from incrowd.advisor.plan import measure_plan
 from incrowd.crowd import Crowd
 from incrowd.measures.attackers import ATTACKERS, RECHECK, Lineup
 from incrowd.measures.exposure.assess import LITTLE, PASSING
