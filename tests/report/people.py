@@ -68,30 +68,41 @@ def effect(before: float, after: float, level: Level, one: Assessment) -> Effect
     )
 
 
+def theme(name: ThemeName, level: Level, sentence: str, *found: Assessment, risk: float = 0.0) -> Theme:
+    findings = tuple(Finding(assessment=one, theme=name, level=level, risk=risk) for one in found)
+    return Theme(name=name, level=level, sentence=sentence, findings=findings)
+
+
 def themes() -> tuple[Theme, ...]:
     return (
-        Theme(
-            name=ThemeName.LINKABLE,
-            level=Level.AT_RISK,
-            sentence="Your profiles in cycling and gardening can be linked.",
-            findings=(
-                Finding(assessment=linked(), theme=ThemeName.LINKABLE, level=Level.AT_RISK, risk=0.97),
-            ),
+        theme(
+            ThemeName.LINKABLE,
+            Level.AT_RISK,
+            "Your profiles in cycling and gardening can be linked.",
+            linked(),
+            risk=0.97,
         ),
-        Theme(
-            name=ThemeName.SINGLED_OUT,
-            level=Level.WATCH,
-            sentence="Three people fit what a friend knows of your items.",
-            findings=(
-                Finding(assessment=counted(), theme=ThemeName.SINGLED_OUT, level=Level.WATCH, risk=0.33),
-            ),
+        theme(
+            ThemeName.SINGLED_OUT,
+            Level.WATCH,
+            "Three people fit what a friend knows of your items.",
+            counted(),
+            risk=0.33,
         ),
-        Theme(
-            name=ThemeName.INFERABLE, level=Level.CANNOT_TELL, sentence="There are no attributes to guess."
-        ),
-        Theme(
-            name=ThemeName.EXPOSED, level=Level.WELL_HIDDEN, sentence="You stand out for no sensitive topic."
-        ),
+        theme(ThemeName.INFERABLE, Level.CANNOT_TELL, "There are no attributes to guess."),
+        theme(ThemeName.EXPOSED, Level.WELL_HIDDEN, "You stand out for no sensitive topic."),
+    )
+
+
+def reason(theme: ThemeName, level: Level, one: Assessment) -> MainReason:
+    return MainReason(
+        theme=theme,
+        level=level,
+        measure=one.measure,
+        subject=one.subject,
+        sentence=one.meaning,
+        evidence=one.evidence,
+        explained=one.explained,
     )
 
 
@@ -129,24 +140,8 @@ def alex(person: str = "alex") -> PersonReport:
         ),
         themes=themes(),
         reasons=(
-            MainReason(
-                theme=ThemeName.LINKABLE,
-                level=Level.AT_RISK,
-                measure="linkability",
-                subject="you in cycling and gardening",
-                sentence=linked().meaning,
-                evidence=linked().evidence,
-                explained=linked().explained,
-            ),
-            MainReason(
-                theme=ThemeName.SINGLED_OUT,
-                level=Level.WATCH,
-                measure="microdata",
-                subject="your items",
-                sentence=counted().meaning,
-                evidence=counted().evidence,
-                explained=counted().explained,
-            ),
+            reason(ThemeName.LINKABLE, Level.AT_RISK, linked()),
+            reason(ThemeName.SINGLED_OUT, Level.WATCH, counted()),
         ),
         actions=actions(),
         plan=Plan(

@@ -458,6 +458,11 @@ class Measure(ABC):
             measure=f"{self.name} ({which})" if which else self.name, why=why, remedy=remedy, theme=self.theme
         )
 
+    def too_few_people(self) -> NotAssessed:
+        """Say that hardly anybody in the crowd has what it reads."""
+        why = f"fewer than {SMALLEST_CROWD} people in this crowd have {self.reads}"
+        return self.not_assessed(why, ADD_PEOPLE.format(self.reads))
+
 
 def _score(assessment: Assessment | None) -> float:
     """Return the score that a rank comes from, where the measure tells it."""

@@ -21,7 +21,6 @@ from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.policy import Policy, Requirement
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.measures.protocol import (
-    ADD_PEOPLE,
     SMALLEST_CROWD,
     AdvisorOptions,
     Changes,
@@ -59,9 +58,7 @@ class ReadyBelief(Ready):
         if community is not None:
             return Findings()
         if not enough_people(self.crowd):
-            why = f"fewer than {SMALLEST_CROWD} people in this crowd have {self.measure.reads}"
-            remedy = ADD_PEOPLE.format(self.measure.reads)
-            return Findings((), (self.measure.not_assessed(why, remedy),))
+            return Findings((), (self.measure.too_few_people(),))
         question = {
             "what": "belief",
             "user": person.user,

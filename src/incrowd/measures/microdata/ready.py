@@ -27,7 +27,6 @@ from incrowd.measures.microdata.set_sizes import Effort, SetSizeFinder, SetSizes
 from incrowd.measures.microdata.spec import ADVERSARIES, FEW_ITEMS, Adversary, FewItems
 from incrowd.measures.microdata.table import ItemTable, kept_item_table
 from incrowd.measures.protocol import (
-    ADD_PEOPLE,
     SMALLEST_CROWD,
     AdvisorOptions,
     Changes,
@@ -69,9 +68,7 @@ class ReadyMicrodata(Ready):
         if community is not None:
             return Findings()
         if len(self._table.users) < SMALLEST_CROWD:
-            why = f"fewer than {SMALLEST_CROWD} people in this crowd have {self.measure.reads}"
-            remedy = ADD_PEOPLE.format(self.measure.reads)
-            return Findings((), (self.measure.not_assessed(why, remedy),))
+            return Findings((), (self.measure.too_few_people(),))
         found = self._of(person).assess(person, explain=explain)
         return replace(found, assessments=tuple(map(self._told, found.assessments)))
 
