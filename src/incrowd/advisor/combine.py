@@ -39,7 +39,7 @@ LEVELS = (
 
 
 def label(findings: Sequence[Finding], missing: Sequence[NotAssessed]) -> tuple[Theme, ...]:
-    """Return the lines of the label, one a question."""
+    """Return the lines of the label, one for each question."""
     return tuple(
         theme(name, findings, missing=[one.why for one in missing if one.theme is name]) for name in ThemeName
     )

@@ -1,7 +1,7 @@
 """The questions people ask of all pairs, answered in tiles: nothing here ever holds all distances, unless
 `pairwise` is asked for by name.
 
-X and Y hold one profile a row (sparse, dense, or `Profiles`). Without Y, X is compared with itself, each
+X and Y hold one profile in each row (sparse, dense, or `Profiles`). Without Y, X is compared with itself, each
 half once, and `include_self` says whether a person counts as their own neighbour. Thresholds are inclusive
 and decided in double precision, to twelve decimals, so that every kernel, tile size and engine returns the
 same counts.

@@ -275,7 +275,7 @@ class LevelRates:
     def of(
         cls, name: str, question: str, levels: Sequence[Level], *, smallest: int, sampled: bool
     ) -> LevelRates:
-        """Count levels, one a person; each number is told next to the larger one that it is part of."""
+        """Count levels, one for each person; each number is told next to the larger one that it is part of."""
         severity = [level.severity for level in levels if level is not Level.CANNOT_TELL]
         told = People.told(len(severity), len(levels), smallest)
         close = sum(one >= Level.WATCH.severity for one in severity)

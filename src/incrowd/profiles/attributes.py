@@ -175,7 +175,7 @@ class AttributeTable:
     codes: NDArray[np.int32]
     """(people, attributes); HIDDEN where a person gave no value."""
     users: NDArray[np.object_]
-    """Sorted ids, one a row."""
+    """Sorted ids, one for each row."""
     data_hash: str
     several: int = 0
     """Values set aside because the same person gave another one of the same attribute."""

@@ -397,7 +397,7 @@ def reworded(text: str, reading: Reading, told: Disclosed, language: Language) -
 
 
 def _edits_of_facts(text: str, reading: Reading, told: Disclosed, language: Language) -> list[TextEdit]:
-    """Return one edit a fact, the one that costs most of the crowd first; no two of them in the same place."""
+    """Return one edit for each fact, the one that costs most of the crowd first; no two of them in the same place."""
     dearest = [attribute for attribute in told.costs if attribute != "name"]
     finds = [find for find in reading.finds if find.attribute in dearest]
     found: list[TextEdit] = []

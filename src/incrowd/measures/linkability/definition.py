@@ -60,7 +60,7 @@ def clustered_mean(values: ArrayLike, people: ArrayLike, *, level: float = 0.95)
     The interval of Clopper and Pearson (1934) for as many independent pairs as the data are worth (Korn and
     Graubard 1998): a person's pairs resemble each other, so n pairs of g people are worth ``n / deff``, where
     `deff` is the cluster-robust variance of the mean over that of n independent pairs, at least 1, and more
-    where few were hit (`_worth`). With one pair a person it is exact: it covers the true rate at least as
+    where few were hit (`_worth`). With one pair for each person it is exact: it covers the true rate at least as
     often as it says, for every n and rate. With one person the interval is all of [0, 1].
     """
     x = np.asarray(values, dtype=np.float64)

@@ -57,7 +57,7 @@ _KINDS: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Judgement:
-    """The job: every source against all targets. `truth` and `control` name a target a source; -1: none."""
+    """The job: every source against all targets. `truth` and `control` name one target for each source; -1: none."""
 
     resemblance: Resemblance
     model: LinkModel
