@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.measures.findings import AT_RISK_ABOVE, WATCH_ABOVE, level_of
-from incrowd.wording import LINES, ON_LINE, say_percent
+from incrowd.wording import LINES, ON_LINE, say_amount, say_many, say_percent
 
 
 @given(st.floats(0, 1))
@@ -33,3 +34,12 @@ def test_a_percentage_that_can_be_read_as_a_number_has_the_level_of_the_number(s
 
 def test_lines_are_those_of_the_levels() -> None:
     assert LINES == (WATCH_ABOVE, AT_RISK_ABOVE)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1.5, "1.5"), (3_300_000, "3,300,000"), (10_000_000, "10 million"), (2.2e9, "2.2 billion")],
+)
+def test_a_number_of_people_that_nobody_counts_is_in_words(number: float, said: str) -> None:
+    assert say_many(number) == said
+    assert say_amount(number, "people") == f"{said} people"

@@ -22,6 +22,17 @@ def say_number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def say_many(number: float) -> str:
+    """Write a number of people; nobody counts zeros, so from ten million on it is in words.
+
+    >>> [say_many(number) for number in (1.5, 3_300_000, 10_000_000, 330_000_000, 2.2e9)]
+    ['1.5', '3,300,000', '10 million', '330 million', '2.2 billion']
+    """
+    if number < 1e7:
+        return say_number(number)
+    return f"{number / 1e9:.3g} billion" if number >= 1e9 else f"{number / 1e6:.3g} million"
+
+
 def say_amount(value: float, unit: str) -> str:
     """Write a value with its unit as a person would: "12 people", "97%", "rank 3"."""
     if math.isnan(value):
@@ -34,7 +45,7 @@ def say_amount(value: float, unit: str) -> str:
         return f"rank {say_number(value)}"
     if unit == "people":
         rounded = round(value, 1)
-        return f"{say_number(rounded)} {'person' if rounded == 1 else 'people'}"
+        return f"{say_many(rounded)} {'person' if rounded == 1 else 'people'}"
     return f"{say_number(value)} {unit}"
 
 

@@ -197,6 +197,9 @@ def test_a_plan_says_of_each_step_what_it_is_for(alex: PersonReport) -> None:
     for one in steps:
         together |= one.changes
     assert together == alex.plan.changes
+    severities = {one.what: one.effect.level_before.severity for one in steps}
+    order = [severities[step] for step in alex.plan.steps]
+    assert order == sorted(order, reverse=True), "against the worst first"
 
 
 @pytest.mark.parametrize(("after", "worth"), [(0.05, True), (0.08, True), (0.095, False)])

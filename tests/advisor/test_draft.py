@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from incrowd.advisor.draft import draft
 from incrowd.advisor.draft_answer import DraftCheck, DraftWord, Suggestion
 from incrowd.cli import main
+from incrowd.cli.draft import _read
 from incrowd.crowd import Crowd
 from incrowd.distances.profile_index import NO_WORDS as NOBODY
 from incrowd.distances.profile_index import Profile, distance
@@ -403,3 +404,12 @@ def test_nobody_else_is_in_the_answer() -> None:
     printed = json.dumps(check.to_dict()).lower()
     assert "secret" not in printed
     assert "markuser" not in printed
+
+
+def test_the_name_of_a_file_is_not_taken_for_a_draft(tmp_path: Path) -> None:
+    draft = tmp_path / "draft.txt"
+    draft.write_text("I live in a house.")
+    with pytest.raises(InputError, match="is a file, and would be checked as the draft"):
+        _read(str(draft), None)
+    assert _read(None, draft) == "I live in a house."
+    assert _read("I live in a house. " * 500, None).startswith("I live")

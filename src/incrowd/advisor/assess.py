@@ -327,10 +327,11 @@ def _still(missed: Finding, effect: Effect | None) -> str:
 
 
 def _steps(assessor: Assessor, changes: Changes, actions: Sequence[Action]) -> tuple[str, ...]:
-    """Say which actions the plan is put together from, the cheapest first."""
+    """Say which actions the plan is put together from: against the worst first, and of those the cheapest."""
     parts = [one for one in actions if not one.from_now_on and one.changes | changes == changes]
     done, steps = Changes(), []
-    for one in sorted(parts, key=lambda one: _cost(assessor, one.changes)):
+    worst_first = lambda one: (-one.effect.level_before.severity, _cost(assessor, one.changes))  # noqa: E731
+    for one in sorted(parts, key=worst_first):
         if done | one.changes != done:
             done |= one.changes
             steps.append(one.what)

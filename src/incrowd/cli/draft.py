@@ -104,6 +104,10 @@ def _read(text: str | None, file: Path | None) -> str:
     if text is not None and file is not None:
         raise InputError("give the draft as an argument or with --file, not both")
     if text is not None:
+        if _is_file(text):
+            raise InputError(
+                f"{text} is a file, and would be checked as the draft itself; give --file {text}"
+            )
         return text
     try:
         data = sys.stdin.buffer.read() if file is None else file.read_bytes()
@@ -112,6 +116,13 @@ def _read(text: str | None, file: Path | None) -> str:
         raise UnreadableSource(f"{file}: no such file") from None
     except UnicodeDecodeError:
         raise UnreadableSource(f"{file or 'standard input'}: the draft must be UTF-8 text") from None
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # no name can be that long, or have such characters
+        return False
 
 
 def _show(result: DraftCheck) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from incrowd.measures.disclosures.facts import Told
 from incrowd.measures.disclosures.language import Language, load_language
 from incrowd.measures.disclosures.places import Gazetteer, Place, table_rows
-from incrowd.result import say_number
+from incrowd.wording import say_many
 
 WORLD_POPULATION_OF_SOURCE = 333_000
 """Thousands of people in the USA in 2022 (US Census Bureau), whose occupations were counted."""
@@ -70,7 +70,7 @@ class Together:
         """Say how many: "about 40 people (8 to 200)"."""
         if self.high <= 1.5:
             return "you alone"
-        low, high, people = (say_number(two_digits(number)) for number in (self.low, self.high, self.people))
+        low, high, people = (say_many(two_digits(number)) for number in (self.low, self.high, self.people))
         if self.people <= 1.5:
             return f"perhaps you alone (1 to {high} people)"
         return f"about {people} people ({low} to {high})"
