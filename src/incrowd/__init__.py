@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from incrowd.advisor.crowd_report import CrowdReport, crowd_report
     from incrowd.advisor.draft import draft
     from incrowd.advisor.draft_answer import DraftCheck
-    from incrowd.cards.card import Card, default_card
+    from incrowd.cards.card import Card
+    from incrowd.cards.default import default_card
     from incrowd.cards.make import CardOptions
     from incrowd.crowd import Crowd
     from incrowd.errors import IncrowdError
@@ -121,7 +122,8 @@ lazy_names(
         ".advisor.crowd_report": "CrowdReport crowd_report",
         ".advisor.draft": "draft",
         ".advisor.draft_answer": "DraftCheck",
-        ".cards.card": "Card default_card",
+        ".cards.card": "Card",
+        ".cards.default": "default_card",
         ".cards.make": "CardOptions",
         ".crowd": "Crowd",
         ".distances": "",

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from incrowd.advisor import assess
-from incrowd.cards.card import Card, default_card
+from incrowd.cards.card import Card
+from incrowd.cards.default import default_card
 from incrowd.crowd.own_export import read_export
 from incrowd.errors import InputError
 from incrowd.measures.card_crowd import crowd_of_export

@@ -14,7 +14,8 @@ import pytest
 from tests.cli.running import incrowd
 
 from incrowd import Card, TextOptions
-from incrowd.cards.card import HEAD, LARGEST_FILE, default_card, text_facts
+from incrowd.cards.card import HEAD, LARGEST_FILE, text_facts
+from incrowd.cards.default import default_card
 from incrowd.errors import InputError, NotInCrowd, UnreadableSource
 
 

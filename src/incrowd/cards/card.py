@@ -1,8 +1,8 @@
-"""The card itself: one small file of statistics about a crowd, with no name and no text in it; and the one inside.
+"""The card itself: one small file of statistics about a crowd, with no name and no text in it.
 
 A card is a zip of ``head.json`` and Arrow files (``docs/reference/card-format.md``). Whoever reads one may have it from
 a stranger, so sizes are checked before anything is unpacked, the content against its hash, and tables against what
-they should hold. The hash tells damage, not who made the card. One comes with incrowd: people who write on Reddit.
+they should hold. The hash tells damage, not who made the card.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from hashlib import blake2b
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
@@ -401,17 +400,3 @@ _SCHEMA, _DICTIONARY_BATCH, _RECORD_BATCH = 1, 2, 3
 """Kinds of messages."""
 _PLAIN = {2, 3, 5, 20}
 """Kinds of columns: whole and broken numbers, texts by short and by long offsets."""
-
-
-NAME = "reddit.card"
-
-
-@cache
-def default_card() -> Card:
-    """Return the card inside; how it was made: ``docs/explanation/cards.md``."""
-    return Card.from_bytes(default_bytes(), NAME)
-
-
-def default_bytes() -> bytes:
-    """Return the file of the card inside."""
-    return resources.files("incrowd.cards").joinpath(NAME).read_bytes()

@@ -100,7 +100,8 @@ def info(
     as_json: AsJson = False,
 ) -> None:
     """Say what is in a card, how it was made safe, and how far it can be trusted."""
-    from incrowd.cards.card import NAME, Card, default_bytes, default_card
+    from incrowd.cards.card import Card
+    from incrowd.cards.default import NAME, default_bytes, default_card
 
     read = default_card() if card is None else Card.read(card)
     if as_json:
@@ -183,7 +184,8 @@ def page(
 
     One file, without a script of anybody else; its security policy forbids every request.
     """
-    from incrowd.cards.card import Card, default_card
+    from incrowd.cards.card import Card
+    from incrowd.cards.default import default_card
     from incrowd.report.card_page import card_page
     from incrowd.report.page import write
 

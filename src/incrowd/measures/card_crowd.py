@@ -21,7 +21,8 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from incrowd.cards.card import Card, default_card
+from incrowd.cards.card import Card
+from incrowd.cards.default import default_card
 from incrowd.cards.laws import Community
 from incrowd.cards.made_up import MadeUp, made_up_people
 from incrowd.cards.make import COMPARED_POSTS, interval
