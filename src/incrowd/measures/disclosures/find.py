@@ -140,6 +140,7 @@ class _Text(Statements):
         if self.whole:
             self._opening_list()
             self._fragments()
+            self._roles()
         self._anywhere(places)
         if not (self.finds or named or self.others):
             return NOTHING
@@ -352,6 +353,54 @@ class _Text(Statements):
             if after is None or (after.group().endswith(" ") and not self._names_something(after.end())):
                 continue
             self._read_as_if(AS_IF, self.text[first:last], first, first, "fragment")
+
+    def _roles(self) -> None:
+        """Read phrases that name a job where nobody else is spoken of: "Reluctant dentist", "carpenter / climber"."""
+        grammar, low = self.language.grammar, self.low
+        sentence, marks = 0, len(grammar.item_mark.findall(low))
+        for begin, end in self._phrases():
+            stop = SENTENCE_END.search(low, sentence)
+            if stop is not None and stop.end() <= begin:
+                sentence = begin
+            if self.language.noun_words.isdisjoint(low[begin:end].split()):
+                continue
+            head = self._role(begin, end)
+            if not head or grammar.first_or_third.search(low, sentence, begin):
+                continue
+            stop = SENTENCE_END.search(low, end)
+            last = stop.start() if stop else len(low)
+            labelled = grammar.label.search(low, sentence, begin) is not None
+            asked = low[last : last + 1] == "?" and not labelled
+            said_more = head < end or " " in low[begin:head].strip()
+            if asked or not (said_more or labelled or marks) or grammar.not_fragment.search(low, head, last):
+                continue
+            before = len(self.finds)
+            self._read_as_if(AS_IF, self.text[begin:end], begin, begin, "fragment")
+            if (
+                len(self.finds) == before
+            ):  # what follows would end no sentence: "English teacher lost in Osaka"
+                self._read_as_if(AS_IF, self.text[begin:head], begin, begin, "fragment")
+
+    def _phrases(self) -> Iterator[tuple[int, int]]:
+        """Return where the phrases between marks begin and end, as far as they are short enough to be no sentence."""
+        begin = 0
+        for mark in self.language.grammar.phrase_end.finditer(self.low):
+            if 0 < mark.start() - begin <= LONGEST_FRAGMENT:
+                yield begin, mark.start()
+            begin = mark.end()
+
+    def _role(self, begin: int, end: int) -> int:
+        """Return where a phrase's first words end if they name a job and what follows fits, else 0."""
+        grammar, words = self.language.grammar, Words.of(self.low, begin, end)
+        for first in range(min(len(words), MOST_MODIFIERS + 1)):
+            for phrase, after in words.phrases(first):
+                pairs = self.language.nouns.get(phrase)
+                if pairs and pairs[0][0] == "occupation" and phrase not in grammar.no_roles:
+                    fits = grammar.after_role.match(self.low, words.ends[after - 1], end) is not None
+                    return words.ends[after - 1] if fits else 0
+            if words.said[first] in grammar.not_before_role:
+                return 0
+        return 0
 
     def _names_something(self, place: int) -> bool:
         """Say whether a name or a field of study begins here: "in Ohio", "in chemistry"."""

@@ -69,6 +69,12 @@ class Grammar:
             re.compile(words["after_fragment"]),
             re.compile(words["not_fragment"]),
         )
+        self.phrase_end, self.item_mark = re.compile(words["phrase_end"]), re.compile(words["item_mark"])
+        self.after_role, self.label = re.compile(words["after_role"]), re.compile(words["label"])
+        self.not_before_role = (
+            frozenset(words["not_before_role"]) | frozenset(words["not_paid"]) | self.refused
+        )
+        self.no_roles = frozenset(words["no_roles"])
         self.of_age, self.on_a_side = re.compile(words["of_age"]), re.compile(words["on_a_side"])
         self.job, self.works_at = re.compile(words["job"]), re.compile(words["works_at"])
         self.where, self.before_as = re.compile(words["where"]), frozenset(words["before_as"])
