@@ -85,10 +85,10 @@ def say_day(time: int | None) -> str:
     return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
 
 
-def say_list(names: Sequence[str], last: str = "and") -> str:
+def say_list(names: Sequence[str]) -> str:
     """Write names one after the other.
 
     >>> say_list(["city"]), say_list(["city", "job"]), say_list(["city", "job", "pet"])
     ('city', 'city and job', 'city, job and pet')
     """
-    return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -56,9 +56,7 @@ def choice_probabilities(
     raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
 
 
-def linkage_bound(
-    c: ArrayLike, d: ArrayLike, k: ArrayLike, rule: Rule = "inverse", *, temperature: float = TEMPERATURE
-) -> Array:
+def linkage_bound(c: ArrayLike, d: ArrayLike, k: ArrayLike, rule: Rule = "inverse") -> Array:
     """Bound how probably an adversary links e* to e', when e* is (k, d)-anonymous.
 
     Parameters
@@ -85,7 +83,7 @@ def linkage_bound(
         elif rule == "normalised":
             bound = (c + d) / (k * c + (k - 1) * d)
         elif rule == "softmax":
-            bound = 1.0 / (1.0 + (k - 1) * np.exp(-d / temperature))
+            bound = 1.0 / (1.0 + (k - 1) * np.exp(-d / TEMPERATURE))
         else:
             raise ValueError(f"rule must be inverse, normalised or softmax, got {rule!r}")
     # c = d = 0: all k are at distance 0 and share the mass evenly.

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from incrowd.drawing import Chart, Series
 from incrowd.measures.attackers import ATTACKERS
@@ -30,9 +29,6 @@ from incrowd.study.figures import Section, Study, Table
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
-
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def validity_study(

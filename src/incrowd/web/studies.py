@@ -234,7 +234,9 @@ def judge_routes(site: Site) -> APIRouter:
     @router.get("/judges/{job_id}")
     def space_page(job_id: str) -> Response:
         space: LdaSpace = site.finished(job_id, LdaSpace).result
-        return site.page("judged.html", section="Judges", job_id=job_id, topics=_topics(space), verdict=None)
+        return site.page(
+            "judged.html", section="Judges", job_id=job_id, topics=training.salient_words(space), verdict=None
+        )
 
     @router.get("/judges/{job_id}/form")
     def form(job_id: str) -> Response:
@@ -251,7 +253,7 @@ def judge_routes(site: Site) -> APIRouter:
     async def votes(job_id: str, request: Request) -> Response:
         space: LdaSpace = site.finished(job_id, LdaSpace).result
         upload = await receive_files(site, request)
-        topics = _topics(space)
+        topics = training.salient_words(space)
         try:
             verdict = training.decide(training.read_votes(upload.files, len(topics)))
         except InputError as error:
@@ -269,10 +271,6 @@ def judge_routes(site: Site) -> APIRouter:
         )
 
     return router
-
-
-def _topics(space: LdaSpace) -> list[tuple[str, ...]]:
-    return training.salient_words(space)
 
 
 def _space(upload: Upload) -> LdaSpace:

@@ -177,10 +177,8 @@ def plain(name: str) -> str:
 
 
 @lru_cache(CACHED_HEADS)
-def header_of(head: bytes, skip: int = 0) -> frozenset[str]:
+def header_of(head: bytes) -> frozenset[str]:
     """Return the normalised names of a CSV's first line."""
-    for _ in range(skip):
-        head = head.partition(b"\n")[2]
     line = decoded(head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].removesuffix(b"\r"))[0]
     names = split_records([line], max(",;\t", key=line.count))[0] if line else []
     return frozenset(plain(name) for name in names)

@@ -7,14 +7,10 @@ distances; `distances` holds the distances from one member e to the members of i
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incrowd.distances.choice import TEMPERATURE, Rule, choice_probabilities, linkage_bound, printed_bound
-
-Array = NDArray[np.floating[Any]]
+from incrowd.distances.choice import Rule, choice_probabilities, linkage_bound, printed_bound
 
 __all__ = [
     "crowd_ranks",
@@ -68,8 +64,6 @@ def unlinkable(
     match: int,
     sigma: float,
     rule: Rule = "inverse",
-    *,
-    temperature: float = TEMPERATURE,
 ) -> bool:
     """Say whether a pair is sigma-unlinkable (definition 16) for an adversary who sees only distances.
 
@@ -79,7 +73,7 @@ def unlinkable(
     >>> unlinkable([0.4, 0.4, 0.4, 0.4], 0, 0.25)
     True
     """
-    return bool(choice_probabilities(distances, rule, temperature=temperature)[match] <= sigma)
+    return bool(choice_probabilities(distances, rule)[match] <= sigma)
 
 
 def crowd_ranks(sizes: ArrayLike) -> NDArray[np.int64]:

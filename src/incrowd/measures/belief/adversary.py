@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from incrowd.crowd import Crowd
 from incrowd.distances import pairwise
-from incrowd.distances.choice import RULES, TEMPERATURE, Rule, choice_probabilities
+from incrowd.distances.choice import RULES, Rule, choice_probabilities
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.belief.engine import BeliefModel, joint_probability
 from incrowd.measures.belief.rules import WorldKnowledge
@@ -250,7 +250,6 @@ def unlinkable(
     *,
     sigma: float,
     rule: Rule = "inverse",
-    temperature: float = TEMPERATURE,
 ) -> Linkage:
     """Judge two profiles by their distances to each other's candidates; `own_*` is the true match's place.
 
@@ -258,7 +257,7 @@ def unlinkable(
     0.5
     """
     ways = [
-        choice_probabilities(distances, rule, temperature=temperature)[own]
+        choice_probabilities(distances, rule)[own]
         for distances, own in ((forth, own_forth), (back, own_back))
     ]
     smallest = min(np.size(forth), np.size(back))

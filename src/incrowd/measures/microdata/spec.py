@@ -10,7 +10,6 @@ from incrowd.errors import InputError
 
 Rounding = Literal["half-up", "floor", "ceil"]
 ROUNDINGS: tuple[Rounding, ...] = ("half-up", "floor", "ceil")
-Method = Literal["paper", "expected-crowd"]
 
 
 def _require(ok: bool, what: str, expected: str, got: object) -> None:
