@@ -30,6 +30,10 @@ WORDS = {
 """How msgspec calls a type -> how a person would."""
 
 
+TITLE = "policy"
+"""How a message begins."""
+
+
 def load_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file."""
     try:
@@ -40,20 +44,9 @@ def load_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path.name}: this is no TOML file ({error})") from None
 
 
-def read_settings(
-    kind: type[Made], content: Any, where: str = "", *, folder: Path = Path(), title: str = "policy"
-) -> Made:
-    """Make a dataclass, and those inside it, from the tables of a TOML file.
-
-    Parameters
-    ----------
-    where
-        Name of the table, for messages; empty for the whole file.
-    folder
-        What relative file names in the file are relative to.
-    """
-    place = f"{title}, {where}" if where else title
-    _refuse_unknown(kind, content, where, title)
+def read_settings(kind: type[Made], content: Any, *, folder: Path = Path()) -> Made:
+    """Make a dataclass, and those inside it, from the tables of a policy; file names in it are relative to `folder`."""
+    _refuse_unknown(kind, content, "")
 
     def file_name(wanted: Any, value: Any) -> Any:
         if wanted is Path and isinstance(value, str):
@@ -63,12 +56,12 @@ def read_settings(
     try:
         return msgspec.convert(content, kind, strict=True, dec_hook=file_name)
     except msgspec.ValidationError as error:
-        raise InputError(_in_words(str(error), kind, content, place)) from None
+        raise InputError(_in_words(str(error), kind, content)) from None
 
 
-def _refuse_unknown(kind: Any, content: Any, where: str, title: str) -> None:
+def _refuse_unknown(kind: Any, content: Any, where: str) -> None:
     """Look for names that no dataclass has, in every table; msgspec would pass over them."""
-    place = f"{title}, {where}" if where else title
+    place = f"{TITLE}, {where}" if where else TITLE
     if not isinstance(content, Mapping):
         got = type(content).__name__
         raise InputError(f"{place}: expected a table{f' [{where}]' if where else ''}, got {got}")
@@ -82,25 +75,23 @@ def _refuse_unknown(kind: Any, content: Any, where: str, title: str) -> None:
     for name in content:
         inside = f"{where}.{name}" if where else name
         if is_dataclass(hints[name]):
-            _refuse_unknown(hints[name], content[name], inside, title)
+            _refuse_unknown(hints[name], content[name], inside)
         elif get_origin(hints[name]) is Mapping and is_dataclass(get_args(hints[name])[1]):
-            for key, entry in _table(content[name], inside, title).items():
-                _refuse_unknown(get_args(hints[name])[1], entry, f"{inside}.{key}", title)
+            for key, entry in _table(content[name], inside).items():
+                _refuse_unknown(get_args(hints[name])[1], entry, f"{inside}.{key}")
 
 
-def _table(content: Any, where: str, title: str) -> Mapping[str, Any]:
+def _table(content: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
-        raise InputError(f"{title}, {where}: expected a table [{where}], got {type(content).__name__}")
+        raise InputError(f"{TITLE}, {where}: expected a table [{where}], got {type(content).__name__}")
     return content
 
 
-def _in_words(message: str, kind: Any, content: Any, place: str) -> str:
+def _in_words(message: str, kind: Any, content: Any) -> str:
     """Say in plain words what msgspec says in types, and where."""
     said, _, path = message.partition(" - at `$")
     path = _named(kind, content, path.rstrip("`").lstrip("."))
-    joined = (
-        ", ".join(filter(None, [place, path])) if "," not in place else ".".join(filter(None, [place, path]))
-    )
+    joined = f"{TITLE}, {path}" if path else TITLE
     missing = re.fullmatch(r"Object missing required field `(\w+)`", said)
     if missing:
         return f"{joined}: '{missing[1]}' is missing"
@@ -108,7 +99,7 @@ def _in_words(message: str, kind: Any, content: Any, place: str) -> str:
     if types:
         wanted = next(name for name in types[1].split(" | ") if name != "null")
         return f"{joined}: expected {WORDS.get(wanted, wanted)}, got {types[2]}"
-    if said.startswith(place):  # a check of our own, which says where
+    if said.startswith(TITLE):  # a check of our own, which says where
         return said
     return f"{joined}: {said[0].lower()}{said[1:]}"
 

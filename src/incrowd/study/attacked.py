@@ -229,8 +229,8 @@ def _halves(rows: pl.DataFrame, of: list[str]) -> pl.DataFrame:
     return ordered.with_columns(later=place >= (size + 1) // 2)
 
 
-def _largest_pairs(halves: pl.DataFrame, min_posts: int = MIN_POSTS) -> list[tuple[str, str]]:
-    counts = halves.filter("later").group_by("user", "community").len().filter(pl.col("len") >= min_posts)
+def _largest_pairs(halves: pl.DataFrame) -> list[tuple[str, str]]:
+    counts = halves.filter("later").group_by("user", "community").len().filter(pl.col("len") >= MIN_POSTS)
     both = counts.join(counts, on="user").filter(pl.col("community") < pl.col("community_right"))
     ordered = both.group_by("community", "community_right").len().sort("len", descending=True)
     return [(one, two) for one, two, _ in ordered.iter_rows()]

@@ -69,9 +69,7 @@ def symmetric_means(probabilities: ArrayLike, sizes: NDArray[np.int64]) -> Float
     return np.asarray(out - log_choices)
 
 
-def expected_others(
-    probabilities: ArrayLike, people: ArrayLike, knowledge: Knowledge, *, negligible: float = NOBODY
-) -> float:
+def expected_others(probabilities: ArrayLike, people: ArrayLike, knowledge: Knowledge) -> float:
     """Return how many of `people` (a class each) would fit, for one profile's items (a column each).
 
     Maclaurin's inequality bounds a class's part by people * mean(p)^s; parts that cannot matter are not
@@ -84,7 +82,7 @@ def expected_others(
     sizes, weights = known_sizes(p.shape[1], knowledge)
     with np.errstate(divide="ignore"):
         bound = np.log(crowd)[:, None] + sizes * np.log(p.mean(axis=1))[:, None]
-    kept_classes, kept_sizes = (bound >= negligible).any(axis=1), (bound >= negligible).any(axis=0)
+    kept_classes, kept_sizes = (bound >= NOBODY).any(axis=1), (bound >= NOBODY).any(axis=0)
     if not kept_classes.any():
         return 0.0
     means = np.exp(symmetric_means(p[kept_classes], sizes[kept_sizes]))

@@ -98,11 +98,11 @@ def estimate_of(values: Floats, *, exact: bool) -> Estimate:
     return Estimate(value=value, low=max(0.0, value - reach), high=min(1.0, value + reach))
 
 
-def bernstein_reach(variance: float, rounds: int, doubt: float = DOUBT) -> float:
-    """Half width of an interval for a mean of numbers in [0, 1], wrong at most `doubt` of the time."""
+def bernstein_reach(variance: float, rounds: int) -> float:
+    """Half width of an interval for a mean of numbers in [0, 1], wrong at most :data:`DOUBT` of the time."""
     if rounds < 2:
         return 1.0
-    log_term = math.log(4.0 / doubt)
+    log_term = math.log(4.0 / DOUBT)
     return math.sqrt(2.0 * variance * log_term / rounds) + 7.0 * log_term / (3.0 * (rounds - 1))
 
 
