@@ -9,10 +9,10 @@ is what the work takes of one core: on a machine that does other things, twice t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks._timing import best
 from incrowd.measures.belief.adversary import BeliefAdversary
 from incrowd.measures.belief.critical import critical_sets
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
@@ -31,15 +31,6 @@ def made_up(people: int, missing: float = 0.1) -> AttributeTable:
     table[np.random.default_rng(0).random(table.shape) < missing] = HIDDEN
     space = AttributeSpace(names, tuple(made.truth.by_name[name].values for name in names))
     return AttributeTable(space, table, np.arange(people).astype(object), "made up")
-
-
-def best(work: Callable[[], object], times: int = 3) -> float:
-    took = []
-    for _ in range(times):
-        begin = time.perf_counter()
-        work()
-        took.append(time.perf_counter() - begin)
-    return min(took)
 
 
 def one_person(people: int) -> dict:

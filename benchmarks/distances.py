@@ -26,6 +26,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from scipy import sparse
 
+from benchmarks._timing import best
 from incrowd.distances import Compute, ball_sizes, pairwise
 from incrowd.distances.all_pairs import usable_cores
 from incrowd.distances.reference import word_users
@@ -51,18 +52,8 @@ def zipf_crowd(people: int, words: int, log_length: float, seed: int = 0) -> spa
     return sparse.vstack(parts, format="csr")
 
 
-def best_of(times: int, work) -> float:
-    """Return the least seconds of some runs: other programs only add."""
-    took = []
-    for _ in range(times):
-        begin = time.perf_counter()
-        work()
-        took.append(time.perf_counter() - begin)
-    return min(took)
-
-
 def rate(people: int, work, times: int = 3) -> float:
-    return people * (people - 1) / 2 / best_of(times, work)
+    return people * (people - 1) / 2 / best(work, times)
 
 
 def scipy_pdist(rows: sparse.csr_matrix) -> float:

@@ -12,13 +12,13 @@ import datetime as dt
 import resource
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 from tests.microdata.simulation import simulate
 
+from benchmarks._timing import best
 from incrowd import synthetic
 from incrowd.measures.microdata import expected_others
 from incrowd.measures.microdata.client import score
@@ -28,16 +28,6 @@ from incrowd.measures.microdata.spec import Knowledge
 from incrowd.measures.microdata.statistics import RiskGroup, Statistics, load_statistics
 
 ROUNDS = 10_000
-
-
-def best(task: Callable[[], object], times: int = 3) -> float:
-    """Return the shortest of several runs, in seconds."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        task()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def items_of(preset: str) -> sparse.csr_array:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 import lzma
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import combinations, islice
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks._timing import best
 from incrowd.measures.release import (
     Budget,
     HolderIndex,
@@ -32,16 +33,6 @@ from incrowd.measures.release.definition import multiply_and_absorb
 from incrowd.measures.release.spec import Deadline
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-
-
-def best(task: Callable[[], object], times: int = 3) -> float:
-    """Return the shortest of several runs, in seconds."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        task()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def zipf_pairs(
