@@ -79,10 +79,14 @@ def test_it_reads_without_javascript(browser: Any, written: Path) -> None:
     assert page.get_by_text("higher is safer").or_(page.get_by_text("lower is safer")).first.is_visible()
 
 
-def test_everything_is_on_paper_even_what_is_folded(browser: Any, written: Path, tmp_path: Path) -> None:
+def test_what_a_reader_needs_is_on_paper_even_what_is_folded(
+    browser: Any, written: Path, tmp_path: Path
+) -> None:
     page = opened(browser, written, color_scheme="dark").page
     page.emulate_media(media="print", color_scheme=None)
     assert page.get_by_text("by guessing").first.is_visible()
+    assert page.get_by_text("What it does not reach").first.is_visible()
+    assert not page.get_by_text("What else it changes").first.is_visible(), "tables of what stays as it is"
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == "rgb(255, 255, 255)"
     page.pdf(path=tmp_path / "report.pdf")
