@@ -238,11 +238,11 @@ class Rules:
             )
             for word in words
         }
-        whole = [
+        whole = {
             text
             for text, some in words.items()
             if some == [TYPOS] or (some == [STARTS] and len(text) < LONGEST_START)
-        ]
+        }
         tree = tree_pattern([text + WORD_END if text in whole else text for text in words])
         return (
             re.compile(rf"[^a-z0-9_](?=({tree}))"),
