@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from re import _compiler, _parser  # type: ignore[attr-defined]
 
 import pytest
 
@@ -88,6 +90,14 @@ def test_whatever_a_rule_matches_begins_with_one_of_its_beginnings() -> None:
                 match = rule.match.match(low, place)
                 if match is not None:
                     assert low.startswith(tuple(first), place), (rule.kind, text)
+
+
+def test_rules_whose_lists_are_read_once_are_compiled_as_re_compiles_them() -> None:
+    known = rules_of(load_language())
+    for rule in {rule.sketch: rule for rules in known.by_start.values() for rule in rules}.values():
+        read = known.beginnings._with_lists(_parser.parse(rule.sketch))
+        assert _compiler._code(read, 0) == _compiler._code(_parser.parse(rule.pattern), 0), rule.kind
+        assert dict(rule.match.groupindex) == dict(re.compile(rule.pattern).groupindex)
 
 
 def test_a_rule_that_can_begin_with_anything_must_say_what_it_needs() -> None:

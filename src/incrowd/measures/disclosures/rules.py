@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from re import _parser  # type: ignore[attr-defined]  # how `re` itself reads a pattern; no other reader is as right
+from re import _compiler, _parser  # type: ignore[attr-defined]  # how `re` reads a pattern; no other is as right
 from typing import Any
 
 from incrowd.errors import InputError
@@ -36,7 +36,6 @@ class Rule:
     """One way to say something about oneself."""
 
     start: str
-    pattern: str
     attribute: str
     value: str
     kind: str
@@ -46,6 +45,7 @@ class Rule:
     needs: tuple[str, ...]
     sketch: str
     """The pattern with a letter for each long list, for :class:`Beginnings`."""
+    beginnings: Beginnings
     then_pattern: str = ""
     """What must follow the name that a slot holds: "a Detroit *native*"."""
     after_adverbs: bool = False
@@ -68,20 +68,25 @@ class Rule:
         """The pattern of what must follow, compiled; none if anything may."""
         return re.compile(self.then_pattern) if self.then_pattern else None
 
+    @property
+    def pattern(self) -> str:
+        """The pattern, with all names of its lists."""
+        return self.beginnings.written_out(self.sketch)
+
     @cached_property
     def match(self) -> re.Pattern[str]:
         """The pattern, compiled when a text first needs it: a draft meets few of the rules."""
-        return re.compile(self.pattern)
+        return self.beginnings.compiled(self.sketch)
 
     @cached_property
     def slots(self) -> frozenset[str]:
         """The names of its groups."""
-        return frozenset(_NAMED.findall(self.pattern))
+        return frozenset(_NAMED.findall(self.sketch))
 
     @property
     def opens(self) -> bool:
         """Whether it can match at a number that opens a text, and nowhere else: "26m from ..."."""
-        return self.pattern.startswith(r"^(?=\d)")
+        return self.sketch.startswith(r"^(?=\d)")
 
     def finds(self, low: str, places: Sequence[int]) -> Sequence[re.Match[str]]:
         """Find it in a text: where it may begin, if that is known (without `needs`), else anywhere."""
@@ -272,26 +277,39 @@ class Rules:
             **self.language.work,
             "demonym": [f"{one}{ending}" for one in self.language.grammar.demonyms for ending in ("", "s")],
         }
-        slots = {name: f"(?:(?P<{name}>{tree_pattern(some)})\\b)" for name, some in lists.items()}
-        twice = ("field", "language", "pet", "health")  # "French and German"
-        slots |= {f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in twice}
-        slots["language3"] = slots["language"].replace("<language>", "<language3>")
-        return slots
+        return {name: tree_pattern(some) for name, some in lists.items()}
+
+    @cached_property
+    def beginnings(self) -> Beginnings:
+        """Tells with which texts rules can begin, and compiles them."""
+        number = "|".join(sorted(self.language.numbers, key=len, reverse=True))
+        return Beginnings(
+            self._lists
+            | {
+                "age": f"[1-9]\\d(?![\\d%$°'\"]|-?something)|[1-9]-[0o]\\b|{number}",
+                "n": f"\\d{{1,2}}|an?|{number}",
+                "country": _alternatives(self.language.words["from_country"]),
+            }
+        )
 
     @cached_property
     def _slots(self) -> dict[str, str]:
-        words = self.language.words
-        number = "|".join(sorted(self.language.numbers, key=len, reverse=True))
+        """The pattern of each slot, with a letter for each long list."""
+        words, marks = self.language.words, self.beginnings.marks
+        slots = {name: f"(?:(?P<{name}>{marks[name]})\\b)" for name in self._lists}
+        twice = ("field", "language", "pet", "health")  # "French and German"
+        slots |= {f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in twice}
+        slots["language3"] = slots["language"].replace("<language>", "<language3>")
         months = "|".join(
             month if month == "may" else f"{month[:3]}(?:{month[3:]})?\\.?"
             for month in words["months"]["names"]
         )
-        return self._lists | {
-            "age": f"(?P<age>[1-9]\\d(?![\\d%$°'\"]|-?something)|[1-9]-[0o]\\b|{number})",
+        return slots | {
+            "age": f"(?P<age>{marks['age']})",
             "ageth": f"(?P<age>[1-9]\\d(?=st|nd|rd|th)|{'|'.join(self.language.ordinals)})(?:st|nd|rd|th)?",
-            "n": f"(?P<n>\\d{{1,2}}|an?|{number})",
-            "n2": f"(?P<n2>\\d{{1,2}}|an?|{number})",
-            "country": f"(?P<country>{_alternatives(words['from_country'])})\\b",
+            "n": f"(?P<n>{marks['n']})",
+            "n2": f"(?P<n2>{marks['n']})",
+            "country": f"(?P<country>{marks['country']})\\b",
             "year": r"(?P<year>(?:19[2-9]\d|20[0-2]\d)|'\d\d)",
             "day": r"(?P<day>[0-3]?\d)",
             "month": f"(?P<month>{months})",
@@ -306,13 +324,8 @@ class Rules:
             **self.language.patterns["slots"],
         }
 
-    @cached_property
-    def beginnings(self) -> Beginnings:
-        """Tells with which texts rules can begin."""
-        return Beginnings({name: self._slots[name] for name in (*self._lists, "age", "n", "n2", "country")})
-
-    def _filled(self, written: str, entry: Mapping[str, Any], marks: Mapping[str, str]) -> str:
-        """Return the pattern that a rule writes with slots; `marks` stand in for slots that they name."""
+    def _filled(self, written: str, entry: Mapping[str, Any]) -> str:
+        """Return the sketch of the pattern that a rule writes with slots."""
         seen: Counter[str] = Counter()
 
         def fill(found: re.Match[str]) -> str:
@@ -324,7 +337,7 @@ class Rules:
             group = "age" if name == "ageth" else name
             seen[group] += 1  # a pattern may name a group only once
             again = f"(?P<{group}{'_' * (seen[group] - 1)}>"
-            return marks.get(name) or self._slots[name].replace(f"(?P<{group}>", again)
+            return self._slots[name].replace(f"(?P<{group}>", again)
 
         text = re.sub(r"\{([a-z]\w*)\}", fill, written)
         if "then" in entry:  # seen from afar: most places need not be read
@@ -341,11 +354,11 @@ class Rules:
         adverbs = _ADVERBS.match(written)
         if adverbs is not None:
             written = written[: adverbs.start(1)] + written[adverbs.end() :]
-        sketch = self._filled(written, entry, self.beginnings.marks)
+        sketch = self._filled(written, entry)
         return Rule(
             start=entry["start"],
-            pattern=self._filled(written, entry, {}),
             sketch=sketch,
+            beginnings=self.beginnings,
             attribute=entry["attribute"],
             value=entry.get("value", ""),
             kind=entry["kind"],
@@ -398,15 +411,17 @@ _NOTHING, _ANYTHING = ("", True), ("", False)
 class Beginnings:
     """Tells with which texts patterns can begin; `lists` are the patterns that sketches name by a letter.
 
+    The letter stands alone in a group: `re` would make a set of letters that stand side by side.
+
     >>> some = Beginnings({"pet": "(?:cat|dog)"})
-    >>> sorted(some.of(f"my {some.marks['pet']}s?", 20))
-    ['my cat', 'my cats', 'my dog', 'my dogs']
+    >>> sketch = f"my ({some.marks['pet']})s?"
+    >>> sorted(some.of(sketch, 20)), some.compiled(sketch).match("my cats")[1]
+    (['my cat', 'my cats', 'my dog', 'my dogs'], 'cat')
     """
 
     def __init__(self, lists: Mapping[str, str] | None = None) -> None:
         lists = lists or {}
-        # In a group: `re` would make a set of letters that stand side by side.
-        self.marks = {name: f"({chr(FIRST_MARK + place)})" for place, name in enumerate(lists)}
+        self.marks = {name: chr(FIRST_MARK + place) for place, name in enumerate(lists)}
         self._lists = dict(enumerate(lists.values(), FIRST_MARK))
         self._parsed: dict[str, Any] = {}
         self._known: dict[tuple[str, int], frozenset[str]] = {}
@@ -422,6 +437,29 @@ class Beginnings:
         if key not in self._known:
             self._known[key] = frozenset(text for text, _ in self._begun(self._parse(pattern), longest))
         return self._known[key]
+
+    def written_out(self, sketch: str) -> str:
+        """Return the pattern that a sketch stands for."""
+        return sketch.translate(self._lists)
+
+    def compiled(self, sketch: str) -> re.Pattern[str]:
+        """Return the pattern that a sketch stands for, compiled: as by `re`, but a list is read once for all of them."""
+        found: re.Pattern[str] = _compiler.compile(self._with_lists(self._parse(sketch)))
+        return found
+
+    def _with_lists(self, part: Any) -> Any:
+        """Return a part of a sketch, as `re` reads it, with what the letters stand for."""
+        if isinstance(part, _parser.SubPattern):
+            written = _parser.SubPattern(part.state)
+            for name, value in part:
+                if name is _parser.LITERAL and value in self._lists:
+                    written.data += self._parse(self._lists[value]).data
+                else:
+                    written.append((name, self._with_lists(value)))
+            return written
+        if isinstance(part, tuple | list):
+            return type(part)(map(self._with_lists, part))
+        return part
 
     def _parse(self, pattern: str) -> Any:
         if pattern not in self._parsed:
