@@ -443,7 +443,7 @@ class Beginnings:
         return sketch.translate(self._lists)
 
     def compiled(self, sketch: str) -> re.Pattern[str]:
-        """Return the pattern that a sketch stands for, compiled: as by `re`, but a list is read once for all of them."""
+        """Return the pattern that a sketch stands for, compiled; a list is read once for all sketches."""
         found: re.Pattern[str] = _compiler.compile(self._with_lists(self._parse(sketch)))
         return found
 
