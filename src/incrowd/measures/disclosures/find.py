@@ -367,6 +367,10 @@ class _Text(Statements):
             head = self._role(begin, end)
             if not head or grammar.first_or_third.search(low, sentence, begin):
                 continue
+            if self.guards["no_job"].search(low[sentence:begin]) or self.guards["no_job_after"].match(
+                low, head
+            ):
+                continue
             stop = SENTENCE_END.search(low, end)
             last = stop.start() if stop else len(low)
             labelled = grammar.label.search(low, sentence, begin) is not None

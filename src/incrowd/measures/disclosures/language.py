@@ -74,7 +74,7 @@ class Grammar:
         self.not_before_role = (
             frozenset(words["not_before_role"]) | frozenset(words["not_paid"]) | self.refused
         )
-        self.no_roles = frozenset(words["no_roles"])
+        self.no_roles, self.no_job_before = frozenset(words["no_roles"]), frozenset(words["no_job_before"])
         self.of_age, self.on_a_side = re.compile(words["of_age"]), re.compile(words["on_a_side"])
         self.job, self.works_at = re.compile(words["job"]), re.compile(words["works_at"])
         self.where, self.before_as = re.compile(words["where"]), frozenset(words["before_as"])

@@ -300,7 +300,7 @@ class Statements:
         if job is None or self._denied_after(job.end()):
             return nothing
         words = Words.of(self.low, job.start(), job.end())
-        if not grammar.refused.isdisjoint(words.said):
+        if not (grammar.not_before_role | grammar.no_job_before).isdisjoint(words.said):
             return nothing
         passed = self.language.before_title
         begin = next(n for n, word in enumerate(words.said) if word not in passed or n == len(words) - 1)
@@ -329,7 +329,7 @@ class Statements:
             most = MOST_MODIFIERS + 2 if aged else MOST_MODIFIERS
             if begin > most or self._denied_after(end) or self._following(words, after) in grammar.no_longer:
                 return 0  # "a software engineer turned baker"
-            if self._is_hobby(words.said[:begin], pairs):
+            if self._is_hobby(words.said[:begin], pairs) or self._is_figure(words, begin, end, pairs):
                 return 0
             only_gender = all(attribute == "gender" for attribute, _ in pairs)
             figure = (
@@ -374,6 +374,17 @@ class Statements:
         return unpaid and any(
             attribute == "occupation" and self.language.counted_with.get(job, job) in grammar.hobbies
             for attribute, job in pairs
+        )
+
+    def _is_figure(self, words: Words, begin: int, end: int, pairs: Sequence[Pair]) -> bool:
+        """Say whether a job is a role at home, a costume or a figure of speech: "the family accountant"."""
+        if not any(attribute == "occupation" for attribute, _ in pairs):
+            return False
+        before = self.low[max(0, words.starts[0] - 60) : words.starts[begin]]
+        return (
+            not self.language.grammar.no_job_before.isdisjoint(words.said[:begin])
+            or self.guards["no_job"].search(before[max(map(before.rfind, ".!?\n")) + 1 :]) is not None
+            or self.guards["no_job_after"].match(self.low, end) is not None
         )
 
     def _trait_at(self, rule: Rule, words: Words, begin: int) -> int:
