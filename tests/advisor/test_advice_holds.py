@@ -58,11 +58,12 @@ def test_what_gives_somebody_away_is_what_both_halves_share_and_others_do_not() 
     assert all(one.examples and one.advice for one in told)
 
 
-def test_a_short_word_is_a_word_and_no_spelling_but_capitals_inside_one_are() -> None:
-    earlier, later = ["they pay the BFA xD", "so pay up"], ["we pay for a BFA xD"]
+def test_a_word_is_no_spelling_however_short_or_with_capitals_inside_but_a_face_is() -> None:
+    earlier, later = ["they pay the BFA to McKnight xD", "so pay up"], ["we pay McKnight for a BFA xD"]
     habits = telling(earlier, later).named([*earlier, *later], dict.fromkeys(TEXT_FAMILIES, 1.0))
     kinds = {one.name: one.kind for one in habits}
     assert kinds["“pay”"] is kinds["“bfa”"] is Kind.WORDS
+    assert kinds["“mcknight”"] is Kind.NAMES
     assert kinds["“xD”"] is Kind.WRITING
     assert {"“BFA”", "“pay”"} & {one.name for one in habits if one.kind is Kind.WRITING} == set()
 

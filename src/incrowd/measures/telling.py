@@ -236,7 +236,8 @@ def _proper_names(texts: Sequence[str]) -> set[str]:
     return {word for word, lead in upper.items() if lead > 0}
 
 
-_CAPITAL_INSIDE = re.compile("[a-z][A-Z]")
+_FACE = re.compile("^[a-z][A-Z]$")
+"""Such as "xD": no word, whereas "McKnight" and "iPhone" are."""
 _MARKS = ".,;:!?()[]\"'*“”"
 
 
@@ -262,7 +263,7 @@ def _kind_of(family: str, name: str, names: set[str]) -> tuple[Kind, str]:
     if family == "phrases":
         return Kind.PHRASES, f"“{name}”"
     plain = name.strip(_MARKS).lower()
-    if not re.fullmatch(_WORD, plain or " ") or _CAPITAL_INSIDE.search(name):
+    if not re.fullmatch(_WORD, plain or " ") or _FACE.match(name.strip(_MARKS)):
         return Kind.WRITING, f"“{name.strip()}”"
     return (Kind.NAMES if plain in names else Kind.WORDS), f"“{plain}”"
 

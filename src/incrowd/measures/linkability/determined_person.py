@@ -149,7 +149,7 @@ class DeterminedPerson:
 
     def habits(self, person: Person) -> tuple[Habit, ...]:
         """Return the written habits that the two profiles have in common, the strongest first."""
-        question = {**self._question(person), "what": "kinds of habits of a pair 2"}
+        question = {**self._question(person), "what": "kinds of habits of a pair 3"}
         return kept_habits(self.crowd, question, lambda: self._telling(person).habits)
 
     def assess_many(self, people: Sequence[Person]) -> list[Assessment]:

@@ -246,7 +246,7 @@ class ReadyRecognition(Ready):
         from incrowd.measures.telling import kept_habits
 
         question = {
-            "what": "kinds of habits 2",
+            "what": "kinds of habits 3",
             "posts": person.digest(name),
             **self._chosen(name).parameters(),
         }
