@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from re import _compiler, _parser  # type: ignore[attr-defined]  # how `re` reads a pattern; no other is as right
@@ -467,51 +467,56 @@ class Beginnings:
         return self._parsed[pattern]
 
     def _begun(self, tokens: Iterable[Any], longest: int) -> _Begun:
-        found: _Begun = frozenset((_NOTHING,))
+        going_on, ended = {""}, set[str]()
         for name, value in tokens:
-            going_on = [text for text, more in found if more]
             if not going_on:
                 break
-            parts = self._begun_by_token(str(name), value, longest - min(map(len, going_on)))
+            parts: Collection[tuple[str, bool]]
+            if name is _parser.LITERAL and value not in self._lists:  # most are
+                parts = ((chr(value), True),)
+            else:
+                parts = self._begun_by_token(name, value, longest - min(map(len, going_on)))
             if len(going_on) * len(parts) > MOST_BEGINNINGS:
-                return frozenset((text, False) for text, _ in found)
-            ended = [one for one in found if not one[1]]
-            found = frozenset(
-                (
-                    *ended,
-                    *(
-                        ((text + part)[:longest], more and len(text) + len(part) < longest)
-                        for text in going_on
-                        for part, more in parts
-                    ),
-                )
-            )
-        return found
+                return frozenset((text, False) for text in ended | going_on)
+            longer = set[str]()
+            for text in going_on:
+                for part, more in parts:
+                    both = text + part
+                    if more and len(both) < longest:
+                        longer.add(both)
+                    else:
+                        ended.add(both[:longest])
+            going_on = longer
+        return frozenset((*((text, False) for text in ended), *((text, True) for text in going_on)))
 
-    def _begun_by_token(self, name: str, value: Any, longest: int) -> _Begun:
-        if name == "LITERAL":
-            return self._begun_by_letter(value, longest)
-        if name == "IN" and (letters := _letters_in(value)):
+    def _begun_by_token(self, name: Any, value: Any, longest: int) -> _Begun:
+        if name is _parser.LITERAL:
+            return self._begun_by_list(value, longest)
+        if name is _parser.IN and (letters := _letters_in(value)):
             return frozenset((letter, True) for letter in letters)
-        if name == "SUBPATTERN":
+        if name is _parser.SUBPATTERN:
             return self._begun(value[-1], longest)
-        if name == "BRANCH":
+        if name is _parser.BRANCH:
             return frozenset(one for way in value[1] for one in self._begun(way, longest))
-        if name in ("MAX_REPEAT", "MIN_REPEAT"):
+        if name in (_parser.MAX_REPEAT, _parser.MIN_REPEAT):
             least, most, inner = value
             once = self._begun(inner, longest)
             repeated = once if most == 1 else frozenset((text, False) for text, _ in once)
             return repeated | {_NOTHING} if least == 0 else repeated
-        if name == "ASSERT" and value[0] > 0:  # what must follow here
+        if name is _parser.ASSERT and value[0] > 0:  # what must follow here
             return frozenset((text, False) for text, _ in self._begun(value[1], longest))
-        return frozenset((_NOTHING,) if name in ("AT", "ASSERT", "ASSERT_NOT") else (_ANYTHING,))
+        nothing = name in (_parser.AT, _parser.ASSERT, _parser.ASSERT_NOT)
+        return frozenset((_NOTHING,) if nothing else (_ANYTHING,))
 
-    def _begun_by_letter(self, letter: int, longest: int) -> _Begun:
-        if letter not in self._lists:
-            return frozenset(((chr(letter), True),))
+    def _begun_by_list(self, letter: int, longest: int) -> _Begun:
         key = letter, longest
         if key not in self._begun_by:
-            self._begun_by[key] = self._begun(self._parse(self._lists[letter]), longest)
+            if longest < SEEN:  # what begins with seven letters begins with the first of them
+                begun = self._begun_by_list(letter, SEEN)
+                shorter = ((text[:longest], more and len(text) < longest) for text, more in begun)
+                self._begun_by[key] = frozenset(shorter)
+            else:
+                self._begun_by[key] = self._begun(self._parse(self._lists[letter]), longest)
         return self._begun_by[key]
 
 
