@@ -32,18 +32,22 @@ from incrowd.cards.laws import (
 from incrowd.cards.made_up import made_up_people, polya_urn
 from incrowd.cards.make import (
     COMPARED_POSTS,
+    MOST_MOVED,
     CardOptions,
+    CorrectionFit,
     ProfileDistances,
     describe,
     distances_to,
     interval,
+    lengths_in,
     made_up_near,
     on_card,
     ranges,
     safe_statistics,
+    together,
 )
 from incrowd.cards.members import Members, word_shares
-from incrowd.cards.noise import LARGEST, REACH, Blur, Private, bounded, library, shrunk
+from incrowd.cards.noise import LARGEST, REACH, Blur, Private, bounded, expected_sums, library, shrunk
 from incrowd.cli import app
 from incrowd.distances import pairwise as js
 from incrowd.distances.profile_index import Profile, word_keys
@@ -114,6 +118,18 @@ class TestLaws:
         assert found == pytest.approx(true[near].mean(), rel=0.01)
         assert found < 0.98 * noisy[near].mean()
 
+    def test_sums_near_the_noise_are_what_they_are_on_average(self) -> None:
+        """Sums by Zipf's law from one on, with noise of four: those that come out at 5 are 2.8 on average."""
+        rng = np.random.default_rng(4)
+        true = 1.0 / (1 - rng.random(1_000_000))
+        noisy = true + 4.0 * rng.standard_normal(len(true))
+        for at in (2.0, 5.0, 9.0, 20.0):
+            near = np.abs(noisy - at) < 0.3
+            found = expected_sums(np.array([at]), 4.0, 1.0)[0]
+            assert found == pytest.approx(true[near].mean(), rel=0.05)
+        many = np.linspace(-5.0, 80.0, 400)
+        assert (np.diff(expected_sums(many, 4.0, 1.0)) > -0.02).all()
+
     def test_roots_and_shares_are_each_other_s_reverse(self) -> None:
         """Recovery: people who write by a law have sums of roots from which the law comes out again."""
         members = people(3000, concentration=ENDLESS)
@@ -176,6 +192,46 @@ def two_kinds(members: Members) -> Members:
         return sp.csr_matrix(even @ rows + odd @ rows[:, other]).astype(np.int64)
 
     return replace(members, counts=swapped(members.counts), first=swapped(members.first))
+
+
+class TestCorrectionFit:
+    def asked(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eighty profiles whose distances follow a law, but for the first, which is far off it."""
+        rng = np.random.default_rng(1)
+        law = np.array([0.1, 0.9, -0.2, 0.3, 0.01, 0.02, 0.05])
+        terms = rng.normal(1.0, 0.3, (80, 5, 7))
+        distances = terms @ law + rng.normal(0, 0.01, (80, 1)) + rng.normal(0, 0.002, (80, 5))
+        distances[0] += 0.5
+        return terms, distances
+
+    def test_nobody_who_asks_moves_it_far(self) -> None:
+        terms, distances = self.asked()
+        fit, without = CorrectionFit.of(terms, distances), CorrectionFit.of(terms[1:], distances[1:])
+        moved = fit.basis @ fit.weights - without.basis @ without.weights
+        inside = fit.turned(Correction(tuple(moved)))
+        least = [
+            np.linalg.lstsq(asked.reshape(-1, 7), far.ravel())[0]
+            for asked, far in ((terms, distances), (terms[1:], distances[1:]))
+        ]
+        as_squares = fit.turned(Correction(tuple(least[0] - least[1])))
+        by_both, by_squares = (lengths_in(one[None, :], fit.spread)[0] for one in (inside, as_squares))
+        assert by_both < 4 * MOST_MOVED
+        assert by_squares > 3 * by_both
+
+    def test_it_finds_the_law_and_its_noise_is_as_large_as_it_says(self) -> None:
+        terms, distances = self.asked()
+        fit = CorrectionFit.of(terms[1:], distances[1:])
+        law = np.array([0.1, 0.9, -0.2, 0.3, 0.01, 0.02, 0.05])
+        assert np.allclose(fit.basis @ fit.weights, law, atol=0.03)
+        rng = np.random.default_rng(2)
+        drawn = np.array([fit.turned(fit.noisy(rng)) for _ in range(2000)])
+        assert np.allclose(np.cov(drawn.T), fit.noise, atol=0.1 * np.abs(fit.noise).max())
+
+    def test_putting_vocabularies_together_leaves_rows_as_they_were(self) -> None:
+        row = sp.csr_matrix(np.array([[0.7, 0.2, 0.1]]))
+        moved, _ = together(row, ("b", "c", "a"), sp.csr_matrix(np.array([[0.5, 0.5]])), ("a", "b"))
+        assert moved.toarray().tolist() == [[0.1, 0.7, 0.2]]
+        assert row.toarray().tolist() == [[0.7, 0.2, 0.1]]
 
 
 class TestMadeUpPeople:
@@ -282,6 +338,21 @@ class TestSafety:
         assert b"user-" not in card.to_bytes() + written
         assert community.lengths["people"].min() >= 40
 
+    def test_one_person_more_rarely_decides_whether_a_word_is_listed(self) -> None:
+        counts = sp.lil_matrix((400, 2), dtype=np.int64)
+        counts[:10, 0], counts[:60, 1] = 400, 400  # ten people are just enough
+        names, rows = ("few", "many"), counts.tocsr()
+        listed = [
+            set(Blur(np.random.default_rng(seed)).words(rows, names, 10)[0].tolist()) for seed in range(400)
+        ]
+        assert 0.04 < np.mean([0 in one for one in listed]) < 0.16  # one in eleven
+        assert np.mean([1 in one for one in listed]) > 0.95
+
+    def test_a_private_card_has_no_correction(self) -> None:
+        community, accuracy, _ = describe(two_kinds(people(3000, seed=3)), CardOptions(epsilon=4.0), "test")
+        assert community.correction == AS_IT_IS
+        assert accuracy is None
+
     def test_small_communities_are_refused(self) -> None:
         with pytest.raises(InputError, match="fewer than 100"):
             describe(people(99), CardOptions(), "tiny")
@@ -297,12 +368,17 @@ class TestSafety:
 
 class TestAudit:
     def test_the_attack_finds_people_where_there_is_no_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in ("BLUR", "BLUR_COUNT"):
+        for name in ("BLUR", "BLUR_COUNT", "MORE_PEOPLE"):
             monkeypatch.setattr(noises, name, 1e-9)
         found = audit_community(people(500), CardOptions(), "test", cards=12, planted=60)
         assert found.ordinary.auc > 0.65
         assert found.ordinary.advantage > 0.15
         assert found.ordinary.people == 12 * 30
+
+        assert found.correction is not None
+        assert found.together is not None
+        assert found.moved is not None
+        assert 0 < found.moved.median < found.moved.largest
 
     def test_and_next_to_nobody_in_a_private_card(self) -> None:
         found = audit_community(people(2000), CardOptions(epsilon=1.0), "test", cards=10, planted=60)
@@ -310,6 +386,7 @@ class TestAudit:
         assert low <= found.ordinary.advantage <= high
         assert abs(found.ordinary.auc - 0.5) < 0.1
         assert abs(found.rarest.auc - 0.5) < 0.1
+        assert found.correction is None
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ from importlib import resources
 from incrowd.cards.card import Card
 
 NAME = "reddit.card"
+SERVICE = "Reddit"
+"""Where its people write."""
 
 
 @cache

@@ -60,7 +60,11 @@ class BlurLists(Blur):
         sums = np.asarray(even_parts(counts).sum(axis=0)).ravel()
         noisy = sums + BLUR_SUMS * self.rng.standard_normal(len(sums))
         listed = np.flatnonzero((held >= k) & (noisy >= self.line(k)))
-        return listed, shrunk(noisy[listed], self.word_spread(noisy[listed]))
+        return listed, self.likely(noisy[listed], k)
+
+    def likely(self, noisy: Floats, k: int) -> Floats:
+        """Return what noisy sums are on average: the line of items is clear of the noise."""
+        return shrunk(noisy, self.word_spread(noisy))
 
     def word_spread(self, sums: Floats) -> Floats:
         """Return how much noise there is on everybody's parts of an item."""

@@ -8,6 +8,7 @@ of everything that is measured with the card.
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -60,13 +61,22 @@ COMPARED_POSTS = 10
 """All these, and those they are compared with, have at least so many posts."""
 MOST_ELSEWHERE = 300
 """People from elsewhere with whom it is tried, too, at most."""
-RANKS = (3, 4, 6, 8, 11, 15, 20, 28, 40, 55, 75, 100)
-"""The correction is fitted to the distances of the so manieth nearest people."""
+MOST_MOVED = 0.25
+"""Nobody who is asked about moves the correction by more than so much, as a part of how uncertain it is."""
+CORRECTION_NOISE = 3.0
+"""Noise on the correction, as a part of how uncertain it is: hardly anybody who asks or is a neighbour shows in it."""
+FITTINGS = 6
+"""Rounds of fitting and of weighing down whoever moves it by more."""
+RANKS = (3, 4, 6, 8, 11, 15, 20, 28, 40, 55, 75, 100, 140, 200, 280, 400, 560)
+"""The correction is fitted to the distances of the so manieth nearest people, as far as these are a third of all."""
 OVERSAMPLED = 8
 """How many made-up people are drawn for each there is, where they are only counted."""
-COVERED = (0.86, 0.88, 0.9, 0.92, 0.94)
-"""Share of held-out people whose true number lies within the interval, on average over these: one would rest on few."""
-LEAST_REACH = 2.3
+COUNTED = 16_000
+"""At least so many are drawn where single people's numbers are counted: chance in drawing few would count, too."""
+COVERED = (0.88, 0.9, 0.92, 0.94, 0.96)
+"""Share of held-out people whose true number lies within the interval, on average over these: one would rest on few.
+Higher than nine in ten, because those held out are few."""
+LEAST_REACH = 2.6
 """Of few held-out people all may happen to fit well."""
 UNKNOWN_REACH = 4.0
 """Where nobody was held out: more than was measured for any community of our own."""
@@ -116,7 +126,7 @@ class CardOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
-    """How well a card of the other members did for those who were held out."""
+    """How well a card of the other members did for those who were held out; rounded, as these are few."""
 
     people: int
     """Held out, and with enough posts to tell."""
@@ -293,16 +303,16 @@ def _hours(members: Members, noise: Noise) -> Floats:
 
 def held_out(members: Members, seed: int) -> Ints:
     """Choose members whose words stay out of the card, to try it on."""
-    able = _able(members, seed)
-    return np.sort(able[: min(MOST_HELD_OUT, len(able) // 4)])
+    chosen = able(members, seed)
+    return np.sort(chosen[: min(MOST_HELD_OUT, len(chosen) // 4)])
 
 
-def _able(members: Members, seed: int) -> Ints:
+def able(members: Members, seed: int) -> Ints:
     """Return, in an order by lot, members with enough posts, and words in either half of them."""
     first, second = members.halves()
     written = (np.diff(first.indptr) > 0) & (np.diff(second.indptr) > 0)
-    able = np.flatnonzero(written & (members.posts >= COMPARED_POSTS))
-    return np.random.default_rng([seed, 1]).permutation(able)
+    enough = np.flatnonzero(written & (members.posts >= COMPARED_POSTS))
+    return np.random.default_rng([seed, 1]).permutation(enough)
 
 
 def rehearsed(
@@ -314,33 +324,113 @@ def rehearsed(
     them adds to it is far below the noise. How good it is, those held out tell: how many people are as near to one half
     of their posts as the other half is?
     """
-    practised = np.flatnonzero(members.posts >= COMPARED_POSTS)
-    there = word_shares(members.counts[practised])
-    halves = [word_shares(half) for half in members.halves()]
-
-    def apart(profiles: sp.csr_matrix, who: Ints) -> Floats:
-        real = np.asarray(pairwise(profiles, there))
-        real[practised == who[:, None]] = np.inf  # nobody is their own neighbour
-        return real
-
-    tried = np.setdiff1d(_able(members, seed)[: len(held) + MOST_TRIED], held)
-    asked = ProfileDistances.of(halves[0][tried], members.vocabulary, draft, seed + 1)
-    found = [asked.terms_at(apart(halves[0][tried], tried), len(practised) - 1)]
+    _, there = compared(members)
+    asked_about = np.setdiff1d(able(members, seed)[: len(held) + MOST_TRIED], held)
+    found = [asking(members, asked_about, draft, seed)]
     if elsewhere is not None and len(elsewhere) > 0:
         others = word_shares(elsewhere.counts)
         asked = ProfileDistances.of(others, elsewhere.vocabulary, draft, seed + 2)
         real = np.asarray(pairwise(*together(others, elsewhere.vocabulary, there, members.vocabulary)))
-        found.append(asked.terms_at(real, len(practised)))
+        found.append(asked.terms_at(real, told_near(draft)))
     terms, distances = (np.concatenate([one[part] for one in found]) for part in (0, 1))
-    weights = np.linalg.lstsq(terms, distances, rcond=None)[0]
-    community = replace(draft, correction=Correction(tuple(float(f"{weight:.6g}") for weight in weights)))
+    community = replace(draft, correction=CorrectionFit.of(terms, distances).noisy())
+    halves = [word_shares(half) for half in members.halves()]
     profiles = sp.vstack([halves[0][held], halves[1][held]], format="csr")
     own = np.tile(
         pair_distances(halves[0][held], halves[1][held], np.column_stack([np.arange(len(held))] * 2)), 2
     )
-    exact = (apart(profiles, np.tile(held, 2)) <= own[:, None]).sum(axis=1)
-    asked = ProfileDistances.of(profiles, members.vocabulary, community, seed + 3)
+    exact = (apart(profiles, np.tile(held, 2), members) <= own[:, None]).sum(axis=1)
+    asked = ProfileDistances.of(profiles, members.vocabulary, community, seed + 3, at_least=COUNTED)
     return community, _accuracy(exact, made_up_near(community, asked, own, COMPARED_POSTS), len(held))
+
+
+def compared(members: Members) -> tuple[Ints, sp.csr_matrix]:
+    """Return those with enough posts to be somebody's neighbours, and what they write."""
+    practised = np.flatnonzero(members.posts >= COMPARED_POSTS)
+    return practised, word_shares(members.counts[practised])
+
+
+def apart(profiles: sp.csr_matrix, who: Ints, members: Members) -> Floats:
+    """Return how far profiles of members are from all others with enough posts."""
+    practised, there = compared(members)
+    real = np.asarray(pairwise(profiles, there))
+    real[practised == who[:, None]] = np.inf  # nobody is their own neighbour
+    return real
+
+
+def told_near(draft: Community) -> int:
+    """Return among how many people the near ones are: as the card says, not in truth.
+
+    So what noise did to that number is corrected, too.
+    """
+    return max(draft.how_many(COMPARED_POSTS), 1)
+
+
+def ranks_among(people: int) -> list[int]:
+    """Return the ranks of neighbours that the correction is fitted to."""
+    return [rank for rank in RANKS if rank < people / 3] or [1]
+
+
+def asking(members: Members, who: Ints, draft: Community, seed: int) -> tuple[Floats, Floats]:
+    """Return what the correction is fitted to: terms and real distances of some members (one half of their posts)."""
+    profiles = word_shares(members.halves()[0][who])
+    asked = ProfileDistances.of(profiles, members.vocabulary, draft, seed + 1)
+    return asked.terms_at(apart(profiles, who, members), told_near(draft))
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectionFit:
+    """The correction before noise, and how uncertain it is."""
+
+    weights: Floats
+    spread: Floats
+    """Covariance of the weights, by how far each profile that asked moved them."""
+    basis: Floats
+    """The weights of these are those of the correction, whose terms nearly depend on each other."""
+
+    @classmethod
+    def of(cls, terms: Floats, distances: Floats) -> CorrectionFit:
+        """Fit by least squares so that nobody who is asked about shows.
+
+        For each profile that asks, and each rank: the terms of the correction, and the real distance. Each profile
+        moves the weights by some amount; all of these together tell how uncertain the weights are. A profile that would
+        move them by more than :data:`MOST_MOVED` of that counts for less.
+        """
+        _, sizes, axes = np.linalg.svd(terms.reshape(-1, terms.shape[-1]), full_matrices=False)
+        kept = sizes > 1e-7 * sizes[0]
+        basis = axes[kept].T / sizes[kept]
+        turned = terms @ basis
+        counts = np.ones(len(terms))
+        for _ in range(FITTINGS):
+            weighed = turned * counts[:, None, None]
+            curvature = np.einsum("ari,arj->ij", weighed, turned)
+            weights = np.linalg.solve(curvature, np.einsum("ari,ar->i", weighed, distances))
+            off = distances - turned @ weights
+            moves = np.linalg.solve(curvature, np.einsum("ari,ar->ia", weighed, off)).T
+            spread = moves.T @ moves
+            counts *= np.minimum(1.0, MOST_MOVED / np.maximum(lengths_in(moves, spread), 1e-12))
+        return cls(weights, spread, basis)
+
+    def noisy(self, rng: np.random.Generator | None = None) -> Correction:
+        """Return the correction as it may be published."""
+        rng = rng or np.random.default_rng(secrets.randbits(128))
+        told = self.basis @ rng.multivariate_normal(self.weights, self.noise, method="eigh")
+        return Correction(tuple(float(f"{weight:.6g}") for weight in told))
+
+    @property
+    def noise(self) -> Floats:
+        """Covariance of the noise."""
+        return CORRECTION_NOISE**2 * self.spread
+
+    def turned(self, correction: Correction) -> Floats:
+        """Return a published correction in the terms of :attr:`basis`."""
+        return np.asarray(np.linalg.lstsq(self.basis, np.array(correction.weights), rcond=None)[0])
+
+
+def lengths_in(moves: Floats, spread: Floats) -> Floats:
+    """Return how long each row is, where noise of that covariance has length one in every direction."""
+    inverse = np.linalg.pinv(spread, hermitian=True)
+    return np.asarray(np.sqrt(np.maximum(np.einsum("ai,ij,aj->a", moves, inverse, moves), 0.0)))
 
 
 def _accuracy(exact: Ints, made: Floats, people: int) -> Accuracy:
@@ -351,11 +441,11 @@ def _accuracy(exact: Ints, made: Floats, people: int) -> Accuracy:
     differ = np.ptp(exact) > 0 and np.ptp(made) > 0
     return Accuracy(
         people=people,
-        spearman=round(float(spearmanr(exact, made).statistic), 3) if differ else None,
-        same_side=round(float(np.mean((exact >= 10) == (made >= 10))), 3),
-        median_exact=float(np.median(exact)),
-        median_card=float(np.median(made)),
-        reach=round(max(float(np.quantile(error, COVERED).mean()), LEAST_REACH), 2),
+        spearman=round(float(spearmanr(exact, made).statistic), 2) if differ else None,
+        same_side=round(float(np.mean((exact >= 10) == (made >= 10))), 2),
+        median_exact=float(f"{np.median(exact):.2g}"),
+        median_card=float(f"{np.median(made):.2g}"),
+        reach=math.ceil(10 * max(float(np.quantile(error, COVERED).mean()), LEAST_REACH)) / 10,
     )
 
 
@@ -378,10 +468,11 @@ class ProfileDistances:
         community: Community,
         seed: int,
         min_posts: int = COMPARED_POSTS,
+        at_least: int = 0,
     ) -> ProfileDistances:
         """Make up people, several times as many as there are: chance in drawing them would count, too."""
         profiles = on_card(shares, word_keys(vocabulary), community)
-        size = OVERSAMPLED * community.how_many(min_posts)
+        size = max(OVERSAMPLED * community.how_many(min_posts), at_least)
         people = made_up_people(community, min_posts=min_posts, people=size, seed=seed)
         listed = np.asarray(profiles[:, : len(community.words)].sum(axis=1)).ravel()
         return cls(distances_to(profiles, people), np.diff(shares.indptr), listed)
@@ -391,13 +482,15 @@ class ProfileDistances:
         return self.made_up.mean(axis=1), self.made_up.std(axis=1), self.different, self.listed
 
     def terms_at(self, real: Floats, people: int) -> tuple[Floats, Floats]:
-        """Return the terms of the correction at some ranks of made-up distances, and the real distances there."""
-        ranks = [rank for rank in RANKS if rank < people / 3] or [1]
+        """Return the terms of the correction at some ranks of made-up distances, and the real distances there.
+
+        A row for each profile, and in it one for each rank.
+        """
+        ranks = ranks_among(min(people, real.shape[1]))
         near = np.sort(real, axis=1)[:, [rank - 1 for rank in ranks]]
         alike = np.quantile(self.made_up, [(rank - 0.5) / people for rank in ranks], axis=1).T
         laws = (np.asarray(law)[:, None] for law in self.laws())
-        terms = AS_IT_IS.terms(alike, *laws)
-        return terms.reshape(-1, terms.shape[-1]), near.ravel()
+        return AS_IT_IS.terms(alike, *laws), near
 
 
 def together(
@@ -408,7 +501,8 @@ def together(
     for word in a_words:
         place.setdefault(word, len(place))
     columns = np.array([place[word] for word in a_words], np.int64)
-    moved = sp.csr_matrix((a.data, columns[a.indices], a.indptr), shape=(a.shape[0], len(place)))
+    # A copy: sorting moves the numbers, too, and those of `a` are its own.
+    moved = sp.csr_matrix((a.data.copy(), columns[a.indices], a.indptr), shape=(a.shape[0], len(place)))
     moved.sort_indices()
     return moved, sp.csr_matrix((b.data, b.indices, b.indptr), shape=(b.shape[0], len(place)))
 

@@ -29,13 +29,20 @@ Floats = NDArray[np.float64]
 
 REACH, LARGEST = 0.06, 0.02
 """Word shares of one person count so far: together (Euclidean), and of one word."""
-BLUR = 4.0
+BLUR = 4.5
 """Noise of the default on what everybody adds to a word, which has length 1 at most for all words of a person together.
 docs/explanation/cards.md says how it was chosen."""
 BLUR_COUNT = 5.0
 """Noise of the default on counts of people."""
-CLEAR = 2.0
-"""A word is listed if its noisy sum is so many times the noise."""
+CLEAR = 0.5
+"""A word is listed if its noisy sum is so many times the noise: what little many such words tell together helps."""
+MORE_PEOPLE = 10
+"""The least number of people behind a word is drawn anew for each, so many above k on average: one person more decides
+too rarely to show who it was."""
+CLEARLY = 8.0
+"""So many times the noise, sums are clear of it."""
+ADDED = 0.05
+"""So much somebody adds to a word that they use, on average (measured on two communities of a public crowd)."""
 UNIT = 10_000
 """Shares are counted in ten-thousandths where noise is added to whole numbers."""
 
@@ -54,6 +61,26 @@ def shrunk(noisy: Floats, spread: Floats) -> Floats:
     [1.0]
     """
     return np.asarray(np.maximum(noisy - 2 * spread**2 / noisy, noisy / 4))
+
+
+def expected_sums(noisy: Floats, spread: float, least: float) -> Floats:
+    """Return what noisy sums are on average where sums above s are as many as 1 / s, down to `least` (Zipf's law).
+
+    Where sums are not clear of the noise, as those of rarely used words are not, :func:`shrunk` is far off: there this
+    is the mean of the posterior itself, summed up over a grid.
+
+    >>> expected_sums(np.array([5.0, 40.0]), 4.0, 1.0).round(1).tolist()
+    [2.8, 39.2]
+    """
+    noisy = np.asarray(noisy, float)
+    sums = np.geomspace(least, max(20 * spread, 2 * least), 400)
+    exponents = -((noisy[:, None] - sums) ** 2) / (2 * spread**2) - np.log(sums)
+    likely = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+    return np.where(
+        noisy > CLEARLY * spread,
+        shrunk(noisy, np.full(len(noisy), spread)),
+        likely @ sums / likely.sum(axis=1),
+    )
 
 
 class Noise(ABC):
@@ -90,6 +117,10 @@ class Noise(ABC):
     def line(self, k: int) -> float:
         """Return the noisy sum from which a word is listed."""
 
+    def likely(self, noisy: Floats, k: int) -> Floats:
+        """Return what noisy sums of listed words are on average."""
+        return shrunk(noisy, self.word_spread(noisy))
+
     @abstractmethod
     def spread(self, what: str, reach: float) -> float:
         """Return the standard deviation of the noise that :meth:`counts` adds."""
@@ -111,12 +142,13 @@ class Blur(Noise):
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(secrets.randbits(128)))
 
     def words(self, counts: sp.csr_matrix, names: tuple[str, ...], k: int) -> tuple[Ints, Floats]:
-        """List words of at least `k` people whose noisy sum stands clear of the noise."""
+        """List words of at least `k` people, and some more, whose noisy sum is above the line."""
         users = np.bincount(counts.indices, minlength=len(names))
+        least = k - 1 + self.rng.geometric(1 / (1 + MORE_PEOPLE), len(names))
         sums = np.asarray(self.added(counts).sum(axis=0)).ravel()
         noisy = sums + BLUR * self.rng.standard_normal(len(sums))
-        listed = np.flatnonzero((users >= k) & (noisy >= self.line(k)))
-        return listed, shrunk(noisy[listed], self.word_spread(noisy[listed]))
+        listed = np.flatnonzero((users >= least) & (noisy >= self.line(k)))
+        return listed, self.likely(noisy[listed], k)
 
     def added(self, counts: sp.csr_matrix) -> sp.csr_matrix:
         """Return the roots of everybody's counts, each person's with a length of 1 at most."""
@@ -138,6 +170,10 @@ class Blur(Noise):
     def line(self, k: int) -> float:
         """Return the noisy sum from which a word is listed."""
         return CLEAR * BLUR
+
+    def likely(self, noisy: Floats, k: int) -> Floats:
+        """Return what noisy sums are on average, of words of about so many people at least."""
+        return expected_sums(noisy, BLUR, ADDED * (k + MORE_PEOPLE))
 
     def counts(self, what: str, values: Ints, *, reach: float) -> Floats:
         """Add noise to counts."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from incrowd import __version__
 from incrowd.cards.laws import Community
 from incrowd.cards.make import (
+    COUNTED,
     UNKNOWN_REACH,
     Accuracy,
     CardOptions,
@@ -130,7 +131,12 @@ def card_rates(crowd: Crowd, options: CardStudyOptions, progress: Progress | Non
         if progress:
             progress(number, options.crowds, "making up crowds")
         asked = ProfileDistances.of(
-            source, both.counts.vocabulary, community, options.seed + number, options.min_posts
+            source,
+            both.counts.vocabulary,
+            community,
+            options.seed + number,
+            options.min_posts,
+            at_least=COUNTED,
         )
         found.append(1 + made_up_near(community, asked, np.asarray(own), options.min_posts))
     made_up = np.stack(found)
