@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,8 +22,6 @@ from incrowd.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from incrowd.cards.audit import Audit
     from incrowd.cards.card import Card
 
@@ -207,59 +204,15 @@ def _facts(card: Card) -> dict[str, Any]:
 
 
 def _show(card: Card) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
 
-    proved = card.head.get("privacy")
-    safe = (
-        f"differentially private for every person: epsilon {proved['epsilon']:g}, delta {proved['delta']:g}"
-        if proved
-        else "blurred, not proved: incrowd card audit measures what it gives away"
-    )
-    show(f"Made by {card.head.get('made_by', 'an unknown program')}, content {card.hash}.\nSafety: {safe}.")
-    if card.communities:
-        show(_communities(card))
-    for name, facts in sorted(card.head.get("measures", {}).items()):  # a file has them in this order
-        _show_section(name, facts)
-    show("Left out: " + "; ".join(card.head.get("left_out", [])) + ".")
+    from incrowd.report.card_info import described
 
-
-def _communities(card: Card) -> Table:
-    from rich.table import Table
-
-    table = Table("community", "people", "words", "tried on", "same side of ten", "median exact, by card")
-    for one in card.head["communities"]:
-        tried = one.get("accuracy")
-        told = (
-            [
-                f"{tried['people']:,}",
-                f"{tried['same_side']:.0%}",
-                f"{tried['median_exact']:g}, {tried['median_card']:g}",
-            ]
-            if tried
-            else ["", "not measured", ""]
-        )
-        table.add_row(one["name"], f"about {one['people']:,}", f"{one.get('words', 0):,}", *told)
-    return table
-
-
-def _show_section(name: str, facts: Mapping[str, Any]) -> None:
-    """Show what a measure tells about everybody, and how it did for those held out."""
-    from rich.table import Table
-
-    from incrowd.measures.protocol import adversaries, registered
-
-    about = registered()[name].about if name in registered() else name
-    counted = ", ".join(
-        f"{what.replace('_', ' ')} {facts[what]}" for what in sorted(facts) if what != "accuracy"
-    )
-    show(f"For {about}: {counted}.")
-    if not facts.get("accuracy"):
-        show("How good it is was not measured.")
-        return
-    table = Table("adversary", "spearman", "median exact, by card", "reach")
-    for who, one in sorted(facts["accuracy"].items()):
-        medians = f"{one['median_exact']:g}, {one['median_card']:g}"
-        table.add_row(adversaries().get(who, who), f"{one['spearman']:.2f}", medians, f"{one['reach']:.2f}")
-    show(table)
+    for heading, sentences in described(card):
+        show(Text(heading, style="bold"))
+        for sentence in sentences:
+            show(Padding(Text(sentence), (0, 0, 0, 2)))
 
 
 def _show_audits(audits: list[Audit]) -> None:
