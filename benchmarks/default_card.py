@@ -2,6 +2,7 @@
 
     python -m benchmarks.default_card --out src/incrowd/cards/reddit.card     make it again (other noise each time)
     python -m benchmarks default_card                                         judge the one that is inside
+    python -m benchmarks.default_card --audit 40                              attack so many cards made like it
 
 Made of the general group of ``reddit_users`` (people who were not looked up in a mental-health forum), all subreddits
 together, over the public-domain ``reddit_topic_corpus``: its words, and its frequencies where noise drowns people's.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -22,11 +24,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import scipy.sparse as sp
+from scipy.special import ndtr
 
 from incrowd import __version__, default_card
-from incrowd.cards.background import Background, describe_over
+from incrowd.cards.audit import advantage_of
+from incrowd.cards.background import (
+    CLEAR,
+    TOGETHER,
+    Background,
+    OverBackground,
+    _with_words,
+    describe_over,
+    shares_from_users,
+)
 from incrowd.cards.card import Card, text_facts
-from incrowd.cards.make import CardOptions, describe, people_elsewhere
+from incrowd.cards.laws import Community
+from incrowd.cards.make import CardOptions, describe, people_elsewhere, safe_statistics
 from incrowd.cards.members import Members, read_members, word_shares
 from incrowd.crowd import Crowd
 from incrowd.crowd.own_export import OwnExport
@@ -105,6 +119,73 @@ def make() -> Card:
         "left_out": list(LEFT_OUT),
     }
     return Card.made(head, [{**community.tables(), "exposure.topics": topics}])
+
+
+def audit(cards: int, planted: int = 400, seed: int = 0) -> dict[str, Any]:
+    """Attack cards made like the one inside: does what they say about words tell who is in them?
+
+    Half of the planted people are in each card. The attacker knows every word of everybody else in it, and of the
+    person, how cards are made, and everything but the noise: for each word, and for each group of words that noise
+    drowns, what the card says is about as likely as that noise makes it, with the person and without (a likelihood
+    ratio). Beside it stands what they would reach if they saw the noisy numbers themselves.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        crowd = Crowd.from_frame(people("general"), path=Path(folder) / "crowd")
+        public = background()
+        members = _with_words(read_members(crowd, None, OPTIONS.text), public.words)
+    counted = counted_words(members, public)
+    rng = np.random.default_rng(seed)
+    trials = []
+    for _ in range(cards):
+        chosen = rng.permutation(len(members))[:planted]
+        inside = rng.permutation(planted) < planted // 2
+        inner = np.setdiff1d(np.arange(len(members)), chosen[~inside])
+        noise = OverBackground(OPTIONS.epsilon or 0.0, OPTIONS.delta, OPTIONS.words_each, background=public)
+        published = safe_statistics(members.only(inner), OPTIONS.k, noise, NAME)
+        scale = math.sqrt(OPTIONS.words_each) / math.sqrt(2 * noise.spent["words"])
+        told = users_again(published)
+        sums = np.asarray(counted[inner].sum(axis=0)).ravel()
+        parts = [np.array([place]) for place in np.flatnonzero(told >= OPTIONS.k + CLEAR * scale)]
+        drowned = np.flatnonzero(told < OPTIONS.k + CLEAR * scale)
+        ordered = drowned[np.argsort(-public.shares[drowned], kind="stable")]
+        parts += np.array_split(ordered, max(1, len(ordered) // TOGETHER))
+        which = np.empty(len(told), np.int64)
+        for part, places in enumerate(parts):
+            which[places] = part
+        sizes = np.bincount(which)
+        off = np.bincount(which, told - sums) / sizes
+        own = sp.csr_matrix(
+            counted[chosen] @ sp.csr_matrix((np.ones(len(which)), (np.arange(len(which)), which)))
+        )
+        squares = own.multiply(own) @ (1 / sizes) / (2 * scale**2)
+        # Without somebody who is inside, sums are as much lower as they add.
+        scores = own @ off / scale**2 + np.where(inside, squares, -squares)
+        trials.append((np.asarray(scores), inside))
+    words = np.asarray(counted.sum(axis=1)).ravel()
+    return {
+        **asdict(advantage_of(trials)),
+        "cards": cards,
+        "from_noisy_numbers": float((2 * ndtr(np.sqrt(words) / (2 * scale)) - 1).mean()),
+        "largest": float(2 * ndtr(math.sqrt(words.max()) / (2 * scale)) - 1),
+    }
+
+
+def counted_words(members: Members, public: Background) -> sp.csr_matrix:
+    """Return who uses which public word, of each person the commonest that count."""
+    place_of = {word: place for place, word in enumerate(members.vocabulary)}
+    order = np.argsort(-public.shares, kind="stable")
+    rows = sp.csr_matrix(members.counts[:, [place_of[public.words[place]] for place in order]])
+    rows.sort_indices()
+    place = np.arange(rows.nnz) - np.repeat(rows.indptr[:-1], np.diff(rows.indptr))
+    rows.data = (place < OPTIONS.words_each).astype(np.float64)
+    back = np.argsort(order)
+    return sp.csr_matrix(rows[:, back])
+
+
+def users_again(published: Community) -> Any:
+    """Return how many people use each word, from the shares that a card tells."""
+    users = np.geomspace(1e-7, 0.99, 4_000)
+    return np.interp(published.shares, shares_from_users(users, published), users) * published.people
 
 
 def judge(count: int = 250, seed: int = 1) -> dict[str, Any]:
@@ -279,6 +360,7 @@ def main() -> dict[str, Any] | None:
     parser.add_argument(
         "--alike", type=Path, help="how many write alike: in communities of this crowd, instead"
     )
+    parser.add_argument("--audit", type=int, help="attack so many cards made like it, instead")
     parser.add_argument("--communities", default="AskAcademia,GradSchool,ApplyingToCollege")
     chosen = parser.parse_args()
     if chosen.alike is not None:
@@ -286,6 +368,8 @@ def main() -> dict[str, Any] | None:
     if not (DATA / "reddit_users").is_dir():
         print(f"   skipped: {DATA} is not here")
         return None
+    if chosen.audit is not None:
+        return audit(chosen.audit)
     if chosen.out is not None:
         card = make()
         card.write(chosen.out)

@@ -408,22 +408,25 @@ def test_numbers_that_could_not_be_tried_are_told_apart(opened: Opened, tmp_path
     assert "not tried" in rows.split("30 posts read")[1]
 
 
-def test_the_most_that_a_card_can_tell_is_said_in_the_words_of_assess(opened: Opened, tmp_path: Path) -> None:
+def test_ends_are_those_of_assess_also_where_nothing_higher_can_be_told(
+    opened: Opened, tmp_path: Path
+) -> None:
     made = posts(31, 3)
     path = tmp_path / "me.jsonl"
     path.write_bytes(export(made))
     report = assess([path], options=AdvisorOptions(advice=False))
-    meaning = next(
-        one.meaning
+    told = {
+        one.assumptions.parameters["posts_known"]: (one.value, *(one.interval or ()))
         for one in report.assessments
-        if one.measure == "recognition" and one.assumptions.parameters["posts_known"] == 3
-    )
-    start, _, end = meaning[meaning.index("That is the most") :].partition(" and may be ")
-    assert end
-    said = opened.drop("me.jsonl", export(made))
-    assert start in said
-    assert end.partition(": ")[2] in said
-    assert "29 % to over 99 %" in said
+        if one.measure == "recognition"
+    }
+    there = opened.page.evaluate("texts => window.incrowd.measure(texts)", made)
+    on_page = {one["n"]: (one["probability"], one["low"], one["high"]) for one in there["told"]}
+    assert {3, 10, 30} <= told.keys()
+    for n, ends in told.items():
+        assert on_page[n] == pytest.approx(ends, abs=1e-6)
+    assert told[3][2] == 1.0  # before all made-up people
+    assert "to over 99 %" in opened.drop("me.jsonl", export(made))
 
 
 def test_without_scripts_the_page_says_what_it_needs(browser: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from tests.cli.running import incrowd
 
-from incrowd import Crowd, Standing, default_card
+from incrowd import AdvisorOptions, Card, Crowd, Standing, assess, default_card
 from incrowd.cards.background import Background, OverBackground, blended, describe_over
 from incrowd.cards.card import LARGEST_FILE
 from incrowd.cards.laws import Community
@@ -60,6 +60,40 @@ def test_an_export_alone_gets_an_answer(
     assert measured["recognition"] == measured["exposure"] == str(Standing.ESTIMATED)
     assert "disclosures" in measured
     assert "Reddit" in page.read_text(encoding="utf-8")
+
+
+def mastodon(path: Path) -> Path:
+    notes = [
+        {
+            "type": "Create",
+            "published": f"2020-01-{day + 1:02d}T10:00:00Z",
+            "object": {
+                "type": "Note",
+                "content": f"<p>I took the dog to the park for a walk, day {day}</p>",
+                "to": ["https://www.w3.org/ns/activitystreams#Public"],
+            },
+        }
+        for day in range(20)
+    ]
+    outbox = {"id": "outbox.json", "type": "OrderedCollection", "orderedItems": notes}
+    path.write_text(json.dumps(outbox), encoding="utf-8")
+    return path
+
+
+def test_who_writes_elsewhere_is_told_whose_people_these_are(
+    outsiders: list[str], export_of: Callable[..., Path], card: Card, tmp_path: Path
+) -> None:
+    options = AdvisorOptions(advice=False)
+    toots = mastodon(tmp_path / "outbox.json")
+    report = assess([toots], options=options)
+    (why,) = [one.why for one in report.not_assessed if one.measure == "recognition (where you write)"]
+    assert "Mastodon archive" in why
+    assert "people of Reddit" in why
+    subjects = {one.subject for one in report.assessments if one.measure in ("recognition", "anonymity")}
+    assert subjects == {"you, among people of Reddit"}
+    for files, chosen in (([toots], card), ([export_of(outsiders[0])], None)):
+        told = assess(files, card=chosen, options=options).not_assessed
+        assert "recognition (where you write)" not in {one.measure for one in told}
 
 
 # Over a background

@@ -31,11 +31,14 @@ from incrowd.measures.protocol import AdvisorOptions
 from incrowd.measures.recognition import definition
 from incrowd.measures.recognition.assess import MemberRecognition, words_of
 from incrowd.measures.recognition.from_card import (
+    FARTHEST,
+    LEARNT,
+    TRIED,
     MadeUpRivals,
     counted_posts,
     gone_on,
+    log_ranks,
     probabilities,
-    probabilities_tried,
 )
 from incrowd.measures.recognition.history import Histories, contest
 from incrowd.measures.recognition.link import AccountLink, link_accounts
@@ -175,35 +178,54 @@ def a_card_without_some(people: Crowd) -> tuple[Card, list[str]]:
 
 
 def test_who_reads_more_finds_no_less() -> None:
-    for tell in (probabilities, probabilities_tried):
+    for learnt in (LEARNT, TRIED):
         for ranks in ([8.0, 6.0, 3.0, 0.0], [2.0, 4.0, 4.0, 4.0], [5.0, math.nan, math.nan, math.nan]):
-            chances, ends = tell(np.array(ranks))
-            told = list(chances.values())
-            assert told == sorted(told)
-            assert all(ends[n][0] <= chances[n] <= ends[n][1] for n in chances)
-    assert probabilities(np.full(4, math.nan)) == ({}, {})
+            for words in (1.0, 300.0, 20_000.0):
+                chances, ends = probabilities(np.array(ranks), words, learnt)
+                told = list(chances.values())
+                assert told == sorted(told)
+                assert all(ends[n][0] <= chances[n] <= ends[n][1] for n in chances)
+    assert probabilities(np.full(4, math.nan), 100.0) == ({}, {})
 
 
 def test_a_higher_rank_is_found_less() -> None:
-    for tell in (probabilities, probabilities_tried):
-        near, far = (tell(gone_on([rank] * 4))[0] for rank in (0.0, 6.0))
-        assert all(near[n] > far[n] for n in near)
+    for learnt in (LEARNT, TRIED):
+        ahead, near, far = (
+            probabilities(gone_on([rank] * 4), 500.0, learnt)[0] for rank in (-20.0, 0.0, 6.0)
+        )
+        assert all(ahead[n] > near[n] > far[n] for n in near)
 
 
-def test_ranks_are_counted_by_hand() -> None:
-    """Two listed words and three made-up people: only the second writes as the person does."""
-    made = sp.csr_matrix(np.array([[9, 0], [0, 9], [5, 5]]))
-    rivals = MadeUpRivals.of(made, np.zeros(3, np.int64), np.array([0.5, 0.5]), people=3)
+def test_who_is_far_ahead_of_all_made_up_people_may_be_at_risk() -> None:
+    assert probabilities(np.full(4, -FARTHEST), 5_000.0)[0][3] > 0.6
+    assert probabilities(np.zeros(4), 5_000.0)[0][3] < 0.5
+
+
+def test_ranks_are_counted_and_carried_on_by_hand() -> None:
+    """The line is the 31st best of a hundred scores, 69; the thirty above it lie 15.5 above it on average."""
+    others = np.arange(100.0)
+    mine = np.array([10.0, 49.5, 69.0, 84.5, 100.0, 1_000.0])
+    wanted = [math.log(89.5), math.log(50), math.log(30.5), math.log(30) - 1, math.log(30) - 2, -FARTHEST]
+    found = log_ranks(mine, np.tile(others, (6, 1)))
+    assert found == pytest.approx(wanted)
+    assert log_ranks(mine * 7, np.tile(others * 7, (6, 1))) == pytest.approx(wanted)
+    nobody_else = np.zeros((1, 100))
+    assert log_ranks(np.array([0.1]), nobody_else).tolist() == [-FARTHEST]
+    assert log_ranks(np.array([0.0]), nobody_else).tolist() == [math.log(50)]
+
+
+def test_a_rank_is_one_of_the_community_s_people() -> None:
+    """Half of the made-up people write as the post does, the person and the other half not: these are tied."""
+    made = sp.csr_matrix(np.array([[9, 0], [0, 9]] * 40))
     keys = np.array([10, 20, 30], np.uint64)
-    posts = sp.csr_matrix(np.array([[0, 2, 1], [0, 1, 0], [0, 3, 1], [0, 1, 0]]))
+    posts = sp.csr_matrix(np.array([[0, 2, 1], [0, 1, 0], [4, 0, 0], [0, 1, 0]]))
     counted = counted_posts(posts, keys, keys[:2], keys[2:], 2)
     early, late = counted.halves
-    # A post of the second word alone: the second made-up person is exactly like it, and nobody else nearer.
-    rank = rivals.log_rank(counted, early, counted, np.array([3]), 1)
-    assert rank == pytest.approx(math.log(2))
-    # With the unlisted word in both halves, nobody comes before the person.
-    assert rivals.log_rank(counted, early, counted, np.array([2]), 1) == 0.0
-    assert math.isnan(rivals.log_rank(counted, early, counted, late, 3))
+    for people, halved in ((80, 1), (40, 2)):
+        rivals = MadeUpRivals.of(made, np.zeros(80, np.int64), np.array([0.5, 0.5]), people=people)
+        rank = rivals.log_rank(counted, early, counted, np.array([2]), 1)
+        assert rank == pytest.approx(math.log(60 / halved))
+        assert math.isnan(rivals.log_rank(counted, early, counted, late, 3))
 
 
 def test_columns_follow_the_card() -> None:
@@ -225,8 +247,8 @@ def test_the_same_account_twice_is_told_so(halves: list[tuple[Path, Path]], card
         linked(halves[0][0], halves[0][0], card)
 
 
-def test_what_a_card_can_tell_at_most_is_said_to_be_the_most(tmp_path: Path) -> None:
-    """Once first among made-up people, nobody can come out higher: then the number is no measure of the person."""
+def test_whoever_is_like_nobody_is_at_risk_by_three_posts_and_a_change_helps(tmp_path: Path) -> None:
+    """How far somebody comes before made-up people counts, and may be anything higher among real ones."""
     one_of_a_kind = [f"sourdough lighthouse squeaking sicilian {k}" for k in range(12)]
     # Nothing of the earlier posts comes again.
     changed = [
@@ -254,12 +276,10 @@ def test_what_a_card_can_tell_at_most_is_said_to_be_the_most(tmp_path: Path) -> 
             for one in found
             if one.measure == "recognition" and one.assumptions.parameters["posts_known"] == 3
         )
-    most = probabilities(np.zeros(4))[0][3]
-    assert told["alone"].value == pytest.approx(most)
-    low, high = (f"{end:.0%}" for end in told["alone"].interval or ())
-    assert f"the most that can be told from a card, and may be {low} to {high}" in told["alone"].meaning
-    assert told["changed"].value < most - 0.01
-    assert "the most that can be told" not in told["changed"].meaning
+    assert told["alone"].value > 0.5
+    assert told["alone"].interval is not None
+    assert told["alone"].interval[1] == 1.0
+    assert told["changed"].value < told["alone"].value - 0.01
 
 
 def in_german(path: Path, things: str) -> Path:

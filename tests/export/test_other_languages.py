@@ -12,7 +12,7 @@ from incrowd import AdvisorOptions, Changes, assess, draft
 from incrowd.measures.card_crowd import CardCrowd, crowd_of_export
 from incrowd.measures.person import NewPost, Person
 from incrowd.measures.prepared import YOU
-from incrowd.measures.protocol import Findings, Level, ThemeName, measure_named
+from incrowd.measures.protocol import Findings, Level, Role, ThemeName, measure_named
 from incrowd.text.languages import unread
 
 GERMAN = [
@@ -42,6 +42,15 @@ def test_topics_of_posts_that_cannot_be_read_are_not_assessed(tmp_path: Path) ->
     found = asked(crowd_of_export([export(tmp_path / "de.jsonl", GERMAN)]))
     assert not found.assessments
     assert "your posts are in a language whose words are not here yet" in found.not_assessed[0].why
+
+
+def test_among_people_of_another_language_nothing_is_decided(tmp_path: Path) -> None:
+    """As on card pages and between accounts: numbers may be shown, the level is that nobody can tell."""
+    report = assess([export(tmp_path / "de.jsonl", GERMAN)], options=AdvisorOptions(advice=False))
+    found = [one for one in report.assessments if one.measure == "recognition"]
+    assert found
+    assert not [one for one in found if measure_named("recognition").role(one) is Role.DECIDES]
+    assert report.verdict.level is Level.CANNOT_TELL
 
 
 def test_english_posts_among_others_are_read_and_the_share_is_told(tmp_path: Path) -> None:

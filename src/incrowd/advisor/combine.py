@@ -100,7 +100,7 @@ def _verdict_sentence(level: Level, themes: Sequence[Theme]) -> str:
     asked = [theme.name.matter for theme in themes if theme.level is not Level.CANNOT_TELL]
     unknown = [theme.name.matter for theme in themes if theme.level is Level.CANNOT_TELL]
     if not asked:
-        return "Cannot tell: too little is here to answer any of the questions."
+        return f"Cannot tell: too little is here to answer any of the questions. Not measured: {_join(unknown, 'and')}."
     if level is Level.CANNOT_TELL:
         return (
             f"Cannot tell: too little is here about {_join(unknown, 'and')}. What could be measured looks well hidden: "

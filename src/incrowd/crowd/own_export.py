@@ -35,6 +35,8 @@ class OwnExport:
     """The account's name, as the files have it."""
     data_hash: str
     """Of the files' bytes."""
+    titles: tuple[str, ...] = ()
+    """What files of a service are that gives people their own, such as "Mastodon archive"."""
 
     @property
     def times(self) -> pl.Series:
@@ -69,6 +71,7 @@ def read_export(paths: Paths, user: str | None = None, *, format: str = "auto") 
         dict(values.iter_rows()),
         name,
         digest.hexdigest(),
+        tuple(sorted({source.about.title for source in sources if source.about.whose == "own"})),
     )
 
 

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from incrowd.cards.card import Card
-from incrowd.cards.default import default_card
+from incrowd.cards.default import SERVICE, default_card
 from incrowd.cards.laws import Community
 from incrowd.cards.made_up import MadeUp, made_up_people
 from incrowd.cards.make import COMPARED_POSTS, interval
@@ -54,9 +54,13 @@ LOOKED_AT = 200
 FOREIGN = 1 / 3
 """They do not if so small a part of the usual share of listed words is listed, of at least `ENOUGH_WORDS`."""
 ENOUGH_WORDS = 30
+FROM_ELSEWHERE = (
+    "your posts are from elsewhere ({titles}), and these are people of {community}: people write differently there, so "
+    "the numbers are a first guess"
+)
 IN_ANOTHER_LANGUAGE = (
     "only {share} of your words are ones that people of {community} use here, as if they wrote in another language: "
-    "among people of yours, you are harder to find than the numbers say"
+    "among people of yours, you are harder to find than among these"
 )
 
 
@@ -71,6 +75,7 @@ class CardCrowd(PreparedCrowd):
         self.card, self.export, self.seed = card, export, seed
         self._made: dict[tuple[str, str], tuple[Arrays, dict[str, Any]]] = {}
         self._drawn: dict[str, tuple[MadeUp, Floats]] = {}
+        self._doubts: dict[str, str] = {}
 
     # The person
 
@@ -202,10 +207,22 @@ class CardCrowd(PreparedCrowd):
 
     def doubt(self, community: str) -> str:
         """Say so if the card seems to be of people who write in another language: then nobody is like the owner."""
-        listed = self.foreign(self.posts.filter(pl.col("community") == community)["text"], community)
-        if math.isnan(listed):
+        if community not in self._doubts:
+            listed = self.foreign(self.posts.filter(pl.col("community") == community)["text"], community)
+            said = IN_ANOTHER_LANGUAGE.format(share=f"{listed:.0%}", community=community)
+            self._doubts[community] = "" if math.isnan(listed) else said
+        return self._doubts[community]
+
+    def elsewhere(self, community: str) -> str:
+        """Say so if the owner's files are another service's than that whose people the card inside is of."""
+        others = [title for title in self.export.titles if not title.startswith(SERVICE)]
+        if self.card.hash != default_card().hash or not others or len(others) < len(self.export.titles):
             return ""
-        return IN_ANOTHER_LANGUAGE.format(share=f"{listed:.0%}", community=community)
+        return FROM_ELSEWHERE.format(titles=", ".join(others), community=community)
+
+    def whom(self, community: str) -> str:
+        """Say whom an assessment is about: the owner, who need not write where the card's people do."""
+        return f"you, among people of {community}"
 
     def words(self, community: str) -> CommunityIndex:
         """Return the words of made-up people, and in the last row the owner's."""
@@ -276,7 +293,7 @@ class CardCrowd(PreparedCrowd):
         else:
             low, high = (1 + float(end) for end in interval(assessment.value - 1, float(reach)))
         ends = max(1.0, low), min(high, most)
-        return replace(assessment, standing=Standing.ESTIMATED, interval=ends)
+        return replace(assessment, subject=self.whom(community), standing=Standing.ESTIMATED, interval=ends)
 
 
 def made_up_of(card: Card, community: str, seed: int) -> MadeUp:

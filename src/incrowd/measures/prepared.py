@@ -199,6 +199,14 @@ class PreparedCrowd:
         """Say why the people of a community may be the wrong ones to compare with; empty: they are not."""
         return ""
 
+    def whom(self, community: str) -> str:
+        """Say whom an assessment in a community is about."""
+        return f"you in {community}"
+
+    def elsewhere(self, community: str) -> str:
+        """Say so if the person writes on another service than the people of a community; empty: they do not."""
+        return ""
+
     def within(self, community: str, squares: Squares, limit: float) -> NDArray[np.bool_]:
         """Mark the rows of a community's words that are within a distance of a profile, or stand for people who are."""
         return squares.within(limit)

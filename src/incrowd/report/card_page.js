@@ -277,15 +277,23 @@
         const place = people.place.get(word);
         if (place !== undefined) dense[place] = value;
       }
-      let above = 0;
-      for (let row = 0; row < people.rows; row++) {
-        let score = 0;
-        for (let k = people.starts[row]; k < people.starts[row + 1]; k++) score += people.damped[k] * dense[people.columns[k]];
-        above += score > mine ? 1 : score === mine ? 0.5 : 0;
-      }
-      total += Math.log1p((above * people.people) / people.rows);
+      const scores = new Float64Array(people.rows);
+      for (let row = 0; row < people.rows; row++)
+        for (let k = people.starts[row]; k < people.starts[row + 1]; k++) scores[row] += people.damped[k] * dense[people.columns[k]];
+      total += logRankAmong(scores, mine);
     }
-    return total / given.draws;
+    return total / given.draws - Math.log(people.rows / people.people);
+  }
+
+  // How manieth a score comes, carried on where few are above it: log_ranks of Python. Sorts the scores.
+  function logRankAmong(scores, mine) {
+    let above = 0;
+    for (const score of scores) above += score > mine ? 1 : score === mine ? 0.5 : 0;
+    const top = Math.min(given.top, scores.length - 1), best = scores.sort().subarray(-(top + 1)), line = best[0];
+    if (mine <= line) return Math.log(Math.max(above, top));
+    const excess = best.reduce((sum, score) => sum + score - line, 0) / top;
+    const ahead = excess > 0 ? (mine - line) / excess : 2 * given.farthest;
+    return Math.max(Math.log(top) - ahead, -given.farthest);
   }
 
   function rehearsed(people, posts) {
@@ -305,7 +313,7 @@
       if (!Number.isNaN(filled[k])) continue;
       const ends = [given.known[Math.max(k - 2, 0)], given.known[k - 1], given.known[k]].map(Math.log);
       const slope = k > 1 ? (filled[k - 1] - filled[k - 2]) / (ends[1] - ends[0]) : 0;
-      filled[k] = Math.max(0, filled[k - 1] + Math.min(slope, 0) * (ends[2] - ends[1]));
+      filled[k] = Math.max(-given.farthest, filled[k - 1] + Math.min(slope, 0) * (ends[2] - ends[1]));
     }
     return filled;
   }
@@ -313,21 +321,17 @@
   const expit = (odds) => 1 / (1 + Math.exp(-odds));
   const logOdds = (p) => Math.log(Math.min(Math.max(p, 1e-6), 1 - 1e-6) / (1 - Math.min(Math.max(p, 1e-6), 1 - 1e-6)));
 
-  function isMost(n, probability) {
-    const most = expit(given.learnt[n][0]);
-    return probability > most || percent(probability) === percent(most);
-  }
-
-  function probabilities(ranks) {
+  function probabilities(ranks, words) {
     const told = [];
     let highest = -Infinity;
     given.known.forEach((n, k) => {
-      const odds = given.learnt[n][0] + given.learnt[n][1] * ranks[k];
+      const [level, byRank, byWords] = given.learnt[n];
+      const odds = level + byRank * ranks[k] + byWords * Math.log(Math.max(words, 1));
       if (Number.isNaN(odds)) return;
       highest = Math.max(highest, odds);
       const probability = expit(highest);
-      const high = isMost(n, probability) ? 1 : expit(highest + given.doubt); // nothing higher can be told
-      told.push({ n, probability, low: expit(highest - given.doubt), high });
+      const off = given.doubt + given.drift * Math.max(0, -ranks[k]);
+      told.push({ n, probability, low: expit(highest - off), high: ranks[k] <= 0 ? 1 : expit(highest + off) });
     });
     return told;
   }
@@ -409,10 +413,11 @@
     const posts = texts.map((text) => summed([tokens(text).map((token) => [token, 1])]));
     const cut = Math.floor((posts.length + 1) / 2), all = summed(posts);
     const [first, second] = [posts.slice(0, cut), posts.slice(cut)].map((half) => unit(summed(half), people));
-    const told = probabilities(rehearsed(people, posts));
+    const words = [...all.values()].reduce((a, b) => a + b, 0);
+    const told = probabilities(rehearsed(people, posts), words);
     return {
       posts: posts.length,
-      words: [...all.values()].reduce((a, b) => a + b, 0),
+      words,
       told,
       cut,
       takes: postsItTakes(told),
@@ -442,8 +447,7 @@
       bar.style.width = `${100 * one.probability}%`;
       track.append(bar);
       row.append(element("span", `${count(one.n, "post")} read`), track, element("span", `${percent(one.probability)} (${percent(one.low).replace(/ %$/, "")} to ${percent(one.high)})`, "amount"));
-      const reserved = [isMost(one.n, one.probability) && "the most that can be told from a card", one.n > found.cut && "not tried with so many: carried on from fewer"];
-      if (reserved.some(Boolean)) row.append(element("span", reserved.filter(Boolean).join("; "), "reserved"));
+      if (one.n > found.cut) row.append(element("span", "not tried with so many: carried on from fewer", "reserved"));
       list.append(row);
     }
     parts.push(list);
@@ -455,9 +459,8 @@
 
   // What a number rests on, in the words of incrowd assess.
   function reservations(found, one) {
-    const most = given.most_told.replace("{low}", percent(one.low)).replace("{high}", percent(one.high));
     const untried = given.carried_on.replace("{posts}", found.posts.toLocaleString("en"));
-    return (isMost(one.n, one.probability) ? most : "") + (one.n > found.cut ? untried : "");
+    return one.n > found.cut ? untried : "";
   }
 
   function reasons(found, people) {

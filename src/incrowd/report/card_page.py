@@ -32,7 +32,7 @@ from incrowd.measures.card_crowd import (
     made_up_of,
 )
 from incrowd.measures.protocol import AT_RISK_ABOVE, WATCH_ABOVE, AdvisorOptions
-from incrowd.measures.recognition.from_card import CARRIED_ON, DOUBT, DRAWS, LEARNT, MOST_TOLD
+from incrowd.measures.recognition.from_card import CARRIED_ON, DOUBT, DRAWS, DRIFT, FARTHEST, LEARNT, TOP
 from incrowd.measures.recognition.measure import OTHER_CARD
 from incrowd.measures.recognition.spec import DEFAULT_KNOWN, KNOWN, RecognitionOptions
 from incrowd.report.page import asset, page
@@ -53,7 +53,8 @@ def card_page(card: Card, communities: Sequence[str] = (), title: str = TITLE, s
         "known": list(KNOWN),
         "decides": DEFAULT_KNOWN,
         "draws": DRAWS,
-        "most_told": MOST_TOLD,
+        "top": TOP,
+        "farthest": FARTHEST,
         "carried_on": CARRIED_ON,
         "foreign": {
             "looked_at": LOOKED_AT,
@@ -70,6 +71,7 @@ def card_page(card: Card, communities: Sequence[str] = (), title: str = TITLE, s
         "nobody": NOBODY,
         "learnt": {str(n): list(fitted) for n, fitted in LEARNT.items()},
         "doubt": DOUBT,
+        "drift": DRIFT,
         "min_posts": RecognitionOptions(community="").min_posts,
         "radius": AdvisorOptions().radius,
         "at_risk": AT_RISK_ABOVE,

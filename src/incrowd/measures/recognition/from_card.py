@@ -5,12 +5,15 @@ held against the other half, and against rivals. Here the rivals are made up: th
 people use, as often. Posts and people are compared by their words, damped and weighed by how rare they are among
 people (TF-IDF); a word that the card does not list matches nobody but the person.
 
-Real rivals share topics and phrases, and a real adversary looks at more than words. So what was rehearsed among made-up
-rivals is turned into a probability by :data:`LEARNT`, which was fitted on another crowd (NOTES.md).
+Among made-up rivals somebody soon comes first every time; how far ahead they are then tells more. So above the
+thirtieth best rival ranks are carried on as the scores of the best thirty fall off, to ranks far below one. Real
+rivals share topics and phrases, and a real adversary looks at more than words. So rank, and how much there is to go by,
+become a probability by :data:`LEARNT`, which was fitted on other crowds (NOTES.md).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,35 +27,34 @@ from incrowd.distances.profile_index import Keys
 from incrowd.measures.recognition.attack import Rows
 from incrowd.measures.recognition.spec import KNOWN
 from incrowd.profiles.habits import grouping
-from incrowd.result import say_percent
 
 Floats = NDArray[np.float64]
+Learnt = Mapping[int, tuple[float, float, float]]
 
-LEARNT: Mapping[int, tuple[float, float]] = {
-    1: (-0.27, -0.47),
-    3: (-0.08, -0.34),
-    10: (0.57, -0.26),
-    30: (1.97, -0.19),
+LEARNT: Learnt = {
+    1: (-2.304, -0.098, -0.062),
+    3: (-2.445, -0.048, 0.150),
+    10: (-4.545, -0.036, 0.726),
+    30: (-4.192, -0.016, 0.855),
 }
-"""For n posts: the log odds of being found by somebody who also looks at style and phrases, among real people, at
-rank 1 among made-up ones; and how they fall with the logarithm of that rank. Fitted on 500 people of reddit_college."""
-DOUBT = 0.8
-"""Half the width of an interval, in log odds: crowds differ by up to 0.65 in what :data:`LEARNT` would be there."""
-TRIED: Mapping[int, tuple[float, float]] = {
-    1: (0.05, 0.19),
-    3: (-0.34, 0.25),
-    10: (-0.88, 0.31),
-    30: (-2.10, 0.39),
+"""For n posts: the log odds of being found by somebody who also looks at style and phrases, among real people, at rank
+1 among made-up ones and with one word; how they fall with the logarithm of that rank; and how they grow with that of
+the words there are. `python -m benchmarks.card_learnt` prints them and says how they do where they were not fitted."""
+TRIED: Learnt = {
+    1: (-2.234, -0.144, -0.088),
+    3: (-2.655, -0.090, 0.133),
+    10: (-4.455, -0.063, 0.643),
+    30: (-3.919, -0.033, 0.769),
 }
-"""The same where nothing is rehearsed because the very posts are at hand: ``log(-log(probability))`` at rank 1 among
-made-up people, and how it grows with the logarithm of the rank. Fitted on the same people."""
-TRIED_DOUBT = 0.5
-"""Half the width of an interval on that scale; crowds differ by up to 0.32."""
+"""The same where nothing is rehearsed because the very posts are at hand."""
+DOUBT, DRIFT = 1.0, 0.05
+"""Half the width of an interval, in log odds; and what is added for each power of e that somebody comes before rank 1.
+By so much crowds differ in what these numbers, and their slopes, would be there."""
+TOP = 30
+"""Ranks are carried on by the scores of so many best rivals."""
+FARTHEST = 40.0
+"""No further than so many powers of e below rank 1: there chance in the best thirty decides."""
 DRAWS = 6
-MOST_TOLD = (
-    " That is the most that can be told from a card, and may be {low} to {high}: among made-up people you came first "
-    "whenever it was tried, or nearly so."
-)
 CARRIED_ON = (
     " So many could not be tried, as one half of your {posts} posts is held against the other: this is carried on from "
     "fewer."
@@ -124,8 +126,7 @@ class MadeUpRivals:
         own = self._unit(grouping([profile], known.counts.shape[0]) @ known.counts, known.listed)
         mine = np.asarray((said @ own.T).todense()).ravel()
         theirs = np.asarray((said[:, : known.listed] @ self.profiles).todense())
-        above = (theirs > mine[:, None]).sum(axis=1) + (theirs == mine[:, None]).sum(axis=1) / 2
-        return float(np.log1p(above / self.draws).mean())
+        return float(log_ranks(mine, theirs).mean() - math.log(self.draws))
 
     def shared(self, one: sp.csr_matrix, other: sp.csr_matrix, listed: int) -> sp.csr_matrix:
         """Return each word's part of how like two sets of posts are; the parts add up to the cosine."""
@@ -168,70 +169,66 @@ def evenly(posts: Rows, n: int, draws: int) -> list[Rows]:
     return list(posts[at.astype(np.int64)])
 
 
+def log_ranks(mine: Floats, theirs: Floats) -> Floats:
+    """Return, row by row, the logarithm of how manieth a score comes among others, carried on where few are above it.
+
+    Above the :data:`TOP`-th best but one scores are taken to fall off exponentially, as the tails of most distributions
+    do: as many powers of e as a score lies mean excesses above that line, it comes before the thirtieth.
+
+    >>> others = np.arange(1000.0)[None, :]
+    >>> log_ranks(np.array([499.5]), others).round(3).tolist() == [round(math.log(500), 3)]
+    True
+    >>> log_ranks(np.array([1500.0]), others).round(1).tolist()
+    [-30.9]
+    """
+    top = min(TOP, theirs.shape[1] - 1)
+    best = np.partition(theirs, -(top + 1), axis=1)[:, -(top + 1) :]
+    line = best.min(axis=1)
+    excess = (best - line[:, None]).sum(axis=1) / top
+    ahead = np.where(mine > line, FARTHEST * 2, 0.0)  # nobody else is above the line
+    np.divide(mine - line, excess, out=ahead, where=excess > 0)
+    above = (theirs > mine[:, None]).sum(axis=1) + (theirs == mine[:, None]).sum(axis=1) / 2
+    carried = np.maximum(math.log(top) - ahead, -FARTHEST)
+    return np.where(mine > line, carried, np.log(np.maximum(above, top)))
+
+
 def gone_on(log_ranks: Sequence[float]) -> Floats:
     """Fill in numbers of posts that nobody has to spare: log ranks go on falling with the logarithm of the number.
 
     >>> gone_on([6.0, 4.0, float("nan"), float("nan")]).round(2).tolist()
-    [6.0, 4.0, 1.81, 0.0]
+    [6.0, 4.0, 1.81, -0.19]
     """
     filled = np.array(log_ranks, float)
     for k in range(1, len(filled)):
         if math.isnan(filled[k]):
             ends = np.log([KNOWN[max(k - 2, 0)], KNOWN[k - 1], KNOWN[k]])
             slope = (filled[k - 1] - filled[k - 2]) / (ends[1] - ends[0]) if k > 1 else 0.0
-            filled[k] = max(0.0, filled[k - 1] + min(slope, 0.0) * (ends[2] - ends[1]))
+            filled[k] = max(-FARTHEST, filled[k - 1] + min(slope, 0.0) * (ends[2] - ends[1]))
     return filled
 
 
-def probabilities(log_ranks: Floats) -> tuple[dict[int, float], dict[int, tuple[float, float]]]:
+def probabilities(
+    log_ranks: Floats, words: float, learnt: Learnt = LEARNT
+) -> tuple[dict[int, float], dict[int, tuple[float, float]]]:
     """Return how likely somebody is found by each number of posts, and between which ends that lies.
 
-    Who reads more finds no less; empty if nothing could be rehearsed. Where nothing higher can be told, it may be
-    anything higher.
+    Who reads more finds no less; empty if nothing could be rehearsed. `words` is how many of the person's there are.
+    The ends are as far apart as crowds differ (:data:`DOUBT`).
     """
-    known = [(n, LEARNT[n][0] + LEARNT[n][1] * rank) for n, rank in zip(KNOWN, log_ranks, strict=True)]
-    told = [(n, odds) for n, odds in known if not math.isnan(odds)]
-    rising = np.maximum.accumulate([odds for _, odds in told]) if told else np.zeros(0)
-    numbers = [n for n, _ in told]
-    chances = expit(rising).tolist()
-    ends = [
-        (float(expit(odds - DOUBT)), 1.0 if is_most(n, chance) else float(expit(odds + DOUBT)))
-        for n, odds, chance in zip(numbers, rising, chances, strict=True)
-    ]
-    return dict(zip(numbers, chances, strict=True)), dict(zip(numbers, ends, strict=True))
-
-
-def is_most(n: int, probability: float) -> bool:
-    """Say whether n posts find somebody as often as :func:`probabilities` can tell, as far as anybody sees.
-
-    Who comes first among made-up people whenever it is rehearsed cannot do so more clearly; real people differ there.
-    """
-    return _is_at(probability, float(expit(LEARNT[n][0])))
-
-
-def _is_at(probability: float, most: float) -> bool:
-    return probability > most or say_percent(probability) == say_percent(most)
-
-
-def probabilities_tried(log_ranks: Floats) -> tuple[dict[int, float], dict[int, tuple[float, float]]]:
-    """Return the same where the very posts were compared that the adversary has read."""
-    known = [(n, TRIED[n][0] + TRIED[n][1] * rank) for n, rank in zip(KNOWN, log_ranks, strict=True)]
-    told = [(n, grows) for n, grows in known if not math.isnan(grows)]
-    falling = np.minimum.accumulate([grows for _, grows in told]) if told else np.zeros(0)
-    numbers = [n for n, _ in told]
-    chances = [_unless(grows) for grows in falling.tolist()]
-    ends = [
-        (
-            _unless(grows + TRIED_DOUBT),
-            1.0 if _is_at(chance, _unless(TRIED[n][0])) else _unless(grows - TRIED_DOUBT),
+    much = math.log(max(words, 1.0))
+    told = [(n, rank) for n, rank in zip(KNOWN, log_ranks.tolist(), strict=True) if not math.isnan(rank)]
+    rising = list(
+        itertools.accumulate(
+            (learnt[n][0] + learnt[n][1] * rank + learnt[n][2] * much for n, rank in told), max
         )
-        for n, grows, chance in zip(numbers, falling.tolist(), chances, strict=True)
-    ]
-    return dict(zip(numbers, chances, strict=True)), dict(zip(numbers, ends, strict=True))
-
-
-def _unless(grows: float) -> float:
-    return math.exp(-math.exp(grows))
+    )
+    chances, ends = {}, {}
+    for (n, rank), odds in zip(told, rising, strict=True):
+        off = DOUBT + DRIFT * max(0.0, -rank)
+        chances[n] = float(expit(odds))
+        # Whoever comes before all made-up people may be found every time by somebody who sees more than words.
+        ends[n] = float(expit(odds - off)), 1.0 if rank <= 0 else float(expit(odds + off))
+    return chances, ends
 
 
 def _damped(counts: sp.csr_matrix, weight: Floats) -> sp.csr_matrix:

@@ -20,7 +20,7 @@ from incrowd.errors import InputError
 from incrowd.measures.card_crowd import CardCrowd
 from incrowd.measures.person import post_words
 from incrowd.measures.recognition.assess import MemberRecognition
-from incrowd.measures.recognition.from_card import MadeUpRivals, counted_posts, gone_on, probabilities_tried
+from incrowd.measures.recognition.from_card import TRIED, MadeUpRivals, counted_posts, gone_on, probabilities
 from incrowd.measures.recognition.spec import KNOWN, RecognitionOptions
 from incrowd.result import (
     Assessment,
@@ -209,7 +209,8 @@ def link_accounts(main: CardCrowd, other: CardCrowd) -> AccountLink:
     everything, read = np.arange(len(first)), np.arange(len(second))
     ranks = gone_on([rivals.log_rank(known, everything, asked, read, n) for n in KNOWN])
     able = [n for n in KNOWN if n <= len(second)]
-    found = MemberRecognition(community, people + 1, len(second), *probabilities_tried(ranks))
+    told = probabilities(ranks, known.counts.sum(), TRIED)
+    found = MemberRecognition(community, people + 1, len(second), *told)
     mine, theirs = (sp.csr_matrix(one.counts.sum(axis=0)) for one in (known, asked))
     shared = rivals.shared(mine, theirs, known.listed)
     columns = np.concatenate([made.keys, others])

@@ -37,7 +37,7 @@ from incrowd.measures.recognition.spec import (
     RecognitionOptions,
 )
 from incrowd.measures.search import delete_first, first_to_reach, start_over, steps, take_out
-from incrowd.result import Evidence, Standing, say_count, say_percent
+from incrowd.result import Evidence, Standing, say_count
 from incrowd.text.mentions import word_evidence
 
 if TYPE_CHECKING:
@@ -76,15 +76,20 @@ class Recognition(Measure):
         return ReadyRecognition(self, crowd, options)
 
     def role(self, assessment: Assessment) -> Role:
-        """Let whoever has read three posts decide (or fewer, if that is all that could be tried)."""
-        known = assessment.assumptions.parameters["posts_known"]
-        return Role.DECIDES if known <= DEFAULT_KNOWN else Role.STRONGER
+        """Let whoever has read three posts decide (or fewer, if that is all that could be tried).
+
+        Among people who write in another language nothing is decided.
+        """
+        about = assessment.assumptions.parameters
+        decides = about["posts_known"] <= DEFAULT_KNOWN and not about.get("another_language")
+        return Role.DECIDES if decides else Role.STRONGER
 
     def is_exact_after_changes(self, assessment: Assessment) -> bool:
         """Say no: what was learnt from others stays as it was before the change."""
         return False
 
 
+CARD_OF_THERE = "take a card of people who write where you do (--card)"
 OTHER_CARD = "take a card of people who write in your language (--card)"
 
 
@@ -124,6 +129,11 @@ class ReadyRecognition(Ready):
             NotAssessed(measure=f"{self.measure.name} (your language)", why=doubt, remedy=OTHER_CARD)
             for name in names
             if (doubt := self.crowd.doubt(name))
+        ]
+        missing += [
+            NotAssessed(measure=f"{self.measure.name} (where you write)", why=why, remedy=CARD_OF_THERE)
+            for name in names
+            if (why := self.crowd.elsewhere(name))
         ]
         found = []
         for name in enough:
@@ -165,7 +175,15 @@ class ReadyRecognition(Ready):
         told = recognition_assessment(found, self._chosen(name), self.crowd.data_hash, n)
         if not self.crowd.is_made_up:
             return told
-        return replace(told, standing=Standing.ESTIMATED, meaning=told.meaning + _reservations(found, n))
+        foreign = bool(self.crowd.doubt(name))
+        about = {**told.assumptions.parameters, **({"another_language": True} if foreign else {})}
+        return replace(
+            told,
+            subject=self.crowd.whom(name),
+            standing=Standing.ESTIMATED,
+            meaning=told.meaning + _reservations(found, n),
+            assumptions=replace(told.assumptions, parameters=about),
+        )
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterator[Proposal]:
         """Try to do without the posts and words that are most one's own, and a new name."""
@@ -339,7 +357,7 @@ class ReadyRecognition(Ready):
         if reason := too_little(self._chosen(name), posts, taught=True):
             return MemberRecognition(name, members, posts, {}, {}, reason)
         ranks = rehearsed(self._made_up(name), known, asked)
-        return MemberRecognition(name, members, posts, *probabilities(ranks))
+        return MemberRecognition(name, members, posts, *probabilities(ranks, known.counts.sum()))
 
     def _made_up(self, name: str) -> MadeUpRivals:
         from incrowd.measures.recognition.from_card import MadeUpRivals
@@ -417,15 +435,10 @@ class ReadyRecognition(Ready):
 
 
 def _reservations(found: MemberRecognition, n: int) -> str:
-    """Say so where more cannot be told from a card, and where so many posts could not be tried; empty elsewhere."""
-    from incrowd.measures.recognition.from_card import CARRIED_ON, MOST_TOLD, is_most
+    """Say so where so many posts could not be tried; empty elsewhere."""
+    from incrowd.measures.recognition.from_card import CARRIED_ON
 
-    if n not in found.probability:
-        return ""
-    low, high = (say_percent(end) for end in found.interval[n])
-    most = MOST_TOLD.format(low=low, high=high) if is_most(n, found.probability[n]) else ""
-    tried = n <= halves(found.posts)[0]
-    return most if tried else most + CARRIED_ON.format(posts=f"{found.posts:,}")
+    return "" if n <= halves(found.posts)[0] else CARRIED_ON.format(posts=f"{found.posts:,}")
 
 
 @dataclass(frozen=True, eq=False)
