@@ -356,46 +356,57 @@ class _Text(Statements):
 
     def _roles(self) -> None:
         """Read phrases that name a job where nobody else is spoken of: "Reluctant dentist", "carpenter / climber"."""
-        grammar, low = self.language.grammar, self.low
-        sentence, marks = 0, len(grammar.item_mark.findall(low))
-        for begin, end in self._phrases():
-            stop = SENTENCE_END.search(low, sentence)
-            if stop is not None and stop.end() <= begin:
-                sentence = begin
-            if self.language.noun_words.isdisjoint(low[begin:end].split()):
-                continue
-            head = self._role(begin, end)
-            if not head or grammar.first_or_third.search(low, sentence, begin):
-                continue
-            if self.guards["no_job"].search(low[sentence:begin]) or self.guards["no_job_after"].match(
-                low, head
-            ):
-                continue
-            stop = SENTENCE_END.search(low, end)
-            last = stop.start() if stop else len(low)
-            labelled = grammar.label.search(low, sentence, begin) is not None
-            asked = low[last : last + 1] == "?" and not labelled
-            said_more = head < end or " " in low[begin:head].strip()
-            if asked or not (said_more or labelled or marks) or grammar.not_fragment.search(low, head, last):
-                continue
-            before = len(self.finds)
-            self._read_as_if(AS_IF, self.text[begin:end], begin, begin, "fragment")
-            if (
-                len(self.finds) == before
-            ):  # what follows would end no sentence: "English teacher lost in Osaka"
-                self._read_as_if(AS_IF, self.text[begin:head], begin, begin, "fragment")
+        low, grammar, begin, jobs = self.low, self.language.grammar, 0, self.language.job_words
+        if jobs.isdisjoint(WORD.findall(low)):
+            return
+        marks = grammar.item_mark.search(low) is not None
+        while begin < len(low):
+            stop = SENTENCE_END.search(low, begin)
+            end = stop.start() if stop else len(low)
+            if not jobs.isdisjoint(WORD.findall(low, begin, end)):
+                somebody = grammar.first_or_third.search(low, begin, end)
+                self._roles_in(begin, end, somebody.start() if somebody else end, listed=marks)
+            begin = max(end + 1, stop.end() if stop else 0)
 
-    def _phrases(self) -> Iterator[tuple[int, int]]:
-        """Return where the phrases between marks begin and end, as far as they are short enough to be no sentence."""
-        begin = 0
-        for mark in self.language.grammar.phrase_end.finditer(self.low):
-            if 0 < mark.start() - begin <= LONGEST_FRAGMENT:
-                yield begin, mark.start()
+    def _roles_in(self, sentence: int, end: int, last: int, *, listed: bool) -> None:
+        """Read the phrases of a sentence that begin before a place; in a list (`listed`) a job may stand alone."""
+        low, grammar, begin = self.low, self.language.grammar, sentence
+        while begin < last or begin == sentence:
+            mark = grammar.phrase_end.search(low, begin, end)
+            stop = mark.start() if mark else end
+            head = self._role(begin, stop) if stop - begin <= LONGEST_FRAGMENT else 0
+            if head and self._is_own_role(sentence, begin, head, stop, end, listed=listed):
+                before = len(self.finds)
+                self._read_as_if(AS_IF, self.text[begin:stop], begin, begin, "fragment")
+                if (
+                    len(self.finds) == before
+                ):  # what follows would end no sentence: "English teacher lost in Osaka"
+                    self._read_as_if(AS_IF, self.text[begin:head], begin, begin, "fragment")
+            if mark is None or mark.end() <= begin:
+                return
             begin = mark.end()
+
+    def _is_own_role(
+        self, sentence: int, begin: int, head: int, stop: int, end: int, *, listed: bool
+    ) -> bool:
+        """Say whether a phrase that names a job may be about its writer: no question, no advertisement, no call."""
+        low, grammar, guards = self.low, self.language.grammar, self.guards
+        labelled = grammar.label.search(low, sentence, begin) is not None
+        said_more = head < stop or " " in low[begin:head].strip()
+        if (low[end : end + 1] == "?" and not labelled) or not (said_more or labelled or listed):
+            return False
+        if guards["no_job"].search(low[sentence:begin]) or guards["no_job_after"].match(low, head):
+            return False
+        return grammar.not_fragment.search(low, head, end) is None
 
     def _role(self, begin: int, end: int) -> int:
         """Return where a phrase's first words end if they name a job and what follows fits, else 0."""
-        grammar, words = self.language.grammar, Words.of(self.low, begin, end)
+        grammar, opener = self.language.grammar, WORD.search(self.low, begin, end)
+        if opener is None or opener.group() in grammar.not_before_role:
+            return 0
+        words = Words.of(self.low, begin, end)
+        if self.language.job_words.isdisjoint(words.said[: MOST_MODIFIERS + 4]):
+            return 0
         for first in range(min(len(words), MOST_MODIFIERS + 1)):
             for phrase, after in words.phrases(first):
                 pairs = self.language.nouns.get(phrase)

@@ -254,6 +254,11 @@ class Language:
         return frozenset((*self.words["grammar"]["modifiers"], *self.traits, *fields))
 
     @cached_property
+    def job_words(self) -> frozenset[str]:
+        """The last words of the names of jobs."""
+        return frozenset(name.rsplit(" ", 1)[-1] for name in self.occupations) - self.grammar.after_noun
+
+    @cached_property
     def before_title(self) -> frozenset[str]:
         """Words before a job's title that are no part of it: "senior", "Amazon"."""
         return self.modifiers | frozenset(self.words["employers"]["names"])
