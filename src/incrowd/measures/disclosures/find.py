@@ -312,9 +312,8 @@ class _Text(Statements):
             self._profile(0, mostly=True)
         else:
             for begun in _SENTENCE_START.finditer(self.low):
-                tag = grammar.profile.match(self.low, begun.start(1)) if begun[1][0].isdigit() else None
-                if tag is not None:
-                    self._profile(tag.end())
+                if grammar.tag.match(self.low, begun.start(1)):
+                    self._profile(begun.start(1))
 
     def _opens_with_a_fact(self) -> bool:
         """Say whether one of the first items begins with a word for a person ("divorced dad") or a number."""

@@ -66,7 +66,9 @@ class IdentifierPatterns:
             if self.seven_digits.search(text):
                 found += self._numbers(text)
                 found += self._phones(text, found)
-            if self.street_words.search(low) or "address" in low or "live at" in low:
+            elif any(word in low for word in _PAPERS):
+                found += self._documents(text)
+            if any(word in low for word in _STREETS) or self.street_words.search(low):
                 found += self._streets(text)
             if any(word in low for word in self.streets_abroad):
                 found += self._streets_like(self.street_abroad, text)
@@ -109,6 +111,9 @@ class IdentifierPatterns:
         for match in self.iban.finditer(text):
             if is_iban(match.group().replace(" ", "")):
                 yield Identifier("account number", *match.span())
+        yield from self._documents(text)
+
+    def _documents(self, text: str) -> Iterator[Identifier]:
         for match in self.document.finditer(text):
             said = match.group().lower()
             kind = "account number" if any(word in said for word in _ACCOUNT) else "document number"
@@ -156,6 +161,10 @@ class IdentifierPatterns:
                 yield Identifier("own page", *match.span())
 
 
+_STREETS = ("address", "addy", "live at", "straße", "strasse", "gasse", "platz", "straat", "gatan")
+"""Hints at an address besides the words for a street."""
+_PAPERS = ("number", "passport", "licen", "plate", "card", "account")
+"""Words that name papers whose number may hold few digits."""
 _ACCOUNT = ("account", "acct", "sort code")
 _INTRODUCED = re.compile(
     r"(?: is|:|,? (?:user|username|under|handle|name)) ?$"

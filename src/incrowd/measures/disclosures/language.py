@@ -37,6 +37,7 @@ class Grammar:
         self.both, self.lasting = tuple(words["both"]), re.compile(words["lasting"])
         self.no_names, self.not_mine = frozenset(words["no_names"]), frozenset(words["not_mine"])
         self.subjects, self.unreal = re.compile(words["subjects"]), re.compile(words["unreal"])
+        self.implied = re.compile(words["implied"])
         self.progressive: dict[str, str] = words["progressive"]
         self.needs_article = frozenset(words["needs_article"])
         self.verb_form, self.job_title = re.compile(words["verb_form"]), re.compile(words["job_title"])
@@ -58,6 +59,7 @@ class Grammar:
             re.compile(words["not_my_clause"]),
         )
         self.opens_list = frozenset((*words["opens_list"], *words["demonyms"]))
+        self.tag = re.compile(words["tag"])
         self.profile, self.separator = re.compile(words["profile"]), re.compile(words["separator"])
         self.item_end, self.short_item = re.compile(words["item_end"]), re.compile(words["short_item"])
         self.first_or_third = re.compile(words["first_or_third"])
@@ -268,6 +270,13 @@ class Language:
         """The words with which a sentence can begin that says what somebody is: "Proud dad of twins"."""
         nouns = (noun.split(" ", 1)[0] for noun, pairs in self.nouns.items() if pairs)
         return frozenset((*nouns, *self.modifiers))
+
+    @cached_property
+    def spelling(self) -> dict[str, str]:
+        """Employers as people spell them, and their names: "mcdonalds", "woolies"."""
+        employers = self.words["employers"]
+        plain = {name.replace("'", ""): name for name in employers["names"] if "'" in name}
+        return {**plain, **employers["aliases"]}
 
     @cached_property
     def not_alone(self) -> frozenset[str]:

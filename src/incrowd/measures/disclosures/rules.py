@@ -58,6 +58,9 @@ class Rule:
     cue_pattern: str | None = None
     """It is a mere mention: this (or, if empty, nothing) must come before it, and the sentence speak of the writer."""
 
+    loose: bool = False
+    """A mention that counts even if its sentence has no subject: "The Corolla failed its inspection"."""
+
     @cached_property
     def cue(self) -> re.Pattern[str]:
         """What must come before a mention, compiled."""
@@ -221,7 +224,7 @@ class Rules:
                         f"data/{self.language.code}/patterns.toml: rule {rule.kind!r} can begin with anything; "
                         "give the words it `needs`"
                     )
-                (words if text[0].isalpha() else marks).setdefault(text, []).append(number)
+                (words if text[0].isalnum() else marks).setdefault(text, []).append(number)
         for number, texts in (
             (STARTS, self.beginnings.of(self.trigger.pattern, LONGEST_START)),
             (ACCOUNTS, self.language.names["words"]["services"]),
@@ -347,7 +350,8 @@ class Rules:
 
     def _begins_with_words(self, sketch: str) -> bool:
         """Say whether it can only begin with words long enough to look for."""
-        return all(len(text) > 2 and text[0].isalpha() for text in self.beginnings.of(sketch, SEEN))
+        some = self.beginnings.of(sketch, SEEN)
+        return all(text[:1].isalnum() and len(text) > (1 if text.isalpha() else 2) for text in some)
 
     def _rule(self, entry: Mapping[str, Any]) -> Rule:
         written = entry["match"]
@@ -373,6 +377,7 @@ class Rules:
             then_pattern=entry.get("then", ""),
             asks=entry.get("asks", False),
             cue_pattern=entry.get("cue"),
+            loose=entry.get("loose", False),
         )
 
 

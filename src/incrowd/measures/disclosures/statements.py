@@ -149,15 +149,22 @@ class Statements:
     def _mentioned(self, rule: Rule, place: int) -> bool:
         """Say whether a sentence mentions something as the writer's, after the cue that the rule asks for."""
         begin = max(map(self.low[:place].rfind, ".!?\n")) + 1
-        return rule.cue.search(self.low, begin, place) is not None and self._speaks_of_writer(place)
+        return rule.cue.search(self.low, begin, place) is not None and self._speaks_of_writer(
+            place, loose=rule.loose
+        )
 
-    def _speaks_of_writer(self, place: int) -> bool:
-        """Say whether the last subject before a place is "I" or "my", and no wish, plan or denial comes before it."""
+    def _speaks_of_writer(self, place: int, *, loose: bool = False) -> bool:
+        """Say whether the last subject before a place is "I" or "my", and no wish, plan or denial comes before it.
+
+        `loose`: a sentence without any subject will do.
+        """
         low, grammar = self.low, self.language.grammar
         begin = max(map(low[:place].rfind, ".!?\n")) + 1
         if grammar.unreal.search(low, max(begin, place - 60), place) is not None:
             return False
-        mine = other = -1
+        opening = len(low[begin:place]) - len(low[begin:place].lstrip()) + begin
+        mine = opening if grammar.implied.match(low, opening, place) else -1
+        other = -1
         for found in grammar.subjects.finditer(low, begin, place):
             if found.lastgroup == "mine":
                 mine = found.start()
@@ -170,7 +177,7 @@ class Statements:
         stop = SENTENCE_END.search(low, place)
         end = stop.start() if stop else len(low)
         after = grammar.subjects.search(low, place, end)
-        told = after is not None and after.lastgroup == "mine"
+        told = loose if after is None else after.lastgroup == "mine"
         return told and grammar.unreal.search(low, place, end) is None
 
     def _mine(self, match: re.Match[str]) -> bool:
@@ -226,6 +233,10 @@ class Statements:
             for name, value in values_of(self.language, attribute, template, values):
                 self.finds.append(Find(name, value, rule.kind, sign, begin, end))
         return end
+
+    def _is_a_word(self, begin: int, end: int) -> bool:
+        """Say whether the name of a town is another word where it stands alone: "gay", "union", "cat mom"."""
+        return self.low[begin:end].rstrip(".") in self.language.not_alone
 
     def _ends_well(self, rule: Rule, end: int, *, listed: bool) -> bool:
         """Say whether what follows a name fits the rule: "a Detroit native"; "in Houston", not "in Houston traffic"."""
@@ -458,8 +469,11 @@ def once(finds: list[Find]) -> Iterator[Find]:
         away = best["absence", "away"]
         best = {pair: one for pair, one in best.items() if one.kind not in _HERE or not away.overlaps(one)}
     married = best.get(("relationship", "married"))
-    if ("relationship", "divorced") in best and married is not None and married.sign:
+    divorced = best.get(("relationship", "divorced"))
+    if divorced is not None and married is not None and (married.sign or married.overlaps(divorced)):
         del best["relationship", "married"]  # "we separated after 15 years of marriage"
+    elif ("relationship", "engaged") in best and married is not None and married.sign:
+        del best["relationship", "married"]  # "planning our wedding"
     if ("relationship", "widowed") in best:  # "I lost my husband"
         best.pop(("relationship", "married"), None)
     if getattr(best.get(("relationship", "single")), "kind", "") == "broke up":  # "my girlfriend left me"

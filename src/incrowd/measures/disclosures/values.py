@@ -55,7 +55,9 @@ def values_of(language: Language, attribute: str, template: str, caught: dict[st
         if filled:
             yield "car", grammar.car(filled)
     elif attribute == "income":
-        yield attribute, _UNIT.sub(lambda found: found[1] + _UNITS[found[2]], filled).strip()
+        said = (filled or caught.get("money", "")).strip()
+        if said:
+            yield attribute, _UNIT.sub(lambda found: f"{found[1]}{_UNITS[found[2]]}", said)
     elif attribute == "occupation":
         told = next((slot for slot in caught if slot in language.work), None)
         yield attribute, language.work[told][filled] if told else language.occupations.get(filled, filled)
@@ -196,7 +198,8 @@ def _organisation(text: str, low: str, start: int, language: Language) -> Named 
     end = _known(low, start, language.words["employers"]["names"])
     if end is None:
         return _capitals(text, start, language)
-    said = text[start:end]  # "IBM" stays as it is; "walmart" and "WALMART" are one
+    said = language.spelling.get(low[start:end], text[start:end])
+    # "IBM" stays as it is; "walmart" and "WALMART" are one.
     initials = said.isupper() and len(said) <= MOST_INITIALS
     return said if initials else " ".join(map(str.capitalize, said.split())), end
 
