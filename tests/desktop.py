@@ -17,6 +17,7 @@ import time
 import urllib.request
 import warnings
 from pathlib import Path
+from typing import Any
 
 for module in ("fcntl", "resource", "pwd", "grp"):
     sys.modules[module] = None  # type: ignore[assignment]
@@ -73,9 +74,9 @@ def command(*words: str | Path) -> str:
 
 def serve(crowd: Path) -> None:
     """Start the web interface, ask for the first page, and stop it."""
-    from incrowd.web import serving
+    from incrowd.cli import serve as serving
 
-    real, answered = serving.run, []
+    real, answered = serving._run, []
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
 
     def ask(address: str) -> None:
@@ -87,11 +88,11 @@ def serve(crowd: Path) -> None:
             time.sleep(0.1)
         signal.raise_signal(signal.SIGINT)
 
-    def run(listening: serving.Listening) -> None:
+    def run(listening: Any) -> None:
         threading.Thread(target=ask, args=(listening.options.address,), daemon=True).start()
         real(listening)
 
-    serving.run = run
+    serving._run = run
     command("serve", crowd, "--port", "0", "--no-open")
     print(f"page: {answered}", flush=True)
 
