@@ -64,6 +64,7 @@ def test_there_are_enough_sentences_of_every_kind() -> None:
         ("tenth_sentences.tsv", 0.9),
         ("eleventh_sentences.tsv", 0.9),
         ("twelfth_sentences.tsv", 0.9),
+        ("work_sentences.tsv", 0.9),
     ],
 )
 def test_the_finder_is_precise_and_misses_little(name: str, recall: float) -> None:
