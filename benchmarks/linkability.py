@@ -3,7 +3,7 @@
     python -m benchmarks linkability
     python -m benchmarks.linkability --pair AskAcademia GradSchool     only this pair, for the table of NOTES.md
     python -m benchmarks.linkability --calibration                     how sure and how right `determined` is
-    python -m benchmarks.linkability --calibration reddit_users        the same on the other crowd
+    python -m benchmarks.linkability --calibration reddit_users --pairs 60     the same on some pairs of another crowd
     python -m benchmarks.linkability --sampled      whether certainty from a sample of targets covers that from all
 
 Reads ../shared/data/reddit_college or reddit_users; prints rates only. Without it a synthetic crowd is measured.
@@ -14,10 +14,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import tempfile
 import time
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -105,26 +106,31 @@ def found(scores: Any, pairs: Any, k: int) -> float:
     return float(hits_at(nearer, k, tied).mean())
 
 
-AWAY = (0.0, 0.5, 0.8, 0.95, 0.99)
-"""Shares of the true targets that are taken away, so that fewer and fewer have a match."""
-DRAWS = 10
-"""How often it is drawn anew who is taken away."""
+AWAY = {0.0: 1, 0.5: 2, 0.8: 3, 0.95: 5, 0.99: 10}
+"""Shares of the true targets that are taken away, so that fewer and fewer have a match, and how often it is drawn anew
+who: the fewer are left, the more draws it takes for enough cases."""
 
 
-def calibration(crowd: Crowd) -> dict[str, Any]:
-    """Judge every directed pair of communities by a model that never saw it, with fewer and fewer matches."""
+def calibration(crowd: Crowd, most: int | None = None) -> dict[str, Any]:
+    """Judge directed pairs of communities by a model that never saw them, with fewer and fewer matches.
+
+    `most`: so many pairs at most, drawn at random, in both directions.
+    """
     identities = _identities(crowd, 10)
     names = sorted(set(identities["community"]))
     habits_of = {name: _read(crowd, name, 10) for name in names}
     users = {name: found.identities["user"].to_numpy() for name, found in habits_of.items()}
     models: dict[Any, Any] = {}
-    judged: dict[tuple[float, int], list[dict[str, Any]]] = {
-        (away, draw): [] for away in AWAY for draw in range(DRAWS if away else 1)
+    judged: dict[float, list[list[dict[str, Any]]]] = {
+        away: [[] for _ in range(n)] for away, n in AWAY.items()
     }
-    for source, target in permutations(names, 2):
-        shared = np.intersect1d(users[source], users[target])
-        if len(shared) < 10:
-            continue
+    both = [
+        pair for pair in combinations(names, 2) if len(np.intersect1d(*(users[name] for name in pair))) >= 10
+    ]
+    if most is not None:
+        chosen = np.random.default_rng(0).permutation(len(both))[: most // 2]
+        both = [both[place] for place in np.sort(chosen)]
+    for source, target in (way for a, b in both for way in ((a, b), (b, a))):
         practice = tuple(_practice_communities(identities, {source, target}))
         if practice not in models:
             models[practice] = _practise(
@@ -134,21 +140,26 @@ def calibration(crowd: Crowd) -> dict[str, Any]:
                 habits_of,
                 open_set=True,
             )
-        for (away, draw), found in judged.items():
-            order = np.random.default_rng(draw).permutation(shared)
-            left = ~np.isin(users[target], order[: round(away * len(order))])
-            attack = attack_on(habits_of[source], habits_of[target].only(left), *models[practice])
-            found.append(certainties(attack))
-    return {
-        f"{away:.0%} taken away": _summed([found for (share, _), found in judged.items() if share == away])
-        for away in AWAY
-    }
+        shared = np.intersect1d(users[source], users[target])
+        for away, draws in judged.items():
+            for draw, found in enumerate(draws):
+                order = np.random.default_rng(draw).permutation(shared)
+                left = ~np.isin(users[target], order[: round(away * len(order))])
+                attack = attack_on(habits_of[source], habits_of[target].only(left), *models[practice])
+                found.append(certainties(attack))
+        done = len(judged[0.0][0])
+        print(f"{done} of {2 * len(both)} {_judged(**_all_of(judged[0.0][0]))}", file=sys.stderr, flush=True)
+    return {f"{away:.0%} taken away": _summed(draws) for away, draws in judged.items()}
+
+
+def _all_of(pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    return {name: np.concatenate([pair[name] for pair in pairs]) for name in ("sure", "right")}
 
 
 def certainties(attack: DeterminedAttack) -> dict[str, Any]:
     """Return how sure the adversary is of each source, with and without knowing that it has a match, and how right."""
     found = attack.judged()
-    sure = np.minimum(attack.model.open_set.found(found["margin"])[0], found["confidence"])
+    sure = np.minimum(attack.model.open_set.found(found["margin"], found["words"])[0], found["confidence"])
     has = np.isin(np.arange(len(sure)), attack.pairs[:, 0])
     return {"sure": sure, "closed": found["confidence"][has], "right": found["right"], "has": has}
 
@@ -176,7 +187,7 @@ def _mean(each: list[Any]) -> Any:
 
 def _one_draw(pairs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return errors over all pairs together, and how many pairs are further off than chance explains."""
-    sure, right = (np.concatenate([pair[name] for pair in pairs]) for name in ("sure", "right"))
+    sure, right = _all_of(pairs).values()
     closed = np.concatenate([pair["closed"] for pair in pairs])
     found = np.concatenate([pair["right"][pair["has"]] for pair in pairs])
     errors = [_error(pair["sure"], pair["right"]) for pair in pairs]
@@ -188,21 +199,45 @@ def _one_draw(pairs: list[dict[str, Any]]) -> dict[str, Any]:
         "pairs": len(pairs),
         "pairs above .05": sum(error > 0.05 for error in errors),
         "pairs above .05 and beyond chance": sum(
-            error > 0.05 and error > _by_chance(pair["sure"])
+            error > 0.05 and error > _perfect(pair["sure"])[1]
             for error, pair in zip(errors, pairs, strict=True)
         ),
         "worst pair": max(errors),
+        "mean of pairs": float(np.mean(errors)),
+        "mean of pairs, perfect": float(np.mean([_perfect(pair["sure"])[0] for pair in pairs])),
     }
 
 
 def _judged(sure: Any, right: Any) -> dict[str, float]:
+    """Return how sure and how right, and what a perfectly calibrated forecaster would show with as many cases.
+
+    `perfect` is that forecaster's error on average, `by chance` what they stay below 19 times of 20.
+    """
+    perfect, by_chance = _perfect(sure)
     return {
         "cases": len(sure),
         "right": int(right.sum()),
         "expected": float(sure.sum()),
         "error": _error(sure, right),
-        "by chance": _by_chance(sure),
+        "perfect": perfect,
+        "by chance": by_chance,
+        "debiased": _debiased(sure, right),
     }
+
+
+def _debiased(sure: Any, right: Any) -> float:
+    """Return the root mean square gap in ten bins of as many cases each, without the part that few cases explain.
+
+    Kumar, Liang, Ma: Verified Uncertainty Calibration (2019). 0 where chance explains all of it.
+    """
+    if len(sure) < 2 * BINS:
+        return float("nan")
+    parts = np.array_split(np.argsort(sure, kind="stable"), BINS)
+    gaps = [
+        (np.mean(sure[part] - right[part]) ** 2 - np.var(right[part]) / (len(part) - 1)) * len(part)
+        for part in parts
+    ]
+    return float(np.sqrt(max(np.sum(gaps) / len(sure), 0.0)))
 
 
 SAMPLED_PAIRS = (
@@ -239,23 +274,25 @@ def _error(sure: Any, right: Any) -> float:
     return float(np.abs(np.bincount(place, sure - right)).sum() / max(len(sure), 1))
 
 
-def _by_chance(sure: Any, draws: int = 1_000) -> float:
-    """Return the error that somebody perfectly calibrated stays below 19 times of 20, with as many cases."""
+def _perfect(sure: Any, draws: int = 400) -> tuple[float, float]:
+    """Return the error of somebody perfectly calibrated with as many cases: its mean, and what 19 of 20 stay below."""
     generator = np.random.default_rng(0)
-    return float(np.quantile([_error(sure, generator.random(len(sure)) < sure) for _ in range(draws)], 0.95))
+    errors = [_error(sure, generator.random(len(sure)) < sure) for _ in range(draws)]
+    return float(np.mean(errors)), float(np.quantile(errors, 0.95))
 
 
 def main() -> dict[str, Any]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pair", nargs=2, metavar=("SOURCE", "TARGET"))
     parser.add_argument("--calibration", nargs="?", const="reddit_college", metavar="DATA")
+    parser.add_argument("--pairs", type=int, help="So many directed pairs at most for --calibration.")
     parser.add_argument("--sampled", action="store_true")
     asked = parser.parse_args()
     only = asked.pair
     if asked.calibration:
         with tempfile.TemporaryDirectory() as folder:
             made, name = crowd(Path(folder) / "crowd", asked.calibration)
-            return {"data": name, **calibration(made)}
+            return {"data": name, **calibration(made, asked.pairs)}
     if asked.sampled:
         with tempfile.TemporaryDirectory() as folder:
             made, name = crowd(Path(folder) / "crowd")

@@ -8,7 +8,13 @@ import pytest
 import scipy.sparse as sp
 
 from incrowd.measures.linkability import link_model
-from incrowd.measures.linkability.determined import PRACTISED, DeterminedAttack, attack_on, reliability
+from incrowd.measures.linkability.determined import (
+    PRACTISED,
+    DeterminedAttack,
+    attack_on,
+    reliability,
+    words_of,
+)
 from incrowd.measures.linkability.link_model import LinkModel, Resemblance, TrainingPair, ViewHubs, fit
 from incrowd.measures.linkability.open_set import learn, margins
 from incrowd.profiles.habits import TEXT_FAMILIES, Habits, habits
@@ -173,13 +179,13 @@ def test_the_adversary_is_not_too_sure_in_larger_communities_or_where_few_have_a
     """Learned among 40 targets, judged among 1,200: whoever is called likely to be found is found as often."""
     lessons = [members_of(seed, 40, 30, 270) for seed in range(1, 7)]
     model = fit(lessons, views=("one", "two"))
-    open_set = learn([margins_of(model.utilities(one.scores), one.truth) for one in lessons])
+    open_set = learn([lesson_of(model.utilities(one.scores), one.truth) for one in lessons])
     all_sure, all_right = [], []
     for seed in (7, 8, 9):
         judged = members_of(seed, targets, matched, 600)
         utilities = model.utilities(judged.scores)
-        margin, right = margins_of(utilities, judged.truth)
-        found, share = open_set.found(margin)
+        margin, words, right = lesson_of(utilities, judged.truth)
+        found, share = open_set.found(margin, words)
         assert share.low <= right.mean() + 0.05
         all_sure.append(np.minimum(found, model.given_match(utilities).max(axis=1)))
         all_right.append(right)
@@ -200,18 +206,32 @@ def members_of(seed: int, targets: int, matched: int, unmatched: int) -> Trainin
     return TrainingPair(scores, truth)
 
 
-def margins_of(utilities: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Margins as they are defined, one source at a time, and whether each one's best target is right."""
-    u, found = np.asarray(utilities, np.float64), []
+def lesson_of(utilities: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Margins of profiles of usual length, and whether each source's best target is right."""
+    return margins_of(utilities), np.full(len(utilities), 1_000), utilities.argmax(axis=1) == truth
+
+
+def margins_of(utilities: np.ndarray) -> np.ndarray:
+    """Margins as they are defined, one source at a time."""
+    u, leads, gaps = np.asarray(utilities, np.float64), {}, {}
     for source, row in enumerate(u):
-        target = row.argmax()
-        others = np.append(np.delete(row, target), np.delete(u[:, target], source))
-        found.append(row[target] - others.max(initial=-np.inf))
-    spread = u.std(axis=1)
-    margin = np.where(
-        (spread > 0) & (np.array(found) > 0), np.array(found) / np.where(spread > 0, spread, 1), 0
-    )
-    return margin, u.argmax(axis=1) == truth
+        target = int(row.argmax())
+        here, there = -np.sort(-row), -np.sort(-u[:, target])
+        if here[0] == there[0] and min(len(here), len(there)) > 1 and here[0] > max(here[1], there[1]):
+            leads[source] = 2 * here[0] - here[1] - there[1]
+            gaps[source] = [
+                place * (side[place - 1] - side[place])
+                for side in (here, there)
+                for place in range(2, min(len(side), 10))
+            ]
+    found = np.zeros(len(u))
+    if not leads or not min(map(len, gaps.values())):
+        return found
+    everybody = np.mean([np.mean(one) for one in gaps.values()])
+    for source, lead in leads.items():
+        own = gaps[source]
+        found[source] = lead / ((50 * everybody + sum(own)) / (50 + len(own)))
+    return found
 
 
 def test_margins_are_the_definitions_however_sources_are_cut(
@@ -221,15 +241,17 @@ def test_margins_are_the_definitions_however_sources_are_cut(
     utilities = attack.resemblance.utilities(slice(None), PRACTISED.weights)
     truth = np.full(len(sides[0]), -1)
     truth[attack.pairs[:, 0]] = attack.pairs[:, 1]
-    wanted, right = margins_of(utilities, truth)
+    wanted, _, right = lesson_of(utilities, truth)
     assert (wanted > 0).sum() > 10
     for block in (link_model.BLOCK_BYTES, 1):
         monkeypatch.setattr(link_model, "BLOCK_BYTES", block)
         judged = attack.judged()
         np.testing.assert_allclose(judged["margin"], wanted, rtol=1e-3, atol=1e-5)
         assert (judged["right"] == right).all()
-    tied = margins([2.0, 2.0], [1.0, 1.0], [2.0, 1.5], [1.0, 0.0])
-    assert (tied == 0).all()  # another source is as good; a spread of 0 has no unit
+        written = [words_of(side) for side in (attack.sources, attack.targets)]
+        assert (judged["words"] == np.minimum(written[0], written[1][utilities.argmax(axis=1)])).all()
+    tied = margins([2.0, 2.0], [1.0, 1.0], [2.0, 1.5], np.array([1.0, 0.0]), 8)
+    assert (tied == 0).all()  # another source is as good; what does not fall off behind is no unit
 
 
 def test_one_target_and_a_view_without_information(sides: tuple[Habits, Habits]) -> None:
@@ -238,6 +260,6 @@ def test_one_target_and_a_view_without_information(sides: tuple[Habits, Habits])
     model = LinkModel(views=("words",), weights=(1.0,))
     utilities = model.utilities(lonely)
     assert (model.given_match(utilities) == 1.0).all()
-    found, share = model.open_set.found(margins_of(utilities, np.zeros(len(utilities)))[0])
+    found, share = model.open_set.found(*lesson_of(utilities, np.zeros(len(utilities)))[:2])
     assert np.isfinite(found).all()
     assert 0 <= share.low <= share.mean <= share.high <= 1

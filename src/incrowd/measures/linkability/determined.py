@@ -32,7 +32,7 @@ from incrowd.measures.linkability.link_model import (
     fit,
     view_of,
 )
-from incrowd.measures.linkability.open_set import learn, margins
+from incrowd.measures.linkability.open_set import BEHIND, Lesson, fall_off, learn, margins
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.profiles.habits import Habits, habits
@@ -46,7 +46,7 @@ _KINDS: dict[str, type] = {
     "best": np.int64,
     "highest": np.float64,
     "second": np.float64,
-    "spread": np.float64,
+    "behind": np.float64,
     "own": np.float64,
     "nearer": np.int64,
     "ties": np.int64,
@@ -75,7 +75,7 @@ class Judgement:
         utilities = self.resemblance.utilities(part.rows, self.model.weights)
         chances = self.model.given_match(utilities)
         truth, control = self.truth[part.rows], self.control[part.rows]
-        best, highest, second = _best_two(utilities)
+        best, highest = utilities.argmax(axis=1), _highest(utilities, axis=1)
         nearer, ties = _place(utilities, truth)
         shuffled_nearer, shuffled_ties = _place(utilities, control)
         return {
@@ -83,10 +83,10 @@ class Judgement:
             "confidence": chances.max(axis=1),
             "right": best == truth,
             "best": best,
-            "highest": highest,
-            "second": second,
-            "spread": utilities.std(axis=1),
-            "of_targets": np.stack(_best_two(utilities.T)[1:]),
+            "highest": highest[:, 0],
+            "second": highest[:, 1] if highest.shape[1] > 1 else np.full(len(highest), -np.inf),
+            "behind": fall_off(highest)[0],
+            "of_targets": _highest(utilities, axis=0),
             "own": chances[np.arange(len(truth)), truth],
             "nearer": nearer,
             "ties": ties,
@@ -99,12 +99,13 @@ def judge(job: Judgement, compute: Compute | None = None) -> dict[str, Any]:
     """Return one array per name, one value per source: confidence, right, margin, own, places of the two targets."""
     sources, targets = job.resemblance.shape
     found: dict[str, Any] = {name: np.zeros(sources, kind) for name, kind in _KINDS.items()}
-    of_targets = np.full((2, targets), -np.inf)  # utilities of each target's two best sources
+    of_targets = np.empty((0, targets))  # utilities of each target's best sources
 
     def absorb(piece: Piece) -> None:
+        nonlocal of_targets
         for name, values in found.items():
             values[piece["rows"]] = piece[name]
-        of_targets[:] = np.sort(np.concatenate([of_targets, piece["of_targets"]]), axis=0)[:1:-1]
+        of_targets = _highest(np.concatenate([of_targets, piece["of_targets"]]), axis=0)
 
     engine = (compute and compute.engine) or Threads()
     progress = compute.progress if compute else None
@@ -113,19 +114,25 @@ def judge(job: Judgement, compute: Compute | None = None) -> dict[str, Any]:
 
 
 def _margins(found: Any, of_targets: Any) -> Any:
-    """Return how far each source and its best target stand before all others, see :func:`open_set.margins`."""
-    first, next_one = of_targets[:, found["best"]]
+    """Return how far each source and its best target lead on both sides, see :func:`open_set.margins`."""
+    if len(of_targets) < 2:
+        return np.zeros(len(found["best"]))
+    first, next_one = of_targets[:2, found["best"]]
     rival = np.where(found["highest"] >= first, next_one, first)
-    return margins(found["highest"], found["second"], rival, found["spread"])
+    behind_targets, of_source = fall_off(of_targets.T)
+    of_target = max(min(BEHIND, of_targets.shape[1]) - 2, 0)
+    behind = of_target * found["behind"] + of_source * behind_targets[found["best"]]
+    gaps = of_target + of_source
+    return margins(found["highest"], found["second"], rival, behind / max(gaps, 1), gaps)
 
 
-def _best_two(utilities: Any) -> tuple[Any, Any, Any]:
-    """Return each row's best column, its value and the second best's, -infinity if there is one column alone."""
-    best = utilities.argmax(axis=1)
-    highest = utilities[np.arange(len(best)), best].astype(np.float64)
-    if utilities.shape[1] < 2:
-        return best, highest, np.full(len(best), -np.inf)
-    return best, highest, np.partition(utilities, -2, axis=1)[:, -2].astype(np.float64)
+def _highest(utilities: Any, *, axis: int) -> Any:
+    """Return the few highest utilities of each row (axis 1) or column (axis 0), in falling order."""
+    kept = min(BEHIND, utilities.shape[axis])
+    where = [slice(None), slice(None)]
+    where[axis] = slice(utilities.shape[axis] - kept, None)
+    found = np.partition(utilities, utilities.shape[axis] - kept, axis=axis)[tuple(where)]
+    return np.flip(np.sort(found.astype(np.float64), axis=axis), axis=axis)
 
 
 def unseen_sum(likely: Any, own: Any, unseen: int) -> tuple[Any, Any]:
@@ -245,7 +252,9 @@ class DeterminedAttack:
         truth, control = np.full((2, len(self.sources)), -1, np.int64)
         truth[source] = target
         control[source] = target if shuffled is None else shuffled
-        return judge(Judgement(self.resemblance, self.model, truth, control), compute)
+        found = judge(Judgement(self.resemblance, self.model, truth, control), compute)
+        shorter = np.minimum(words_of(self.sources), words_of(self.targets)[found["best"]])
+        return found | {"words": shorter}
 
     def certainty(self, hubs: dict[str, ViewHubs] | None = None) -> Certainty:
         """Look at the true pairs alone, one view after the other: the numbers of `judged`, in less memory.
@@ -414,7 +423,7 @@ def measure(
     )
     rates = hit_rates(nearer, ties, attack.people, len(attack.targets), shuffled_nearer, shuffled_ties)
     sure, right = judged["confidence"][source], judged["right"][source]
-    found, share = attack.model.open_set.found(judged["margin"])
+    found, share = attack.model.open_set.found(judged["margin"], judged["words"])
     # Whoever does not know that there is a match is never surer than somebody who does.
     open_sure = np.minimum(found, judged["confidence"])
     practised = f"weights learned on {attack.practice:,} true pairs of other communities"
@@ -568,14 +577,14 @@ def _lesson(sources: Habits, targets: Habits, seed: int) -> TrainingPair:
     return TrainingPair(scores, truth[chosen])
 
 
-def _margin_lesson(sources: Habits, targets: Habits) -> tuple[Any, Any]:
-    """Return everybody's margin and whether their best target is right.
+def _margin_lesson(sources: Habits, targets: Habits) -> Lesson:
+    """Return everybody's margin, words and whether their best target is right.
 
     By the shipped weights, for those of this practice are not known yet; the unit of margins hardly depends on them.
     """
     attack = attack_on(sources, targets, PRACTISED, 0)
     judged = attack.judged()
-    return judged["margin"], judged["right"]
+    return judged["margin"], judged["words"], judged["right"]
 
 
 def _truth(sources: Habits, targets: Habits) -> Targets:
