@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from statistics import mean, median
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t as students_t
 from tests.oracles.linking import spearman
 
 from incrowd.crowd import Crowd
@@ -40,7 +42,8 @@ def people() -> dict[str, frozenset[str]]:
 def study(people: dict[str, frozenset[str]], tmp_path_factory: pytest.TempPathFactory) -> Study:
     rows = [(person, item) for person, items in people.items() for item in sorted(items)]
     frame = pl.DataFrame(rows, schema=["user", "item"], orient="row")
-    crowd = Crowd.from_frame(frame, kind="items", path=tmp_path_factory.mktemp("items") / "crowd")
+    path = tmp_path_factory.mktemp("items") / "crowd"
+    crowd = Crowd.from_frame(frame, kind="items", path=path, plain_names=True)
     return microdata_study(item_table(crowd, ProfileFilter(fewest=1)), StudyOptions(sample=30))
 
 
@@ -127,7 +130,38 @@ def test_headlines_are_the_tables_numbers(study: Study) -> None:
     here = {one.result: one.here for one in study.headlines}
     row = next(row for row in part(study, "Table 2").rows if row[0] == "paper")
     assert here["Spearman of score and crowd (table 2)"] == row[1]
-    assert here["groups found by X-means (figures 4 to 6)"] == len(part(study, "The groups").rows)
+    assert here["Kendall of score and crowd (table 2)"] == row[2]
+    assert here["p value of the rank correlation"] == row[3]
+    groups = part(study, "The groups").rows
+    assert here["groups found by X-means (figures 4 to 6)"] == len(groups)
+    assert here["score at which the safest group begins"] == groups[-1][3]
+    assert here["crowd at which the safest group begins (5 %)"] == groups[-1][5]
+    assert here["crowd at which the riskiest group ends (95 %)"] == groups[0][6]
+
+
+def test_p_values_by_their_formulas(people: dict[str, frozenset[str]], study: Study) -> None:
+    """Spearman by Student's t; Kendall's by the normal law of concordant minus discordant pairs, corrected for ties."""
+    n = len(people)
+    truth = [round(crowd_size(person, people), 9) for person in people]
+    told = [round(value, 9) for value in score(people).values()]
+    row = next(row for row in part(study, "Table 2").rows if row[0] == "paper")
+    t = abs(row[1]) * math.sqrt((n - 2) / (1 - row[1] ** 2))
+    assert row[3] == pytest.approx(2 * students_t.sf(t, n - 2), rel=1e-6)
+    tied = [[many for many in Counter(values).values() if many > 1] for values in (told, truth)]
+    ahead = sum(
+        np.sign(a - b) * np.sign(c - d) for (a, c), (b, d) in combinations(zip(told, truth, strict=True), 2)
+    )
+    once, twice, thrice = (
+        [sum(weigh(many) for many in some) for some in tied]
+        for weigh in (
+            lambda m: m * (m - 1) / 2,
+            lambda m: m * (m - 1) * (m - 2),
+            lambda m: m * (m - 1) * (2 * m + 5),
+        )
+    )
+    spread = (n * (n - 1) * (2 * n + 5) - sum(thrice)) / 18
+    spread += 2 * once[0] * once[1] / (n * (n - 1)) + twice[0] * twice[1] / (9 * n * (n - 1) * (n - 2))
+    assert row[4] == pytest.approx(math.erfc(abs(ahead) / math.sqrt(2 * spread)), rel=1e-6)
 
 
 def fitting(items: frozenset[str], known: int, people: dict[str, frozenset[str]]) -> float:
@@ -324,3 +358,52 @@ def test_the_first_people_while_the_database_fills(people: dict[str, frozenset[s
         now = score(there)
         assert drift.y[place] == pytest.approx(mean(abs(now[one] - final[one]) for one in order[:3]))
         assert grown.y[place] == pytest.approx(median(crowd_size(one, there) for one in order[:3]))
+
+
+def test_the_scoring_attack_by_its_definition(people: dict[str, frozenset[str]], study: Study) -> None:
+    """Everybody attacked again 300 times: a clear winner is 1.5 standard deviations of all scores before the second."""
+    rng, names = np.random.default_rng(3), list(people)
+    items = sorted(frozenset().union(*people.values()))
+    has = np.array([[item in people[name] for item in items] for name in names])
+    popular = has.sum(axis=0)
+    worth = has / np.log1p(popular)
+    rows, rounds = part(study, "Scoring attack").rows, 300
+    assert len(rows) == 3
+    for wrong, (adversary, found, mistaken, undecided) in zip((0, 1, 3), rows, strict=True):
+        assert f"with {wrong} wrong one" in adversary
+        ends = np.zeros(3)
+        for person, own in enumerate(has):
+            others = np.where(own, 0, popular) / popular[~own].sum()
+            for percent in rng.integers(5, 21, rounds):
+                known = max(1, math.floor(percent * own.sum() / 100 + 0.5))
+                believed = rng.choice(np.flatnonzero(own), known, replace=False)
+                doubtful = rng.choice(len(items), wrong, p=others)
+                points = worth[:, np.append(believed, doubtful)].sum(axis=1)
+                second, first = np.sort(points)[-2:]
+                clear = points.std() > 0 and first - second >= 1.5 * points.std()
+                ends[2 if not clear else 0 if points.argmax() == person else 1] += 1
+        shares = ends / ends.sum()
+        for got, share in zip((found, mistaken, undecided), shares, strict=True):
+            # The study attacks 200 times, so both are off by chance.
+            off = math.sqrt(max(share * (1 - share), 1e-4) / len(people) * (1 / 200 + 1 / rounds))
+            assert got == pytest.approx(share, abs=4 * off)
+
+
+def test_smaller_samples_are_the_same_measures_on_fewer_people(
+    people: dict[str, frozenset[str]], study: Study
+) -> None:
+    """Who is drawn is the seed's; the first so many of one order, so each sample holds the smaller ones."""
+    order, names = np.random.default_rng(0).permutation(len(people)), sorted(people)
+    for name, many, listed, crowd, alone, paper, expected in part(study, "The same measures in samples").rows:
+        kept = order[: max(2, round(int(name.rstrip("%")) * len(people) / 100))]
+        some = {names[place]: people[names[place]] for place in kept}
+        assert many == len(some)
+        assert listed == len(frozenset().union(*some.values()))
+        exact = [crowd_size(person, some) for person in some]
+        assert (crowd, alone) == pytest.approx((median(exact), mean(size < 2 for size in exact)))
+        told = [round(value, 9) for value in score(some).values()] if len(some) > 2 else []
+        if told and len(set(told)) > 1:
+            assert paper == pytest.approx(spearman(told, [round(one, 9) for one in exact]), abs=1e-6)
+        if name == "100%":
+            row = next(row for row in part(study, "Table 2").rows if row[0] == "expected-crowd")
+            assert expected == pytest.approx(row[1])

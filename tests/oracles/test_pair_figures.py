@@ -20,6 +20,7 @@ from incrowd.study.figures import Study
 from incrowd.study.linkability import OnePair
 
 __all__ = ["both", "linked"]  # fixtures
+RISKS = ("underestimated", "well estimated", "overestimated")
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +50,7 @@ def test_words_everywhere_and_in_the_two_largest_communities(
     sizes = Counter(community for _, community in forums.words)
     largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:2]
     assert table.columns == ("place", "everywhere", *largest)
+    assert [row[0] for row in table.rows] == list(range(1, len(table.rows) + 1))
     for column, community in enumerate((None, *largest), start=1):
         wanted = heaviest(forums, community, shares=shares)
         weight = dict(wanted)
@@ -77,6 +79,11 @@ def test_precision_by_the_size_of_the_crowd(alone: tuple[Forums, Study], title: 
         sizes = list(groups)
         told = f"{at_5[0]:.2f} in crowds around {sizes[0]}; {at_5[-1]:.2f} in crowds around {sizes[-1]}"
         assert study.headlines[-1].here == told
+
+
+def test_the_line_in_figure_2_is_where_both_are_equal(alone: tuple[Forums, Study]) -> None:
+    line = next(one for one in part(alone[1], "Figure 2").series if one.name == "equal")
+    assert line.x == line.y == (0, 1)  # distances go from 0 to 1
 
 
 def test_headlines_of_paper_000(alone: tuple[Forums, Study]) -> None:
@@ -153,6 +160,43 @@ def test_correlations_of_ranks_and_matching_sets(linked: tuple[Forums, Study], p
     assert headline.here == f"Spearman {min(known):.2f} to {max(known):.2f}"
 
 
+def test_figure_8_by_brute_force(both: tuple[Forums, Crowd], linked: tuple[Forums, Study]) -> None:
+    """Ranks have an oracle of their own; here it is who they belong to, and every other value shown."""
+    forums, study = linked
+    radii, shown_as = [place / 20 for place in range(1, 21)], set()
+    for series in part(study, "Figure 8c").series:
+        source, target = series.name.split(" to ")
+        shown = OnePair(both[1], OPTIONS, source, target, None)
+        users = shown.attack.meeting.counts.identities["user"].to_numpy()[shown.attack.meeting.targets]
+        places = shown.attack.pairs[:, 1]
+        ranks = [shown.ranking.ranks[place] for place in places]
+        people = [str(users[place]) for place in places]
+        assert sorted(people) == sorted(s[0] for s, t in forums.matches if (s[1], t[1]) == (source, target))
+
+        def sizes(
+            radius: float, people: list[str] = people, source: str = source, target: str = target
+        ) -> list[int]:
+            return [len(forums.matching((one, source), target, radius)) for one in people]
+
+        assert series.x == pytest.approx(radii)
+        assert series.y == pytest.approx([spearman(ranks, sizes(radius)) for radius in radii], nan_ok=True)
+        for title, radius in (("Figure 8a", 0.8), ("Figure 8b", 0.85)):
+            chart = part(study, title)
+            if chart.sentence.startswith(f"{source} to {target}:"):
+                shown_as.add(title)
+                assert points(chart) == sorted(zip(ranks, sizes(radius), strict=True))
+    assert shown_as == {"Figure 8a", "Figure 8b"}
+
+
+def test_curves_run_over_all_radii(linked: tuple[Forums, Study]) -> None:
+    _, study = linked
+    for title in ("Figure 5", "Figure 6", "Figure 7", *(f"Risk {one}" for one in RISKS)):
+        for series in part(study, title).series:
+            assert series.x == pytest.approx([place / 100 for place in range(101)])
+    for series in part(study, "Two ways to rank").series:
+        assert series.x == pytest.approx([place / 20 for place in range(1, 21)])
+
+
 def test_figure_9_shows_how_far_the_community_is_from_three_people(
     linked: tuple[Forums, Study], pair: OnePair
 ) -> None:
@@ -208,3 +252,13 @@ def test_headlines_of_paper_003(linked: tuple[Forums, Study]) -> None:
     ):
         (found,) = [value for result, value in here.items() if result.startswith(name)]
         assert found == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("title", "parts"), [("Figure 11", 1), ("Figure 12b", 2)])
+def test_bars_over_all_pairs_by_brute_force(linked: tuple[Forums, Study], title: str, parts: int) -> None:
+    """|A| or |mu| divided by |M|, in whole numbers: bars of a fifth, the last one open."""
+    forums, study = linked
+    sets = [forums.sets(s, t) for s, t in forums.matches]
+    (series,) = part(study, title).series
+    bars = Counter(min(5 * one[parts] // one[0], len(series.y) - 1) for one in sets)
+    assert series.y == pytest.approx([bars[place] / len(sets) for place in range(len(series.y))])

@@ -15,7 +15,7 @@ from scipy.stats import kendalltau, spearmanr
 from incrowd import __version__
 from incrowd.drawing import Chart, Series
 from incrowd.measures.microdata.client import bar_of, bar_words, split_upper
-from incrowd.measures.microdata.evaluation import Evaluation, evaluate
+from incrowd.measures.microdata.evaluation import Evaluation, evaluate, share_below, to_ten_digits
 from incrowd.measures.microdata.overlaps import Progress
 from incrowd.measures.microdata.provider import ScoredPeople
 from incrowd.measures.microdata.spec import ScoreSpec
@@ -102,7 +102,7 @@ def _headlines(base: Evaluation) -> tuple[Headline, ...]:
         Headline(
             result="p value of the rank correlation",
             paper="0",
-            here=float(spearmanr(base.estimates["paper"], base.others).pvalue),
+            here=float(spearmanr(to_ten_digits(base.estimates["paper"]), to_ten_digits(base.others)).pvalue),
             why="too small for a double in the paper",
         ),
         Headline(
@@ -138,7 +138,7 @@ def _summary(base: Evaluation) -> str:
     return (
         f"{base.table.matrix.shape[0]:,} people and {base.table.matrix.shape[1]:,} items. "
         f"For {base.knowledge.words}, half of the people hide among {np.median(crowd):.1f} people or fewer, "
-        f"and {np.mean(crowd < 2):.0%} among fewer than two. The score people can compute themselves orders "
+        f"and {share_below(crowd, 2):.0%} among fewer than two. The score people can compute themselves orders "
         f"them like the truth with a rank correlation of {paper:.2f}."
     )
 
@@ -197,7 +197,8 @@ def agreement_section(base: Evaluation) -> Section:
     rows = []
     for name, one in base.agreements.items():
         off = np.nan if name == "paper" else float(np.median(np.abs(np.log1p(base.estimates[name]) - crowd)))
-        p_values = (float(test(base.estimates[name], base.others).pvalue) for test in (spearmanr, kendalltau))
+        told, truth = to_ten_digits(base.estimates[name]), to_ten_digits(base.others)
+        p_values = (float(test(told, truth).pvalue) for test in (spearmanr, kendalltau))
         rows.append((name, one.spearman, one.kendall, *p_values, np.exp(off)))
     return Section(
         heading="Does the score tell the truth?",

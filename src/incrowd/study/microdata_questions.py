@@ -23,6 +23,7 @@ from incrowd.measures.microdata.evaluation import (
     evaluate,
     published,
     score_table,
+    share_below,
 )
 from incrowd.measures.microdata.provider import find_groups
 from incrowd.measures.microdata.set_sizes import Effort, risks
@@ -204,7 +205,7 @@ def sample_section(table: ItemTable, options: StudyOptions) -> Section:
         crowd = 1 + one.others
         scores = (one.agreements["paper"].spearman, one.agreements["expected-crowd"].spearman)
         rows.append(
-            (f"{share:.0%}", *part.matrix.shape, float(np.median(crowd)), float(np.mean(crowd < 2)), *scores)
+            (f"{share:.0%}", *part.matrix.shape, float(np.median(crowd)), share_below(crowd, 2), *scores)
         )
     columns = ("sample", "people", "items", "median crowd", "share below 2", "paper", "expected-crowd")
     return Section(
@@ -277,7 +278,7 @@ def adversary_section(table: ItemTable, options: StudyOptions) -> Section:
     for one in ADVERSARIES.values():
         if table.has(one.matching):
             crowd = 1 + others_against(table, one, memory=options.memory)
-            rows.append((one.words, float(np.median(crowd)), float(np.mean(crowd < 2))))
+            rows.append((one.words, float(np.median(crowd)), share_below(crowd, 2)))
     return Section(
         heading="Stronger adversaries",
         text="The first table is exact and for everybody. The second simulates somebody who scores all "

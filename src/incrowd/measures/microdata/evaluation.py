@@ -69,7 +69,7 @@ class Evaluation(Result):
         crowd = 1 + self.others
         return (
             f"Half of {len(crowd):,} people have a crowd of at most {np.median(crowd):.3g} among items, themselves "
-            f"included; {np.mean(crowd < 10):.0%} have fewer than 10."
+            f"included; {share_below(crowd, 10):.0%} have fewer than 10."
         )
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
@@ -82,7 +82,7 @@ class Evaluation(Result):
     def bars(self) -> Sequence[tuple[str, float]]:
         """Return the share of people whose crowd is smaller than some sizes."""
         crowd = 1 + self.others
-        return [(f"fewer than {size} people", float(np.mean(crowd < size))) for size in (2, 5, 10, 50)]
+        return [(f"fewer than {size} people", share_below(crowd, size)) for size in (2, 5, 10, 50)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON that other programs rely on."""
@@ -95,7 +95,7 @@ class Evaluation(Result):
             "scores": {name: one.to_dict() for name, one in self.agreements.items()},
             "median_crowd": float(np.median(crowd)),
             "crowd": {f"p{q}": float(np.percentile(crowd, q)) for q in (5, 25, 50, 75, 95)},
-            "share_below": {str(size): float(np.mean(crowd < size)) for size in (2, 5, 10, 50)},
+            "share_below": {str(size): share_below(crowd, size) for size in (2, 5, 10, 50)},
             "groups": [
                 {"centre": float(centre), "people": int(people)}
                 for centre, people in zip(self.scored.groups.centres, self.scored.groups.members, strict=True)
@@ -107,9 +107,21 @@ class Evaluation(Result):
         }
 
 
+def share_below(crowd: Floats, size: int) -> float:
+    """Return the share of people whose crowd is smaller; an average that misses the size by rounding alone is not."""
+    return float(np.mean(crowd < size * (1 - 1e-9)))
+
+
+def to_ten_digits(values: Floats) -> Floats:
+    """Return values to about ten digits: those that differ by rounding alone tie."""
+    part, power = np.frexp(values)
+    return np.asarray(np.ldexp(np.round(np.ldexp(part, 33)), power - 33))
+
+
 def agreement(score: Floats, truth: Floats) -> Agreement:
     """Return the rank correlations; NaN where one of the two does not vary."""
     people = len(truth)
+    score, truth = to_ten_digits(score), to_ten_digits(truth)
     if people < 2 or np.ptp(score) == 0 or np.ptp(truth) == 0:
         return Agreement(math.nan, math.nan, people)
     from scipy.stats import kendalltau, spearmanr  # takes half a second; assessing a person does without

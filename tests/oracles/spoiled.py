@@ -1,0 +1,158 @@
+"""Which columns of the studies do the tests hold to the definitions? Each is spoilt once, and a test has to notice.
+
+    python -m tests.oracles.spoiled [STUDY ...] [--again]      writes compared.json; some minutes with --again
+
+A column that no test on the list of `test_every_printed_value` compares is printed, and fails in that test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incrowd.drawing import Chart, Series
+from incrowd.study.figures import Cell, Headline, Table
+
+COMPARED = Path(__file__).with_name("compared.json")
+TESTS = Path(__file__).parents[1]
+HEADLINES = "Beside the paper"
+"""The part of a page that has a paper's numbers beside ours."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table, one side of a line in a chart, or one number beside a paper's."""
+
+    part: str
+    """How the title starts."""
+    name: str
+
+
+def columns(study: dict[str, Any], starts: Any) -> Iterator[Column]:
+    """Yield all of them that a study's JSON has."""
+    for part in (part for section in study["sections"] for part in section["parts"]):
+        title = str(part.get("table", part.get("chart")))
+        start = max((one for one in starts if title.startswith(one)), key=len, default=title)
+        for name in _cells(part) if "table" in part else _sides(part):
+            yield Column(start, name)
+    for one in study["headlines"]:
+        yield Column(HEADLINES, one["result"])
+
+
+def _cells(table: dict[str, Any]) -> Iterator[str]:
+    """Columns without a name go by their place."""
+    for place, name in enumerate(table["columns"]):
+        yield name or str(place)
+
+
+def _sides(chart: dict[str, Any]) -> Iterator[str]:
+    for one in chart["series"]:
+        yield f"{one['name']}, y"
+        if chart["kind"] != "bars":
+            yield f"{one['name']}, x"
+    if chart["lines"]:
+        yield "lines"
+
+
+def spoil(column: Column) -> None:
+    """From now on, in this process, each study has other values there."""
+    if column.part == HEADLINES:
+        made = Headline.__init__
+
+        def other(self: Headline, **given: Any) -> None:
+            if given["result"] == column.name:
+                given["here"] = _other(given["here"])
+            made(self, **given)
+
+        Headline.__init__ = other  # type: ignore[method-assign]
+        return
+    checked = Table.__post_init__, Chart.__post_init__
+
+    def other_table(self: Table) -> None:
+        checked[0](self)
+        names = [name or str(place) for place, name in enumerate(self.columns)]
+        if self.title.startswith(column.part) and column.name in names:
+            place = names.index(column.name)
+            rows = tuple((*row[:place], _other(row[place]), *row[place + 1 :]) for row in self.rows)
+            object.__setattr__(self, "rows", rows)
+
+    def other_chart(self: Chart) -> None:
+        checked[1](self)
+        if self.title.startswith(column.part):
+            if column.name == "lines":
+                object.__setattr__(self, "lines", tuple(_other(one) for one in self.lines))
+            series = tuple(_other_side(one, column.name) for one in self.series)
+            object.__setattr__(self, "series", series)
+
+    Table.__post_init__, Chart.__post_init__ = other_table, other_chart  # type: ignore[method-assign]
+
+
+def _other_side(one: Series, name: str) -> Series:
+    if name == f"{one.name}, y":
+        return replace(one, y=tuple(_other(value) for value in one.y))
+    if name == f"{one.name}, x":
+        return replace(one, x=tuple(_other(value) for value in one.x))
+    return one
+
+
+def _other(value: Cell) -> Any:
+    if value is None:
+        return 0.5
+    return value + " spoilt" if isinstance(value, str) else value * 1.07 + 0.013
+
+
+def noticed(column: Column, tests: tuple[str, ...]) -> bool:
+    """Whether one of the tests fails once the column is spoilt; in a process of its own."""
+    words = [sys.executable, "-m", "tests.oracles.spoiled", "--spoil", column.part, column.name, *tests]
+    found = subprocess.run(words, capture_output=True, cwd=TESTS.parent, timeout=300)
+    return found.returncode == pytest.ExitCode.TESTS_FAILED
+
+
+def run_spoilt(part: str, name: str, *tests: str) -> int:
+    """Run the tests with a column spoilt."""
+    spoil(Column(part, name))
+    paths = [f"{TESTS / file}::{test}" for file, test in (one.split("::") for one in tests)]
+    return pytest.main(["-q", "-x", "--assert=plain", "-p", "no:cacheprovider", *paths])
+
+
+def main() -> None:
+    from tests.oracles.test_every_printed_value import STUDIES, WORKED_OUT
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("studies", nargs="*", metavar="STUDY")
+    parser.add_argument("--again", action="store_true", help="Also the columns that are listed already.")
+    parser.add_argument("--spoil", nargs="+", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.spoil:
+        sys.exit(run_spoilt(*args.spoil))
+    for name in args.studies or STUDIES:
+        listed = WORKED_OUT[name]
+        with tempfile.TemporaryDirectory() as folder:
+            pages = [study.to_dict() for study in STUDIES[name](Path(folder))]
+        known = {} if args.again else _compared().get(name, {})
+        found: dict[str, list[str]] = {}
+        for column in dict.fromkeys(one for page in pages for one in columns(page, listed)):
+            tests = listed.get(column.part, ())
+            if column.name in known.get(column.part, ()) or (tests and noticed(column, tests)):
+                found.setdefault(column.part, []).append(column.name)
+            else:
+                print(f"{name} | {column.part} | {column.name}: no test notices", flush=True)
+        every = {**_compared(), name: found}
+        COMPARED.write_text(json.dumps(every, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _compared() -> dict[str, dict[str, list[str]]]:
+    return dict(json.loads(COMPARED.read_text("utf-8"))) if COMPARED.exists() else {}
+
+
+if __name__ == "__main__":
+    main()
