@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import mean
 from typing import Any
 
@@ -180,22 +182,66 @@ def test_headlines(study: dict[str, Any], cases: dict[str, list[Case]]) -> None:
     assert honest == f"calibration error {error(some):.3f}"
 
 
-def test_who_violates_the_policy(table: AttributeTable, study: dict[str, Any]) -> None:
-    """Of those who show two attributes beside the hidden one: whose value is believed above one half?"""
+def test_who_violates_the_policy_and_what_repairs_it(table: AttributeTable, study: dict[str, Any]) -> None:
+    """Of those who show two attributes beside the hidden one: whose value is believed above one half?
+
+    Of the first five of each fold: the cheapest withholding after which it is not, by bits: -log2 of a value's share.
+    """
     name = str(study["facts"]["belief"]).split(",")[0]
-    for hidden, people, violated, guessed_so, tried, *_ in part(study, "Nobody should be surer")["rows"]:
-        believed, before = [], []
+    tried_anybody = False
+    for hidden, people, violated, guessed_so, *repaired in part(study, "Nobody should be surer")["rows"]:
+        believed, before, tried, repairs = [], [], 0, []
         for fold in folds(table, OPTIONS, quiet):
-            space = fold.held.space
-            place = space.attributes.index(hidden)
+            place = fold.held.space.attributes.index(hidden)
+            here = 0
             for person in fold.held.codes.astype(np.int64):
                 if person[place] == HIDDEN or (person != HIDDEN).sum() < 3:
                     continue
-                seen = person[None, :].copy()
-                seen[0, place] = HIDDEN
-                (sure,) = fold.beliefs[name].posteriors([place], SeenAttributes(space, seen))
-                believed.append(bool(sure[0, person[place]] > 0.5))
+                shown = [at for at in range(3) if at != place and person[at] != HIDDEN]
+                believed.append(sure_of(fold, name, place, person, shown) > 0.5)
                 before.append(blind(fold, name, place, person[place]) > 0.5)
+                if believed[-1] and here < OPTIONS.repairs:
+                    here += 1
+                    repairs.append(cheapest(fold, name, place, person, shown))
+            tried += here
+        tried_anybody |= tried > 0
         assert people == len(believed)
         assert (violated, guessed_so) == pytest.approx((mean(believed), mean(before)))
-        assert tried <= sum(believed)
+        some = [one for one in repairs if one is not None]
+        assert repaired[0] == tried
+        assert repaired[1] == (pytest.approx(len(some) / tried) if tried else None)
+        for place, value in enumerate(repaired[2:]):
+            assert value == (pytest.approx(mean(one[place] for one in some)) if some else None)
+    assert tried_anybody
+
+
+def sure_of(fold: Fold, name: str, place: int, person: Any, shown: Iterable[int]) -> float:
+    """What this adversary believes of somebody's own value who shows these attributes."""
+    seen = np.full((1, len(person)), HIDDEN, np.int64)
+    for at in shown:
+        seen[0, at] = person[at]
+    (sure,) = fold.beliefs[name].posteriors([place], SeenAttributes(fold.held.space, seen))
+    return float(sure[0, person[place]])
+
+
+def cheapest(
+    fold: Fold, name: str, place: int, person: Any, shown: list[int]
+) -> tuple[float, float, float] | None:
+    """How many attributes to withhold, the bits they tell, and which share that is of all bits told."""
+    bits = {at: -math.log2(blind(fold, name, at, person[at])) for at in shown}
+    ways = [
+        some
+        for size in range(1, len(shown) + 1)
+        for some in combinations(shown, size)
+        if sure_of(fold, name, place, person, set(shown) - set(some)) <= 0.5
+    ]
+    minimal = [one for one in ways if not any(set(other) < set(one) for other in ways)]
+    if not minimal:
+        return None
+    lost, way = min((sum(bits[at] for at in one), one) for one in minimal)
+    return len(way), lost, lost / sum(bits.values())
+
+
+def test_the_line_of_honest_beliefs(study: dict[str, Any]) -> None:
+    (line,) = [one for one in part(study, "Reliability")["series"] if one["name"] == "honest"]
+    assert line["x"] == line["y"] == [0, 1]

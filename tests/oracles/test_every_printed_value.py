@@ -140,7 +140,7 @@ WORKED_OUT: dict[str, dict[str, tuple[str, ...]]] = {
         "Ours: the same over all pairs": (f"{PAIRS}::test_figures_of_one_pair_hold_its_people_only",),
         "Figure 11": (f"{FIGURES}::test_bars_over_all_pairs_by_brute_force",),
         "Figure 12a": (f"{PAIRS}::test_figures_of_one_pair_hold_its_people_only",),
-        "Ours: 12a over all pairs": (f"{PAIRS}::test_figures_of_one_pair_hold_its_people_only",),
+        "Ours: 12a over all pairs": (f"{FIGURES}::test_bars_over_all_pairs_by_brute_force",),
         "Figure 12b": (f"{FIGURES}::test_bars_over_all_pairs_by_brute_force",),
         "Figure 12c": (f"{PAIRS}::test_figures_of_one_pair_hold_its_people_only",),
         "Identity models": (
@@ -204,12 +204,12 @@ WORKED_OUT: dict[str, dict[str, tuple[str, ...]]] = {
         "One attribute published": (f"{GUESSES}::test_one_attribute_published",),
         "The strongest pairs": (f"{GUESSES}::test_one_attribute_published",),
         "One attribute hidden": (f"{GUESSES}::test_one_attribute_hidden",),
-        "Reliability": (f"{GUESSES}::test_adversaries_compared",),
-        "Adversaries compared": (f"{GUESSES}::test_adversaries_compared",),
-        "Nobody should be surer": (
-            f"{GUESSES}::test_who_violates_the_policy",
-            "study/test_belief.py::test_a_twin_gives_all_away_and_a_coin_nothing",
+        "Reliability": (
+            f"{GUESSES}::test_adversaries_compared",
+            f"{GUESSES}::test_the_line_of_honest_beliefs",
         ),
+        "Adversaries compared": (f"{GUESSES}::test_adversaries_compared",),
+        "Nobody should be surer": (f"{GUESSES}::test_who_violates_the_policy_and_what_repairs_it",),
         "People who share": (f"{GUESSES}::test_beside_counting",),
         "Text as evidence": (f"{TEXT}::test_text_as_evidence",),
         "How often a hidden attribute": (f"{TEXT}::test_the_bars_are_the_tables_shares",),
@@ -234,7 +234,7 @@ WORKED_OUT: dict[str, dict[str, tuple[str, ...]]] = {
         "-T over m": (f"{EXPOSED}::test_what_k_and_m_change",),
         "Beside the paper": (f"{EXPOSED}::test_headlines_and_how_far_judges_agree",),
     },
-    "card": {"Measured exactly": (f"{RATES}::test_numbers_of_the_card_study",)},
+    "card": {"Measured exactly": (f"{RATES}::test_the_card_table_says_each_number_once",)},
     "disclosures": {
         "What posts tell": (f"{RATES}::test_the_table_and_the_reliability_curve",),
         "Certainty and how often": (f"{RATES}::test_the_table_and_the_reliability_curve",),

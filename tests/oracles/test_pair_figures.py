@@ -260,5 +260,6 @@ def test_bars_over_all_pairs_by_brute_force(linked: tuple[Forums, Study], title:
     forums, study = linked
     sets = [forums.sets(s, t) for s, t in forums.matches]
     (series,) = part(study, title).series
+    assert points(part(study, "Ours: 12a over all pairs")) == sorted((m, mu) for m, _, mu in sets)
     bars = Counter(min(5 * one[parts] // one[0], len(series.y) - 1) for one in sets)
     assert series.y == pytest.approx([bars[place] / len(sets) for place in range(len(series.y))])

@@ -13,7 +13,7 @@ import pytest
 from tests.oracles.linking import Forums, spearman
 
 from incrowd.crowd import Crowd
-from incrowd.study.card import CardRates, CardStudyOptions, card_rates
+from incrowd.study.card import CardRates, CardStudyOptions, card_rates, card_study
 from incrowd.study.disclosures import AttributeRates, disclosure_rates, disclosures_study
 from incrowd.text.options import TextOptions
 
@@ -40,6 +40,30 @@ def test_numbers_of_the_card_study(seed: int) -> None:
     assert found["median_card"] == pytest.approx(mean(median(one) for one in told))
     factors = [median((h + 1) / (w + 1) for w, h in zip(*one, strict=True)) for one in ends]
     assert found["width"] == pytest.approx(mean(factors))
+
+
+def test_the_card_table_says_each_number_once(tmp_path: Any) -> None:
+    community: Any = SimpleNamespace(people=50, words=["a", "b", "c"], concentration=1.0)
+    exact, low, high = np.array([4, 12, 30]), np.array([[1.0, 5.0, 40.0]]), np.array([[9.0, 25.0, 70.0]])
+    rates = CardRates(community, None, exact, np.array([[5.0, 8.0, 50.0]]), low, high)
+    rows = [("p", "a", "x"), ("p", "b", "y")]
+    frame = pl.DataFrame(rows, schema=["user", "community", "text"], orient="row").with_columns(
+        time=pl.lit(1)
+    )
+    crowd = Crowd.from_frame(frame, path=tmp_path / "crowd", plain_names=True)
+    (table,) = card_study(crowd, rates, CardStudyOptions(source="a", target="b")).tables
+    # 12 and 8 lie on either side of ten; 4 and 12 within their interval, 30 is not; of 10/2, 26/6 and 71/41 the middle.
+    assert dict(table.rows) == {
+        "people judged": 3,
+        "people in the community, by the card": 50,
+        "words in the card": 3,
+        "Spearman of exact and made-up numbers": pytest.approx(1.0),
+        "share on the same side of 10 people": pytest.approx(2 / 3),
+        "median, exact": 12,
+        "median, from the card": 8,
+        "share of exact numbers within the interval": pytest.approx(2 / 3),
+        "median width of the interval, as a factor": pytest.approx(26 / 6),
+    }
 
 
 def test_the_exact_number_is_of_people_who_are_not_judged(tmp_path: Any) -> None:
@@ -137,3 +161,5 @@ def test_the_table_and_the_reliability_curve(tmp_path: Any) -> None:
     curve = study.charts[0].series[0]
     assert list(zip(curve.x, curve.y, strict=True)) == [pytest.approx(point) for point in wanted]
     assert len(wanted) == 6
+    honest = study.charts[0].series[1]
+    assert honest.x == honest.y == (edges[0], edges[-1])
