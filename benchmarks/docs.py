@@ -148,7 +148,10 @@ def run(command: str) -> Any:
     done = subprocess.run([*start, *words[1:]], capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
     if done.returncode:
         raise RuntimeError(done.stderr.strip()[-300:])
-    return last_object(done.stdout)
+    try:
+        return last_object(done.stdout)
+    except ValueError:
+        return {"rows": table_rows(done.stdout)}
 
 
 def last_object(printed: str) -> Any:
@@ -163,6 +166,28 @@ def last_object(printed: str) -> Any:
         except json.JSONDecodeError:
             continue
     raise ValueError("the command prints no JSON")
+
+
+def table_rows(printed: str) -> list[list[str | float]]:
+    """Return the rows of the tables that a command prints for a page, without heads; a cell's first number counts.
+
+    >>> table_rows("| people | found |\\n|---|---|\\n| 2,000 | 5.9 (27%) |")
+    [[2000.0, 5.9]]
+    """
+    rows: list[list[str | float]] = []
+    for line in printed.splitlines():
+        if re.fullmatch(r"\|[-|: ]+\|", line):
+            rows.pop()  # the head stands above the line
+        elif line.startswith("|"):
+            rows.append([_cell(one.strip()) for one in line.strip("|").split("|")])
+    if not rows:
+        raise ValueError("the command prints neither JSON nor a table")
+    return rows
+
+
+def _cell(written: str) -> str | float:
+    number = re.match(r"[−-]?[\d,]*\.?\d+(?![\w.])", written)
+    return float(number[0].replace(",", "").replace("−", "-")) if number else written
 
 
 def compare(one: Passage, report: Any) -> list[str]:

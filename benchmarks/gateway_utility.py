@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import math
 from pathlib import Path
 
@@ -96,7 +97,8 @@ def main(arguments: list[str] | None = None) -> None:
                 flush=True,
             )
     if chosen.genres:
-        lists = json.loads(chosen.genres.read_text("utf-8"))
+        packed = chosen.genres.read_bytes()
+        lists = json.loads(lzma.decompress(packed) if chosen.genres.suffix == ".xz" else packed)
         genres = sorted({genre for one in lists.values() for genre in one})
         code = {genre: place for place, genre in enumerate(genres)}
         everybody = list(lists.values())

@@ -3,7 +3,7 @@
     python -m benchmarks linkability
     python -m benchmarks.linkability --pair AskAcademia GradSchool     only this pair, for the table of NOTES.md
     python -m benchmarks.linkability --calibration                     how sure and how right `determined` is
-    python -m benchmarks.linkability --calibration reddit_users --pairs 60     the same on some pairs of another crowd
+    python -m benchmarks.linkability --calibration reddit_users        on the other crowd; --pairs 60: some pairs
     python -m benchmarks.linkability --sampled      whether certainty from a sample of targets covers that from all
 
 Reads ../shared/data/reddit_college or reddit_users; prints rates only. Without it a synthetic crowd is measured.
@@ -33,13 +33,17 @@ from incrowd.measures.linkability.determined import (
     BINS,
     PRACTISED,
     DeterminedAttack,
+    _highest,
     _identities,
+    _margins,
     _practice_communities,
     _practise,
     _read,
     attack_on,
+    words_of,
 )
 from incrowd.measures.linkability.link_model import Resemblance, _cosines
+from incrowd.measures.linkability.open_set import fall_off
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.profiles.habits import habits
 from incrowd.synthetic import posts
@@ -140,13 +144,14 @@ def calibration(crowd: Crowd, most: int | None = None) -> dict[str, Any]:
                 habits_of,
                 open_set=True,
             )
+        attack = attack_on(habits_of[source], habits_of[target], *models[practice])
+        utilities = attack.resemblance.utilities(slice(None), attack.model.weights)
         shared = np.intersect1d(users[source], users[target])
         for away, draws in judged.items():
             for draw, found in enumerate(draws):
                 order = np.random.default_rng(draw).permutation(shared)
                 left = ~np.isin(users[target], order[: round(away * len(order))])
-                attack = attack_on(habits_of[source], habits_of[target].only(left), *models[practice])
-                found.append(certainties(attack))
+                found.append(certainties(attack, utilities, left))
         done = len(judged[0.0][0])
         print(f"{done} of {2 * len(both)} {_judged(**_all_of(judged[0.0][0]))}", file=sys.stderr, flush=True)
     return {f"{away:.0%} taken away": _summed(draws) for away, draws in judged.items()}
@@ -156,12 +161,25 @@ def _all_of(pairs: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: np.concatenate([pair[name] for pair in pairs]) for name in ("sure", "right")}
 
 
-def certainties(attack: DeterminedAttack) -> dict[str, Any]:
-    """Return how sure the adversary is of each source, with and without knowing that it has a match, and how right."""
-    found = attack.judged()
-    sure = np.minimum(attack.model.open_set.found(found["margin"], found["words"])[0], found["confidence"])
-    has = np.isin(np.arange(len(sure)), attack.pairs[:, 0])
-    return {"sure": sure, "closed": found["confidence"][has], "right": found["right"], "has": has}
+def certainties(attack: DeterminedAttack, utilities: Any, left: Any) -> dict[str, Any]:
+    """Return how sure the adversary is of each source, with and without knowing that it has a match, and how right.
+
+    Only these targets are `left`; who of them resembles everybody stays as it was among all.
+    """
+    kept = utilities[:, left]
+    best, highest = kept.argmax(axis=1), _highest(kept, axis=1)
+    found = {"best": best, "highest": highest[:, 0], "second": highest[:, 1], "behind": fall_off(highest)[0]}
+    words = np.minimum(words_of(attack.sources), words_of(attack.targets)[left][best])
+    chances = attack.model.given_match(kept).max(axis=1)
+    sure = attack.model.open_set.found(_margins(found, _highest(kept, axis=0)), words)[0]
+    names = attack.targets.identities["user"].to_numpy()[left]
+    own = attack.sources.identities["user"].to_numpy()
+    return {
+        "sure": np.minimum(sure, chances),
+        "closed": chances[np.isin(own, names)],
+        "right": names[best] == own,
+        "has": np.isin(own, names),
+    }
 
 
 def _summed(draws: list[list[dict[str, Any]]]) -> dict[str, Any]:

@@ -84,9 +84,12 @@ def main() -> dict[str, Any] | None:
     each = [taught_by(Crowd(given.crowd), name) for name in names]
     some = [one for one in each if one is not None]
     weights, moves = (np.mean([getattr(one, name) for one in some], axis=0) for name in ("weights", "moves"))
-    for name, weight, move in zip(FEATURES, weights, moves, strict=True):
-        print(f"{name:18s} {weight:7.3f} {move:7.3f}")
-    return {"weights": weights.round(3).tolist(), "moves": moves.round(3).tolist()}
+    told = {
+        name: dict(zip(FEATURES, values.round(3).tolist(), strict=True))
+        for name, values in (("weights", weights), ("moves", moves))
+    }
+    print(json.dumps(told, indent=1))
+    return told
 
 
 if __name__ == "__main__":
