@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -112,6 +112,10 @@ def test_groups_hold_everybody_once_and_show_their_centroids(
     stars = part(study, "Figures 4–6").series[-1]
     assert stars.name == "centroids"
     assert stars.y == pytest.approx([row[2] for row in rows])
+    least = min(crowd_size(person, people) for person in people)
+    assert stars.x == pytest.approx([least] * len(rows))
+    lines = part(study, "Figures 4–6").lines
+    assert lines == pytest.approx([(low[2] + high[2]) / 2 for low, high in pairwise(rows)])
 
 
 def test_each_number_of_groups_is_tried(study: Study) -> None:
@@ -183,7 +187,8 @@ def test_table_1_and_both_curves(people: dict[str, frozenset[str]], study: Study
         ("Figure 3", holders),
     ):
         (series,) = part(study, title).series
-        assert sorted(series.y, reverse=True) == sorted(sizes, reverse=True)
+        assert series.y == pytest.approx(sorted(sizes, reverse=True))
+        assert series.x == pytest.approx(range(1, len(sizes) + 1))
 
 
 def test_each_way_to_round_a_share(people: dict[str, frozenset[str]], study: Study) -> None:
