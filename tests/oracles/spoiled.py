@@ -8,9 +8,9 @@ A column that no test on the list of `test_every_printed_value` compares is prin
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -63,22 +63,18 @@ def _sides(chart: dict[str, Any]) -> Iterator[str]:
         yield "lines"
 
 
-def spoil(column: Column) -> None:
-    """From now on, in this process, each study has other values there."""
-    if column.part == HEADLINES:
-        made = Headline.__init__
+@contextlib.contextmanager
+def spoilt(column: Column) -> Iterator[None]:
+    """Meanwhile each study that is made has other values there."""
+    headline, table, chart = Headline.__init__, Table.__post_init__, Chart.__post_init__
 
-        def other(self: Headline, **given: Any) -> None:
-            if given["result"] == column.name:
-                given["here"] = _other(given["here"])
-            made(self, **given)
-
-        Headline.__init__ = other  # type: ignore[method-assign]
-        return
-    checked = Table.__post_init__, Chart.__post_init__
+    def other_headline(self: Headline, **given: Any) -> None:
+        if (column.part, column.name) == (HEADLINES, given["result"]):
+            given["here"] = _other(given["here"])
+        headline(self, **given)
 
     def other_table(self: Table) -> None:
-        checked[0](self)
+        table(self)
         names = [name or str(place) for place, name in enumerate(self.columns)]
         if self.title.startswith(column.part) and column.name in names:
             place = names.index(column.name)
@@ -86,14 +82,20 @@ def spoil(column: Column) -> None:
             object.__setattr__(self, "rows", rows)
 
     def other_chart(self: Chart) -> None:
-        checked[1](self)
+        chart(self)
         if self.title.startswith(column.part):
             if column.name == "lines":
                 object.__setattr__(self, "lines", tuple(_other(one) for one in self.lines))
             series = tuple(_other_side(one, column.name) for one in self.series)
             object.__setattr__(self, "series", series)
 
+    Headline.__init__ = other_headline  # type: ignore[method-assign]
     Table.__post_init__, Chart.__post_init__ = other_table, other_chart  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Headline.__init__ = headline  # type: ignore[method-assign]
+        Table.__post_init__, Chart.__post_init__ = table, chart  # type: ignore[method-assign]
 
 
 def _other_side(one: Series, name: str) -> Series:
@@ -111,17 +113,11 @@ def _other(value: Cell) -> Any:
 
 
 def noticed(column: Column, tests: tuple[str, ...]) -> bool:
-    """Whether one of the tests fails once the column is spoilt; in a process of its own."""
-    words = [sys.executable, "-m", "tests.oracles.spoiled", "--spoil", column.part, column.name, *tests]
-    found = subprocess.run(words, capture_output=True, cwd=TESTS.parent, timeout=300)
-    return found.returncode == pytest.ExitCode.TESTS_FAILED
-
-
-def run_spoilt(part: str, name: str, *tests: str) -> int:
-    """Run the tests with a column spoilt."""
-    spoil(Column(part, name))
+    """Whether one of the tests fails once the column is spoilt."""
     paths = [f"{TESTS / file}::{test}" for file, test in (one.split("::") for one in tests)]
-    return pytest.main(["-q", "-x", "--assert=plain", "-p", "no:cacheprovider", *paths])
+    with spoilt(column), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        found = pytest.main(["-q", "-x", "--assert=plain", "-p", "no:cacheprovider", *paths])
+    return found == pytest.ExitCode.TESTS_FAILED
 
 
 def main() -> None:
@@ -130,10 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("studies", nargs="*", metavar="STUDY")
     parser.add_argument("--again", action="store_true", help="Also the columns that are listed already.")
-    parser.add_argument("--spoil", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.spoil:
-        sys.exit(run_spoilt(*args.spoil))
     for name in args.studies or STUDIES:
         listed = WORKED_OUT[name]
         with tempfile.TemporaryDirectory() as folder:

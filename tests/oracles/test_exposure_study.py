@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t as students_t
 from scipy.stats import ttest_rel
 from tests.oracles.test_exposure_ranks import FEATURES, MONDAY, TOPICS, WEEK, WORDS, Post, risk
 
@@ -170,6 +171,27 @@ def test_tables_3_to_6(study: dict[str, Any]) -> None:
         assert per_topic[name] == pytest.approx([r_precision(risks[topic], topic) for topic in topics]), name
         assert intervals[name][0] == pytest.approx(wanted[3])
         assert intervals[name][3] == pytest.approx(wanted[3] / intervals["supervised bound"][0])
+
+
+def test_intervals_of_map_leave_everybody_judged_out_once(study: dict[str, Any]) -> None:
+    """The jackknife on log-odds: the bias off, Student's t with a topic's sensitive people less one."""
+    rows = {row[0]: row[1:] for row in part(study, "MAP with")["rows"]}
+    freedom = max(2.0, mean(len(sensitive(topic)) for topic in VOTES) - 1)
+
+    def log_odds(risks: Risks, out: str | None) -> float:
+        some = {topic: {one: s for one, s in scores.items() if one != out} for topic, scores in risks.items()}
+        share = mean(average_precision(scores, topic) for topic, scores in some.items())
+        share = min(max(share, 0.001), 0.999)
+        return math.log(share / (1 - share))
+
+    for name, risks in methods().items():
+        whole, without = log_odds(risks, None), [log_odds(risks, one) for one in JUDGED]
+        n, centre = len(JUDGED), mean(without)
+        error = math.sqrt((n - 1) / n * sum((one - centre) ** 2 for one in without))
+        middle, reach = n * whole - (n - 1) * centre, error * float(students_t.ppf(0.975, freedom))
+        ends = [1 / (1 + math.exp(-one)) for one in (middle - reach, middle + reach)]
+        assert rows[name][1:3] == pytest.approx(ends), name
+    assert rows["supervised bound"][3:] == pytest.approx([1, 1, 1])  # as a share of itself
 
 
 def test_a_control_that_reads_no_word(study: dict[str, Any]) -> None:
