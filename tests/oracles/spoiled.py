@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import io
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -55,12 +56,17 @@ def _cells(table: dict[str, Any]) -> Iterator[str]:
 
 
 def _sides(chart: dict[str, Any]) -> Iterator[str]:
-    for one in chart["series"]:
-        yield f"{one['name']}, y"
+    for name in dict.fromkeys(_series(one["name"]) for one in chart["series"]):
+        yield f"{name}, y"
         if chart["kind"] != "bars":
-            yield f"{one['name']}, x"
+            yield f"{name}, x"
     if chart["lines"]:
         yield "lines"
+
+
+def _series(name: str) -> str:
+    """Groups count as one, however many a crowd falls into."""
+    return re.sub(r"^group \d+$", "groups", name)
 
 
 @contextlib.contextmanager
@@ -99,15 +105,15 @@ def spoilt(column: Column) -> Iterator[None]:
 
 
 def _other_side(one: Series, name: str) -> Series:
-    if name == f"{one.name}, y":
+    if name == f"{_series(one.name)}, y":
         return replace(one, y=tuple(_other(value) for value in one.y))
-    if name == f"{one.name}, x":
+    if name == f"{_series(one.name)}, x":
         return replace(one, x=tuple(_other(value) for value in one.x))
     return one
 
 
 def _other(value: Cell) -> Any:
-    if value is None:
+    if value is None or value != value:
         return 0.5
     return value + " spoilt" if isinstance(value, str) else value * 1.07 + 0.013
 

@@ -227,10 +227,7 @@ WORKED_OUT: dict[str, dict[str, tuple[str, ...]]] = {
             f"{EXPOSED}::test_intervals_of_map_leave_everybody_judged_out_once",
             "oracles/test_exposure_figures.py::test_the_interval_of_map_covers_it_where_topics_share_people",
         ),
-        "Settings chosen": (
-            "exposure/test_held_out.py::test_what_is_tried_is_what_the_measure_says",
-            "exposure/test_held_out.py::test_chance_findings_do_not_survive_on_other_people",
-        ),
+        "Settings chosen": (f"{EXPOSED}::test_settings_are_chosen_on_one_half_and_judged_on_the_other",),
         "-D over k": (f"{EXPOSED}::test_what_k_and_m_change",),
         "-T over m": (f"{EXPOSED}::test_what_k_and_m_change",),
         "Beside the paper": (f"{EXPOSED}::test_headlines_and_how_far_judges_agree",),
