@@ -18,7 +18,6 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -121,16 +120,16 @@ def calibration(crowd: Crowd, most: int | None = None) -> dict[str, Any]:
     `most`: so many pairs at most, drawn at random, in both directions.
     """
     identities = _identities(crowd, 10)
-    names = sorted(set(identities["community"]))
-    habits_of = {name: _read(crowd, name, 10) for name in names}
-    users = {name: found.identities["user"].to_numpy() for name, found in habits_of.items()}
+    users = {str(name): part["user"].sort().to_numpy() for (name,), part in identities.group_by("community")}
+    met = identities.join(identities, on="user").filter(pl.col("community") < pl.col("community_right"))
+    counted = met.group_by("community", "community_right").len().filter(pl.col("len") >= 10)
+    both = sorted(counted.select("community", "community_right").iter_rows())
+    needed = {name for pair in both for name in pair}  # practice is on these, too
+    habits_of = {name: _read(crowd, name, 10) for name in sorted(needed)}
     models: dict[Any, Any] = {}
     judged: dict[float, list[list[dict[str, Any]]]] = {
         away: [[] for _ in range(n)] for away, n in AWAY.items()
     }
-    both = [
-        pair for pair in combinations(names, 2) if len(np.intersect1d(*(users[name] for name in pair))) >= 10
-    ]
     if most is not None:
         chosen = np.random.default_rng(0).permutation(len(both))[: most // 2]
         both = [both[place] for place in np.sort(chosen)]
@@ -150,7 +149,9 @@ def calibration(crowd: Crowd, most: int | None = None) -> dict[str, Any]:
         for away, draws in judged.items():
             for draw, found in enumerate(draws):
                 order = np.random.default_rng(draw).permutation(shared)
-                left = ~np.isin(users[target], order[: round(away * len(order))])
+                left = ~np.isin(
+                    habits_of[target].identities["user"].to_numpy(), order[: round(away * len(order))]
+                )
                 found.append(certainties(attack, utilities, left))
         done = len(judged[0.0][0])
         print(f"{done} of {2 * len(both)} {_judged(**_all_of(judged[0.0][0]))}", file=sys.stderr, flush=True)

@@ -103,6 +103,7 @@ def test_groups_hold_everybody_once_and_show_their_centroids(
 ) -> None:
     rows, told = part(study, "The groups").rows, sorted(score(people).values())
     assert sum(row[1] for row in rows) == len(people)
+    assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
     place = 0
     for _, members, centre, low, high, _, _ in rows:
         inside = told[place : place + members]
@@ -241,6 +242,8 @@ def test_bars_samples_and_readings(people: dict[str, frozenset[str]], study: Stu
     told = list(score(people).values())
     bars = part(study, "Figure 8").rows
     assert sum(row[3] for row in bars) == pytest.approx(1)
+    assert [row[0] for row in bars] == ["safe", "medium risk", "not safe"]
+    assert [bars[0][2], *(row[2] for row in bars[1:])] == [1, *(row[1] for row in bars[:-1])]
     for _, low, high, share in bars:
         inside = [low < one <= high or (low == 0 and one == 0) for one in told]
         assert share == pytest.approx(mean(inside))

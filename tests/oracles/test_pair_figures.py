@@ -244,6 +244,9 @@ def test_headlines_of_paper_003(linked: tuple[Forums, Study]) -> None:
     for name, people in (("matching set at 0.8", sources), ("anonymity set at 0.8", targets)):
         (found,) = [value for result, value in here.items() if name in result]
         assert found == median(len(forums.matching(one, "chess", 0.8)) for one in people)
+    own = [forums.sets(s, t) for s, t in forums.matches if (s[1], t[1]) == ("books", "chess")]
+    (found,) = [value for result, value in here.items() if "one pair (figure 10)" in result]
+    assert found == pytest.approx(spearman([a for _, a, _ in own], [m for m, _, _ in own]))
     sets = [forums.sets(s, t) for s, t in forums.matches]
     for name, wanted in (
         ("|A|/|M| in [0.8, 1.2)", mean(4 * m <= 5 * a < 6 * m for m, a, _ in sets)),
