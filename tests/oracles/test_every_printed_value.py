@@ -247,9 +247,11 @@ WORKED_OUT: dict[str, dict[str, tuple[str, ...]]] = {
 GIVEN = {
     ("anonymity", Column("Distances between two profiles", "paper 000: smallest, largest, mean")),
     ("linkability", Column("Paper 003's figures beside ours", "paper 003")),
+    ("microdata", Column("Who knows what", "adversary")),
+    ("microdata", Column("Scoring attack", "adversary")),
     *(("release", Column("Processor time", name)) for name in ("people", "measured", "milliseconds, median")),
 }
-"""What a paper says, and how long this machine takes."""
+"""What a paper says, how an adversary is called, and how long this machine takes."""
 
 
 OPEN = {
