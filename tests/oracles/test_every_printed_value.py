@@ -161,7 +161,10 @@ WORKED_OUT: dict[str, dict[str, tuple[str, ...]]] = {
             f"{ITEMS}::test_table_2_without_classes_of_activity",
             f"{ITEMS}::test_p_values_by_their_formulas",
         ),
-        "Figures 4–6": (f"{ITEMS}::test_points_and_crowds_of_the_groups",),
+        "Figures 4–6": (
+            f"{ITEMS}::test_points_and_crowds_of_the_groups",
+            f"{ITEMS}::test_groups_hold_everybody_once_and_show_their_centroids",
+        ),
         "The groups": (
             f"{ITEMS}::test_groups_hold_everybody_once_and_show_their_centroids",
             f"{ITEMS}::test_points_and_crowds_of_the_groups",
@@ -249,13 +252,18 @@ GIVEN = {
     ("linkability", Column("Paper 003's figures beside ours", "paper 003")),
     ("microdata", Column("Who knows what", "adversary")),
     ("microdata", Column("Scoring attack", "adversary")),
+    ("microdata", Column("Three readings", "reading")),
     *(("release", Column("Processor time", name)) for name in ("people", "measured", "milliseconds, median")),
 }
-"""What a paper says, how an adversary is called, and how long this machine takes."""
+"""What a paper says, how an adversary or a reading is called, and how long this machine takes."""
 
 
 OPEN = {
     ("linkability", Column("Identity models", "rank and |M|, Spearman")),
+    ("release", Column("Values that may leave", "look-alikes joined, x")),
+    ("release", Column("Values that may leave", "look-alikes joined, y")),
+    ("release", Column("Beside the paper", "people in the five largest classes, %")),
+    ("release", Column("Beside the paper", "classes of 1 % of the people or less, %")),
     ("microdata", Column("Agreement of the paper's score", "groups")),
     ("microdata", Column("Agreement of the expected crowd", "Spearman")),
     ("microdata", Column("Agreement of the expected crowd", "Kendall")),
