@@ -72,12 +72,41 @@ def test_the_finder_is_precise_and_misses_little(name: str, recall: float) -> No
 
     The finder was mended by each of these sets. What it did with them before: NOTES.md.
     """
+    precise, told = precision_and_recall(name)
+    assert precise >= 0.97
+    assert told >= recall
+
+
+def precision_and_recall(name: str) -> tuple[float, float]:
     said = rows(name)
     right = sum(len(found(text) & wanted(cell)) for text, cell in said)
     made = sum(len(found(text) - allowed(cell)) for text, cell in said)
     there = sum(len(wanted(cell)) for _, cell in said)
-    assert right / made >= 0.97
-    assert right / there >= recall
+    return right / made, right / there
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "recall"),
+    [
+        ("forum", 0.98, 0.86),
+        ("chat", 0.98, 0.8),
+        ("english", 0.95, 0.73),
+        ("traps", 0.92, 0.67),
+        ("fragments", 0.77, 0.7),
+        ("bios", 0.91, 0.68),
+        ("comments", 0.98, 0.66),
+        ("diary", 0.93, 0.53),
+        ("long", 0.86, 0.41),
+        ("traps2", 0.55, 0.65),
+    ],
+)
+def test_sentences_of_somebody_who_had_not_read_the_patterns(
+    name: str, precision: float, recall: float
+) -> None:
+    """Short of .97 and .90, and no worse than it is: the last five sets were never mended by (NOTES.md)."""
+    precise, told = precision_and_recall(f"blind_{name}_sentences.tsv")
+    assert precise >= precision
+    assert told >= recall
 
 
 def test_whatever_a_rule_matches_begins_with_one_of_its_beginnings() -> None:
