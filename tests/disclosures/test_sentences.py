@@ -13,7 +13,7 @@ import pytest
 from incrowd.errors import InputError
 from incrowd.measures.disclosures.find import read_text
 from incrowd.measures.disclosures.language import load_language
-from incrowd.measures.disclosures.rules import SEEN, Rules, rules_of
+from incrowd.measures.disclosures.rules import SEEN, WORD_END, Beginnings, Rules, rules_of
 
 
 def rows(name: str) -> list[list[str]]:
@@ -128,6 +128,19 @@ def test_rules_whose_lists_are_read_once_are_compiled_as_re_compiles_them() -> N
         read = known.beginnings._with_lists(_parser.parse(rule.sketch))
         assert _compiler._code(read, 0) == _compiler._code(_parser.parse(rule.pattern), 0), rule.kind
         assert dict(rule.match.groupindex) == dict(re.compile(rule.pattern).groupindex)
+
+
+def test_a_short_name_is_not_looked_for_in_longer_words() -> None:
+    """ "BU" is a university: neither "but" nor "bus" is worth a second look."""
+    some = Beginnings({"school": "(?:bu|mit)"})
+    sketch = rf"\b(?:(?P<school>{some.marks['school']})\b)(?: here)?"
+    assert some.of(sketch, 7, ends=True) == {f"bu{WORD_END}", f"mit{WORD_END}", "bu here", "mit her"}
+    assert some.of(sketch, 7) == {"bu", "mit", "bu here", "mit her"}
+
+
+def test_rules_that_may_begin_with_a_mark_are_tried() -> None:
+    assert "education=bachelor" in found("Sir, I am a fresher, B.Com pass, kindly suggest some job.")
+    assert "relationship=engaged" in found("I'm after getting engaged, lads!")
 
 
 def test_a_rule_that_can_begin_with_anything_must_say_what_it_needs() -> None:

@@ -15,7 +15,7 @@ from itertools import chain, islice
 
 from incrowd.measures.disclosures.identifiers import Identifier
 from incrowd.measures.disclosures.language import Language, load_language
-from incrowd.measures.disclosures.rules import ACCOUNTS, STARTS, TYPOS
+from incrowd.measures.disclosures.rules import ACCOUNTS, STARTS, TYPOS, WORD_END
 from incrowd.measures.disclosures.statements import (
     MOST_MODIFIERS,
     NEXT_WORD,
@@ -48,7 +48,7 @@ _QUOTED = re.compile(
     r"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){3,300}'(?!\w)",
     re.M | re.S,
 )
-_APART = str.maketrans(dict.fromkeys('.,!?;:()"\n\t', " "))
+_APART = str.maketrans(dict.fromkeys('.,!?;:()[]{}<>"*|@#~=^\u2022\u00b7\u2013\u2014\u2026\n\t', " "))
 _SENTENCE_START = re.compile(r"[.!?\n](?:(?<=\n)|\s)\s*([a-z0-9][\w'-]*)(?: ([\w'-]+))?")
 """Where a sentence of a text with a line before it begins, with its first words."""
 _ITEM = re.compile(r"[^\W_]|'\d")
@@ -356,7 +356,7 @@ class _Text(Statements):
     def _roles(self) -> None:
         """Read phrases that name a job where nobody else is spoken of: "Reluctant dentist", "carpenter / climber"."""
         low, grammar, begin, jobs = self.low, self.language.grammar, 0, self.language.job_words
-        if jobs.isdisjoint(WORD.findall(low)):
+        if jobs.isdisjoint(low.translate(_APART).split()):
             return
         marks = grammar.item_mark.search(low) is not None
         while begin < len(low):
@@ -517,9 +517,10 @@ class _Text(Statements):
         words, by_word, by_mark = self.rules.anywhere
         low = self.low
         places: dict[int, list[int]] = {STARTS: []}
-        # The place of the sign before a word there is that of the word here.
-        for found in words.finditer("\n" + low):
-            for number in by_word[found[1]]:
+        # The sign before a word stands there where the word stands here; where a word must end, its end was read, too.
+        for found in words.finditer(f"\n{low}\n"):
+            begun = found[1]
+            for number in by_word[begun] if begun in by_word else by_word[begun[:-1] + WORD_END]:
                 if number in places:
                     places[number].append(found.start())
                 else:

@@ -28,6 +28,7 @@ STARTS, ACCOUNTS, TYPOS = -1, -2, -3
 """Stand for no rule of their own in :attr:`Rules.anywhere`."""
 _ADVERBS = re.compile(r" ?\??(\{adv\}|\{v\}|\(\?:\{adv\}\)|\(\?:\{v\}\)[?*])")
 """Where a rule says that adverbs may come."""
+_MARKS = re.compile(r"^\W+")
 _NAMED = re.compile(r"\(\?P<(\w+)>")
 
 
@@ -218,43 +219,22 @@ class Rules:
         for number, rule in enumerate(self.by_start["any"]):
             if rule.opens:
                 continue
-            for text in rule.needs or self.beginnings.of(rule.sketch, SEEN):
+            for text in rule.needs or self.beginnings.of(rule.sketch, SEEN, ends=True):
                 if len(text) < 2 and not rule.needs:
                     raise InputError(
                         f"data/{self.language.code}/patterns.toml: rule {rule.kind!r} can begin with anything; "
                         "give the words it `needs`"
                     )
                 (words if text[0].isalnum() else marks).setdefault(text, []).append(number)
-        for number, texts in (
-            (STARTS, self.beginnings.of(self.trigger.pattern, LONGEST_START)),
-            (ACCOUNTS, self.language.names["words"]["services"]),
-            (TYPOS, self.language.typos),
-        ):
-            for text in texts:
-                words.setdefault(text, []).append(number)
-        # A longer word that was found stands for all shorter ones that it begins with.
-        all_rules = {
-            word: tuple(
-                sorted(
-                    {
-                        n
-                        for size in range(1, len(word) + 1)
-                        for n in words.get(word[:size], ())
-                        if n != TYPOS or size == len(word)
-                    }
-                )
-            )
-            for word in words
-        }
-        whole = {
-            text
-            for text, some in words.items()
-            if some == [TYPOS] or (some == [STARTS] and len(text) < LONGEST_START)
-        }
-        tree = tree_pattern([text + WORD_END if text in whole else text for text in words])
+        for text in self.beginnings.of(self.trigger.pattern, LONGEST_START):
+            words.setdefault(text + WORD_END * (len(text) < LONGEST_START), []).append(STARTS)
+        for text in self.language.names["words"]["services"]:
+            words.setdefault(text, []).append(ACCOUNTS)
+        for text in self.language.typos:
+            words.setdefault(text + WORD_END, []).append(TYPOS)
         return (
-            re.compile(rf"[^a-z0-9_](?=({tree}))"),
-            all_rules,
+            re.compile(rf"[^a-z0-9_](?=({tree_pattern(words)}))"),
+            {text: tuple(sorted(_all_begun(text, words))) for text in words},
             {mark: tuple(some) for mark, some in marks.items()},
         )
 
@@ -348,10 +328,21 @@ class Rules:
         # "I've lived" follows its start without a space.
         return text.replace(" ", " ?", 1) if entry["start"] in ("i", "we") and text[0] == " " else text
 
-    def _begins_with_words(self, sketch: str) -> bool:
-        """Say whether it can only begin with words long enough to look for."""
+    def _needs(self, entry: Mapping[str, Any], sketch: str) -> tuple[str, ...]:
+        """Return words of which a text must hold one before a rule is looked for all over it.
+
+        None where all that a rule can begin with is words long enough to look for: they also say where to try it. One
+        that may begin with a mark (", bcom fresher", "-based") is looked for by the words behind the marks.
+        """
+        given = tuple(entry.get("needs", ()))
+        if entry["start"] != "any":
+            return given
         some = self.beginnings.of(sketch, SEEN)
-        return all(text[:1].isalnum() and len(text) > (1 if text.isalpha() else 2) for text in some)
+        if all(text[:1].isalnum() and len(text) > (1 if text.isalpha() else 2) for text in some):
+            return ()
+        if given or min(map(len, some)) < 2 or all(text[0].isalnum() for text in some):
+            return given
+        return tuple(sorted({_MARKS.sub("", text) or text for text in some}))
 
     def _rule(self, entry: Mapping[str, Any]) -> Rule:
         written = entry["match"]
@@ -369,9 +360,7 @@ class Rules:
             sign=entry.get("sign", False),
             also_signs=entry.get("also_signs", entry.get("sign", False)),
             also=tuple((str(name), str(value)) for name, value in entry.get("also", ())),
-            needs=()
-            if entry["start"] == "any" and self._begins_with_words(sketch)
-            else tuple(entry.get("needs", ())),
+            needs=self._needs(entry, sketch),
             after_adverbs=adverbs is not None or entry["start"] in ("i", "we"),
             after_word=entry["start"] == "my" and written[:1] == " ",
             then_pattern=entry.get("then", ""),
@@ -432,8 +421,10 @@ class Beginnings:
         self._known: dict[tuple[str, int], frozenset[str]] = {}
         self._begun_by: dict[tuple[int, int], _Begun] = {}
 
-    def of(self, pattern: str, longest: int) -> frozenset[str]:
+    def of(self, pattern: str, longest: int, *, ends: bool = False) -> frozenset[str]:
         """Return texts such that whatever a pattern matches begins with one of them, each at most `longest` letters.
+
+        With `ends`, a text whose last word must end there has `WORD_END` behind it.
 
         >>> sorted(Beginnings().of(r" (?:i|we) (?:really )?like \\w+", 20))
         [' i like ', ' i really like ', ' we like ', ' we really like ']
@@ -441,7 +432,7 @@ class Beginnings:
         key = pattern, longest
         if key not in self._known:
             self._known[key] = frozenset(text for text, _ in self._begun(self._parse(pattern), longest))
-        return self._known[key]
+        return self._known[key] if ends else frozenset(text.rstrip(WORD_END) for text in self._known[key])
 
     def written_out(self, sketch: str) -> str:
         """Return the pattern that a sketch stands for."""
@@ -476,18 +467,27 @@ class Beginnings:
         for name, value in tokens:
             if not going_on:
                 break
+            if name is _parser.AT and value is _parser.AT_BOUNDARY:
+                going_on = {text + WORD_END if text[-1:].isalnum() else text for text in going_on}
+                continue
             parts: Collection[tuple[str, bool]]
             if name is _parser.LITERAL and value not in self._lists:  # most are
                 parts = ((chr(value), True),)
             else:
-                parts = self._begun_by_token(name, value, longest - min(map(len, going_on)))
+                shortest = min(len(text.rstrip(WORD_END)) for text in going_on)
+                parts = self._begun_by_token(name, value, longest - shortest)
             if len(going_on) * len(parts) > MOST_BEGINNINGS:
                 return frozenset((text, False) for text in ended | going_on)
             longer = set[str]()
             for text in going_on:
                 for part, more in parts:
-                    both = text + part
-                    if more and len(both) < longest:
+                    if part and text.endswith(WORD_END):
+                        if part[0].isalnum():  # no word goes on where one must end
+                            continue
+                        both = text[:-1] + part
+                    else:
+                        both = text + part
+                    if more and len(both.rstrip(WORD_END)) < longest:
                         longer.add(both)
                     else:
                         ended.add(both[:longest])
@@ -523,6 +523,18 @@ class Beginnings:
             else:
                 self._begun_by[key] = self._begun(self._parse(self._lists[letter]), longest)
         return self._begun_by[key]
+
+
+def _all_begun(text: str, words: Mapping[str, Iterable[int]]) -> set[int]:
+    """Return the rules of a text and of all shorter ones that it begins with."""
+    begun = set(words[text])
+    for size in range(1, len(text.rstrip(WORD_END))):
+        begun.update(words.get(text[:size], ()))
+        if not (text[size].isalnum() or text[size] == "_"):
+            begun.update(words.get(text[:size] + WORD_END, ()))
+    if text.endswith(WORD_END):
+        begun.update(words.get(text[:-1], ()))
+    return begun
 
 
 def _letters_in(some: Iterable[Any]) -> set[str]:
@@ -567,4 +579,4 @@ def _tree_pattern(node: dict[str, Any]) -> str:
 
 
 def _letter(letter: str) -> str:
-    return r"(?!\w)" if letter == WORD_END else re.escape(letter)
+    return r"\W" if letter == WORD_END else re.escape(letter)
