@@ -126,17 +126,3 @@ def test_an_audit_counts_its_cards_and_says_who_is_too_few(
         found = json.loads(incrowd(capsys, "plan", "--json", *command).out)["steps"]
         steps[cards] = {one["what"]: one["seconds"] for one in found}
     assert steps[40]["make and attack 40 cards"] == pytest.approx(4 * steps[10]["make and attack 10 cards"])
-
-
-def test_a_card_is_shown_in_one_order(capsys: pytest.CaptureFixture[str]) -> None:
-    from incrowd.cli.card import _show_section
-
-    one = {"spearman": 0.5, "median_exact": 1, "median_card": 2, "reach": 0.1}
-    shown = []
-    for order in (1, -1):
-        facts = dict(
-            [("people", 5), ("items", 3), ("accuracy", dict([("b", one), ("a", one)][::order]))][::order]
-        )
-        _show_section("unknown", facts)
-        shown.append(capsys.readouterr().out)
-    assert shown[0] == shown[1]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from incrowd import default_card
+from incrowd.cards.card import Card
 from incrowd.cards.noise import BLUR, library
 from incrowd.report.card_info import advantage, described
 
@@ -33,6 +34,24 @@ def test_every_heading_says_something_and_the_numbers_are_the_card_s() -> None:
     assert "epsilon 3" in protected
     assert "65% of cases" in protected
     assert len(told["What it cannot tell"]) == len(card.head["left_out"]) + 2
+
+
+def test_a_card_is_described_in_one_order() -> None:
+    one = {"spearman": 0.5, "median_exact": 1, "median_card": 2, "reach": 0.1}
+    told_in = []
+    for order in (1, -1):
+        tried = dict([("b", one), ("a", one)][::order])
+        facts = dict([("people", 5), ("items", 3), ("accuracy", tried)][::order])
+        measures = dict([("unknown", facts), ("another", {"people": 4})][::order])
+        told_in.append(described(Card.made({"communities": [], "measures": measures}, [])))
+    assert told_in[0] == told_in[1]
+    told = dict(told_in[0])
+    assert told["Whom it is of"] == ["For another: people 4.", "For unknown: items 3, people 5."]
+    assert [line.split(":")[0] for line in told["How good it is"]] == [
+        "For another",
+        "For unknown, a",
+        "For unknown, b",
+    ]
 
 
 def test_somebody_who_knows_all_but_one_reaches_what_is_said_against_blurred_words() -> None:

@@ -79,12 +79,15 @@ def _community(card: Card, name: str) -> str:
 def _lists(card: Card) -> list[str]:
     said = []
     for name, facts in sorted(card.head.get("measures", {}).items()):
-        about = registered()[name].about if name in registered() else name
         counted = ", ".join(
             f"{what.replace('_', ' ')} {facts[what]}" for what in sorted(facts) if what != "accuracy"
         )
-        said.append(f"For {about}: {counted}.")
+        said.append(f"For {_about(name)}: {counted}.")
     return said
+
+
+def _about(measure: str) -> str:
+    return registered()[measure].about if measure in registered() else measure
 
 
 def _sources(card: Card) -> list[str]:
@@ -128,13 +131,13 @@ def _accuracy(facts: Mapping[str, Any]) -> str:
 
 def _lists_tried(card: Card) -> list[str]:
     said = []
-    for _, facts in sorted(card.head.get("measures", {}).items()):
+    for name, facts in sorted(card.head.get("measures", {}).items()):
         if not facts.get("accuracy"):
-            said.append("Items: not measured, as nobody was left out of it to be asked.")
+            said.append(f"For {_about(name)}: not measured, as nobody was left out of it to be asked.")
         for who, one in sorted((facts.get("accuracy") or {}).items()):
             said.append(
-                f"Items, {adversaries().get(who, who)}: exactly {one['median_exact']:g} in the middle, by the card "
-                f"{one['median_card']:g}; Spearman {one['spearman']:.2f}."
+                f"For {_about(name)}, {adversaries().get(who, who)}: exactly {one['median_exact']:g} in the middle, "
+                f"by the card {one['median_card']:g}; Spearman {one['spearman']:.2f}."
             )
     return said
 
