@@ -244,6 +244,8 @@ def test_people_who_write_in_another_language_are_told_so(
         report = assess([export], card=card, options=MEASURED)
         why = {one.measure: one.why for one in report.not_assessed}
         assert ("another language" in why.get("recognition (your language)", "")) is foreign
+        told_apart = next(one for one in report.themes if one.name == "singled out")
+        assert ("another language" in told_apart.sentence) is foreign  # not that there are no items
 
 
 def test_a_draft_of_new_words_is_asked_about_thoroughly(

@@ -126,7 +126,12 @@ class ReadyRecognition(Ready):
             why = "holding everybody's later posts against earlier ones takes long and was left out"
             return Findings((), (*missing, self.measure.not_assessed(why, "incrowd assess --thorough")))
         missing += [
-            NotAssessed(measure=f"{self.measure.name} (your language)", why=doubt, remedy=OTHER_CARD)
+            NotAssessed(
+                measure=f"{self.measure.name} (your language)",
+                why=doubt,
+                remedy=OTHER_CARD,
+                theme=self.measure.theme,
+            )
             for name in names
             if (doubt := self.crowd.doubt(name))
         ]
