@@ -10,7 +10,7 @@ from tests.cli.running import incrowd
 from tests.crowd.making import post, write_jsonl
 
 from incrowd.crowd import Crowd
-from incrowd.crowd.info import harmless
+from incrowd.crowd.store import harmless
 
 ROWS = [
     post("ann", "a", "books", 1_500_000_000),

@@ -425,21 +425,21 @@ class TestPrivacy:
     ) -> None:
         import keyring
 
-        from incrowd.collect import credentials
+        from incrowd.collect.client import find_credential, need_credential
 
         monkeypatch.setattr(keyring, "get_password", lambda service, name: f"{service}:{name}")
-        found = credentials.find("reddit-client-id")
+        found = find_credential("reddit-client-id")
         assert found is not None
         assert found.value == "incrowd:reddit-client-id"
         assert "incrowd:" not in repr(found) + str(found)
         monkeypatch.setenv("INCROWD_REDDIT_CLIENT_ID", "from-outside")
-        assert credentials.need("reddit-client-id", "why").value == "from-outside"
+        assert need_credential("reddit-client-id", "why").value == "from-outside"
         monkeypatch.delenv("INCROWD_REDDIT_CLIENT_ID")
         monkeypatch.setattr(keyring, "get_password", lambda service, name: None)
         with pytest.raises(
             InputError, match=r"INCROWD_REDDIT_CLIENT_ID.*keyring set incrowd reddit-client-id"
         ):
-            credentials.need("reddit-client-id", "why")
+            need_credential("reddit-client-id", "why")
 
 
 class TestCommand:

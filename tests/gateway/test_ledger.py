@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.gateway.answer import Answer
 from incrowd.gateway.ledger import NAME, Entry, Ledger
+from incrowd.gateway.query import Answer
 
 BODY = Answer(("Alien", "Ünïcödé 🎬")).body
 

@@ -9,9 +9,9 @@ import numpy as np
 from tests.gateway.making import crowd, fill_duckdb, policy
 from tests.gateway.test_core import gateway, question
 
-from incrowd.gateway.answer import Answer
 from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.ledger import Entry, Ledger
+from incrowd.gateway.query import Answer
 from incrowd.gateway.report import Support, activity_report, attribute_support, filter_support, support_of
 from incrowd.gateway.state import open_secret
 from incrowd.measures.release import HolderIndex

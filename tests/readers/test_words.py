@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.crowd.readers.html import html_text
+from incrowd.crowd.readers.base import html_text
 from incrowd.crowd.readers.mbox import own_subject, own_words
 
 

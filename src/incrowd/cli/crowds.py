@@ -325,7 +325,7 @@ def info(
 ) -> None:
     """Say what is in a crowd: people, communities, dates, items, and what was set aside and why."""
     from incrowd.crowd import Crowd
-    from incrowd.crowd.info import write_csv
+    from incrowd.crowd.store import write_csv
 
     opened = Crowd(crowd)
     if verify:

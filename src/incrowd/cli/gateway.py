@@ -12,8 +12,8 @@ import typer
 from incrowd.cli.console import AsJson, say, show, show_json, writable
 
 if TYPE_CHECKING:
-    from incrowd.gateway.answer import Explanation
     from incrowd.gateway.policy import GatewayPolicy
+    from incrowd.gateway.query import Explanation
     from incrowd.gateway.report import AttributeReleasable, GatewayReport, Support
 
 app = typer.Typer(

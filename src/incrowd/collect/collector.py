@@ -15,8 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from incrowd.collect import credentials
-from incrowd.collect.client import Forbidden, NotThere, PoliteClient
+from incrowd.collect.client import Forbidden, NotThere, PoliteClient, credential_variable
 from incrowd.collect.journal import ENDED, LIMITED, OPEN, Journal
 from incrowd.collect.services import Page, Post, service_named
 from incrowd.crowd import Crowd
@@ -199,7 +198,7 @@ class Collector:
 
     def _hint(self, error: ServerError) -> str:
         """Say which credentials the service takes, where it showed us nothing."""
-        names = [credentials.variable(name) for name in self.service.wants]
+        names = [credential_variable(name) for name in self.service.wants]
         return (
             f" Set {' and '.join(names)} if you have them." if names and isinstance(error, Forbidden) else ""
         )

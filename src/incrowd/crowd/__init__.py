@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from incrowd.crowd.info import CrowdInfo
     from incrowd.crowd.ingest import ImportReport
-    from incrowd.crowd.store import Crowd
+    from incrowd.crowd.store import Crowd, CrowdInfo
 
 __all__ = ["Crowd", "CrowdInfo", "ImportReport"]
 
 lazy_names(
     __name__,
     {
-        ".info": "CrowdInfo",
         ".ingest": "ImportReport",
-        ".store": "Crowd",
+        ".store": "Crowd CrowdInfo",
     },
 )

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded, IncrowdError, InputError
 from incrowd.gateway.alternatives import compile_alternatives, compile_sole_holders
-from incrowd.gateway.answer import Answer, Client, Explanation, ValueDecision
 from incrowd.gateway.cache import Cache
 from incrowd.gateway.databases import Database
 from incrowd.gateway.history import History
@@ -32,7 +31,7 @@ from incrowd.gateway.private import (
     compile_windows,
     mechanisms_of,
 )
-from incrowd.gateway.query import Query, checked_query
+from incrowd.gateway.query import Answer, Client, Explanation, Query, ValueDecision, checked_query
 from incrowd.gateway.rules import (
     BEFORE,
     BELOW_NOISE,

@@ -17,9 +17,9 @@ from threading import Lock
 from typing import Any
 
 from incrowd.errors import IncrowdError
-from incrowd.gateway.answer import Answer
 from incrowd.gateway.monitoring import logger
 from incrowd.gateway.people import Words, packed, unpacked
+from incrowd.gateway.query import Answer
 from incrowd.gateway.state import BrokenState, Secret, SteadyClock, belongings
 
 NAME = "ledger.sqlite"

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.crowd.disk import PRIVATE, Disk
 from incrowd.errors import IncrowdError, InputError
-from incrowd.gateway.answer import Client, Explanation, ValueDecision
 from incrowd.gateway.audit import AuditLog, check_audit
 from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.ledger import Ledger, audited
 from incrowd.gateway.monitoring import log_to_stderr, logger
 from incrowd.gateway.policy import GatewayPolicy, cautions, promise, weaknesses
+from incrowd.gateway.query import Client, Explanation, ValueDecision
 from incrowd.gateway.report import Support, support_of
 from incrowd.gateway.service import GatewayService
 from incrowd.gateway.state import KeyStore, lock_state, open_secret, set_aside

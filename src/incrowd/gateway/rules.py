@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.gateway.alternatives import most_with_sole_holders
-from incrowd.gateway.answer import Explanation, ValueDecision
 from incrowd.gateway.history import Changed, Clauses, History
 from incrowd.gateway.ledger import OVER_TIME, Entry
 from incrowd.gateway.people import Numbers, Selection, digest_of
 from incrowd.gateway.policy import GatewayPolicy
+from incrowd.gateway.query import Explanation, ValueDecision
 from incrowd.gateway.snapshot import AttributeIndex, Snapshot
 from incrowd.gateway.state import Secret
 from incrowd.measures.release import (

@@ -27,12 +27,11 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from incrowd.errors import IncrowdError, InputError
-from incrowd.gateway.answer import Answer, Client
 from incrowd.gateway.audit import AuditLog
 from incrowd.gateway.core import Decided
 from incrowd.gateway.monitoring import Metrics, log_error, logger
 from incrowd.gateway.policy import GatewayPolicy
-from incrowd.gateway.query import Query
+from incrowd.gateway.query import Answer, Client, Query
 from incrowd.gateway.rules import LATE
 from incrowd.gateway.state import KeyStore, Secret
 from incrowd.gateway.text_query import query_from, read_queries

@@ -23,13 +23,12 @@ from threading import Event, Lock, Thread
 from typing import Any, Protocol
 
 from incrowd.errors import IncrowdError, InputError
-from incrowd.gateway.answer import Answer, Client, Explanation
 from incrowd.gateway.cache import Cache
 from incrowd.gateway.core import Decided, Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.monitoring import log_error, log_to_stderr, logger
 from incrowd.gateway.policy import GatewayPolicy
-from incrowd.gateway.query import Query
+from incrowd.gateway.query import Answer, Client, Explanation, Query
 from incrowd.gateway.report import Support, support_of
 from incrowd.gateway.solver import Solver, SolverOptions
 

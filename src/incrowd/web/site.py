@@ -23,8 +23,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import ChoiceLoader, PackageLoader
 
 from incrowd.crowd import Crowd
-from incrowd.crowd.info import CrowdInfo
 from incrowd.crowd.ingest import Progress
+from incrowd.crowd.store import CrowdInfo
 from incrowd.errors import IncrowdError, InputError
 from incrowd.report.page import asset, policy_of
 from incrowd.report.person import environment

@@ -9,15 +9,19 @@ community is told from the post, and ids, names and texts are those the readers 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from incrowd.collect import credentials
-from incrowd.collect.client import PoliteClient, check_address
+from incrowd.collect.client import PoliteClient, check_address, find_credential
+from incrowd.crowd.readers.base import ReadOptions
+from incrowd.crowd.readers.mbox import Mbox
 from incrowd.errors import InputError, ServerError
 
 REFUSALS = ("#nobot", "#nobots", "#noindex", "#noarchive", "#nosearch")
@@ -162,7 +166,7 @@ class Service:
     def secret(self, name: str) -> str | None:
         """Return one of the user's credentials, looked up once."""
         if name not in self._secrets:
-            found = credentials.find(name)
+            found = find_credential(name)
             self._secrets[name] = None if found is None else found.value
         return self._secrets[name]
 
@@ -197,3 +201,42 @@ def distinct(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 def joined(*parts: str | None) -> str:
     """Return a title and a text as one, as readers of dumps join them."""
     return "\n\n".join(part for part in parts if part)
+
+
+# Mails as posts: what NNTP and mail archives give, read by the same reader as a mailbox on disk.
+
+LARGEST_MAILBOX = 256 * 2**20
+"""Bytes of one answer's mails, decompressed."""
+_SEPARATOR = b"From nobody Thu Jan  1 00:00:00 1970\n"
+# Only lines that would look like the next mail are marked: readers take a marked line for a quotation.
+_FROM = re.compile(rb"^(From [^\n]*\d:\d\d[^\n]*)$", re.MULTILINE)
+
+
+def posts_in(mailbox: bytes, name: str, community: str | None = None) -> list[Post]:
+    """Return the mails of a mailbox, packed or not, in its order; `name` is the file's, `community` overrules it."""
+    if not mailbox.strip(b"\r\n"):
+        return []
+    options = ReadOptions(community=community, max_output_bytes=LARGEST_MAILBOX, keep_complete=False)
+    with TemporaryDirectory(prefix="incrowd-") as folder:
+        path = Path(folder) / name
+        path.write_bytes(mailbox)
+        return [
+            Post(row["id"], row["user"], row["community"], row["time"], row["text"])
+            for batch in Mbox().read(path, options)
+            for row in batch.rows.iter_rows(named=True)
+            if row["user"] and row["text"]
+        ]
+
+
+def bound(mails: Iterable[bytes]) -> bytes:
+    """Return single mails as one mailbox."""
+    return b"\n".join(_SEPARATOR + _FROM.sub(rb">\1", mail).rstrip(b"\n") + b"\n" for mail in mails)
+
+
+def wants_no_archive(mail: bytes) -> bool:
+    """Say whether an author asked, in the header, that a mail be kept nowhere."""
+    head = mail.partition(b"\n\n")[0].lower()
+    return (
+        re.search(rb"^(?:x-no-archive:\s*yes|archive:\s*no|x-archive:\s*no)\b", head, re.MULTILINE)
+        is not None
+    )

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from incrowd.collect.services.base import Page, Post, Service, distinct, refuses, seconds
-from incrowd.crowd.readers.html import html_text
+from incrowd.crowd.readers.base import html_text
 
 ALL = "all"
 NEWEST = "the newest posts of a forum"

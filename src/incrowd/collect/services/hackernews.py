@@ -6,7 +6,7 @@ The official interface gives one post for each request: a thousand times the req
 from __future__ import annotations
 
 from incrowd.collect.services.base import Page, Post, Service, distinct, joined
-from incrowd.crowd.readers.html import html_text
+from incrowd.crowd.readers.base import html_text
 
 COMMUNITY = "news.ycombinator.com"
 KINDS = ("all", "story", "comment", "ask_hn", "show_hn", "poll")

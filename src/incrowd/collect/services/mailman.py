@@ -12,8 +12,7 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from incrowd.collect.client import AnswerTooLarge
-from incrowd.collect.services.base import Page, Post, Service
-from incrowd.collect.services.mailbox import posts_in
+from incrowd.collect.services.base import Page, Post, Service, posts_in
 from incrowd.errors import UnreadableSource
 
 ARCHIVES = "/archives"

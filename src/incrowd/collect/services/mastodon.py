@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from incrowd.collect.services.base import Page, Post, Service, distinct, joined, refuses, seconds
-from incrowd.crowd.readers.html import html_text
+from incrowd.crowd.readers.base import html_text
 from incrowd.crowd.readers.mastodon import account_name
 
 LOCAL = "local"

@@ -14,8 +14,7 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from incrowd.collect.client import AGAIN, Forbidden, NotThere, is_loopback
-from incrowd.collect.services.base import Page, Service
-from incrowd.collect.services.mailbox import bound, posts_in, wants_no_archive
+from incrowd.collect.services.base import Page, Service, bound, posts_in, wants_no_archive
 from incrowd.errors import InputError, ServerError
 
 PORTS = {"nntps": 563, "nntp": 119}

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from incrowd.collect import credentials
-from incrowd.collect.client import LoggedOut
+from incrowd.collect.client import LoggedOut, need_credential
 from incrowd.collect.services.base import Page, Post, Service, distinct, joined
 
 NEWEST = "the newest posts of a subreddit"
@@ -94,8 +93,8 @@ class Reddit(Service):
     def _access(self) -> str:
         if self._token is None:
             why = "Reddit's interface wants an application of your own (https://www.reddit.com/prefs/apps)"
-            identity = credentials.need("reddit-client-id", why)
-            secret = credentials.need("reddit-client-secret", why)
+            identity = need_credential("reddit-client-id", why)
+            secret = need_credential("reddit-client-secret", why)
             where = self.login if self.server == self.home else self.server
             answer = self.client.post(
                 f"{where}/api/v1/access_token",

@@ -10,7 +10,7 @@ import re
 from typing import Any, ClassVar
 
 from incrowd.collect.services.base import Page, Post, Service, distinct, joined
-from incrowd.crowd.readers.html import html_text
+from incrowd.crowd.readers.base import html_text
 from incrowd.errors import ServerError
 
 NEWEST = "the newest posts of a site"

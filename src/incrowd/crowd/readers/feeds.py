@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from xml.parsers import expat
 
-from incrowd.crowd.readers.base import About
+from incrowd.crowd.readers.base import About, html_text
 from incrowd.crowd.readers.export import CUT, SKIP, Export, ExportPart, File, Row, pick
-from incrowd.crowd.readers.html import html_text
 from incrowd.errors import UnreadableSource
 
 _COLUMNS = {"user": "author", "time": "published", "text": "title and content"}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from incrowd.crowd.readers.base import About
+from incrowd.crowd.readers.base import About, html_text
 from incrowd.crowd.readers.export import CUT, SKIP, Export, ExportPart, File, Row, first_object, top_keys
-from incrowd.crowd.readers.html import html_text
 
 _COLUMNS = {"user": "by or author", "time": "time or created_at_i", "text": "title and text"}
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from incrowd.crowd.readers.base import About
+from incrowd.crowd.readers.base import About, html_text
 from incrowd.crowd.readers.export import SKIP, Export, ExportPart, File, Files, Row, header_of
-from incrowd.crowd.readers.html import html_text
 
 _COLUMNS = {"item": "Name (Year)", "value": "Rating", "time": "Date"}
 

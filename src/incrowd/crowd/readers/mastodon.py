@@ -10,8 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from incrowd.crowd.readers.archive import Zip, find, is_tar, open_in_tar, zip_names
-from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
-from incrowd.crowd.readers.html import html_text
+from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions, html_text
 from incrowd.crowd.readers.jsonstream import JsonStream
 from incrowd.crowd.readers.rows import POSTS, RowBatch, Whole, batch_of
 from incrowd.crowd.readers.source import Bytes, DecompressedFile

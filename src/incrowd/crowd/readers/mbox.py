@@ -11,8 +11,7 @@ from email.message import Message
 from email.utils import mktime_tz, parseaddr, parsedate_tz
 from pathlib import Path
 
-from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
-from incrowd.crowd.readers.html import html_text
+from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions, html_text
 from incrowd.crowd.readers.rows import POSTS, RowBatch, Whole, batch_of
 from incrowd.crowd.readers.source import Lines, read_lines
 from incrowd.crowd.schema import Kind, Reason

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.parsers import expat
 
-from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions
-from incrowd.crowd.readers.html import html_text
+from incrowd.crowd.readers.base import About, Batch, Look, ReadOptions, html_text
 from incrowd.crowd.readers.rows import POSTS, RowBatch, batch_of
 from incrowd.crowd.readers.source import Lines, decoded, read_lines
 from incrowd.crowd.schema import Kind

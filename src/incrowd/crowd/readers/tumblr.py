@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from incrowd.crowd.readers.base import About
+from incrowd.crowd.readers.base import About, html_text
 from incrowd.crowd.readers.export import SKIP, Export, ExportPart, File, Row, top_keys
-from incrowd.crowd.readers.html import html_text
 
 _COLUMNS = {"time": "timestamp", "text": "title, body or caption"}
 _STAMP = re.compile(r'<span id="timestamp">\s*(.*?)\s*</span>', re.DOTALL)
