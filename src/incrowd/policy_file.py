@@ -38,6 +38,8 @@ def load_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UnreadableSource(f"{path}: no such policy file") from None
     except OSError:
         raise UnreadableSource(f"{path}: expected a policy file, could not read it") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -6,7 +6,6 @@ holds, as a draft would be; what others post counts from the next import on, whe
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from incrowd.advisor.answer import Theme
 from incrowd.advisor.assessor import unless_only_a_card
 from incrowd.advisor.combine import theme
-from incrowd.errors import InputError, UnreadableSource
+from incrowd.errors import InputError
 from incrowd.measures.following import FollowedPost, Line, LineReading
 from incrowd.measures.protocol import (
     AdvisorOptions,
@@ -33,6 +32,7 @@ from incrowd.measures.protocol import (
     moved_by_posts,
     registered,
 )
+from incrowd.policy_file import TITLE, load_toml, read_settings
 from incrowd.wording import say_day
 
 NOT_BY_YOU = "No new post of yours did it: others write differently now."
@@ -167,9 +167,6 @@ def say_level(question: ThemeName, now: Theme, before: Level | None, came_with: 
     return f"{said} {came_with}" if came_with else said
 
 
-SINKS = ("jsonl", "webhook", "desktop", "terminal")
-
-
 def is_crossed(line: Line, reading: LineReading) -> bool:
     """Say whether a number is on the wrong side of a line."""
     return measure_named(line.measure).is_crossed(line, reading)
@@ -187,12 +184,9 @@ def say_line(line: Line, reading: LineReading) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WatchPolicy:
-    """All lines, and where alerts go."""
+class AlertPlaces:
+    """Where alerts go."""
 
-    lines: tuple[Line, ...] = ()
-    questions: tuple[ThemeName, ...] = ()
-    """Questions of the label: say so when one comes to another level."""
     jsonl: Path | None = None
     """A file that gets one JSON object a line."""
     webhook: str | None = None
@@ -200,6 +194,15 @@ class WatchPolicy:
     desktop: Path | None = None
     """A folder that gets a text file for each alert."""
     terminal: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchPolicy(AlertPlaces):
+    """All lines, and where alerts go."""
+
+    lines: tuple[Line, ...] = ()
+    questions: tuple[ThemeName, ...] = ()
+    """Questions of the label: say so when one comes to another level."""
 
     def __post_init__(self) -> None:
         if not self.lines and not self.questions:
@@ -212,12 +215,7 @@ class WatchPolicy:
 def load_policy(path: Path | str) -> WatchPolicy:
     """Read a policy from a TOML file; paths in it are relative to it."""
     place = Path(path)
-    try:
-        plain = tomllib.loads(place.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UnreadableSource(f"{path}: no such policy file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise UnreadableSource(f"{path}: expected a TOML file with [[line]] tables: {problem}") from None
+    plain = load_toml(place)
     if unknown := set(plain) - {"line", "alerts"}:
         raise InputError(f"{path}: unknown table '{min(unknown)}'; a policy has [[line]] and [alerts]")
     tables = plain.get("line", [])
@@ -231,7 +229,7 @@ def load_policy(path: Path | str) -> WatchPolicy:
         else:
             lines.append(_line(table, where))
     alerts = _alerts(plain.get("alerts", {}), place)
-    return WatchPolicy(lines=tuple(lines), questions=tuple(questions), **alerts)
+    return WatchPolicy(lines=tuple(lines), questions=tuple(questions), **vars(alerts))
 
 
 def _question(table: Mapping[str, Any], where: str) -> ThemeName:
@@ -273,21 +271,11 @@ def _line(table: Any, where: str) -> Line:
     )
 
 
-def _alerts(table: Any, place: Path) -> dict[str, Any]:
-    if not isinstance(table, Mapping) or (unknown := set(table) - set(SINKS)):
-        named = f"unknown key '{min(unknown)}'" if isinstance(table, Mapping) else "expected a table"
-        raise InputError(f"{place}, [alerts]: {named}; alerts go to: {', '.join(SINKS)}")
-    kinds = {"jsonl": str, "webhook": str, "desktop": str, "terminal": bool}
-    for name, value in table.items():
-        if not isinstance(value, kinds[name]):
-            raise InputError(
-                f"{place}, [alerts]: '{name}' must be {'true or false' if name == 'terminal' else 'text'}"
-            )
-    chosen = dict(table)
-    for name in ("jsonl", "desktop"):
-        if name in chosen:
-            chosen[name] = place.absolute().parent / chosen[name]
-    return chosen
+def _alerts(table: Any, place: Path) -> AlertPlaces:
+    try:
+        return read_settings(AlertPlaces, table, folder=place.absolute().parent)
+    except InputError as error:
+        raise InputError(f"{place}, [alerts]: {str(error).removeprefix(TITLE).lstrip(':, ')}") from None
 
 
 def default_policy() -> WatchPolicy:
