@@ -69,8 +69,14 @@ def test_a_policy_comes_from_a_file(tmp_path: Path) -> None:
         ("[[line]]\nmeasure = 'anonymity'\ncommunity = 'a'\nbelow = 3\ntopic = 'x'", "unknown key 'topic'"),
         ("[[line]]\nmeasure = 'anonymity'\ncommunity = 'a'\nbelow = 0", "at least 1"),
         ("[line]\nmeasure = 'anonymity'", "double brackets"),
-        ("[[line]]\nmeasure='anonymity'\ncommunity='a'\nbelow=3\n[alerts]\nmail='x'", r"\[alerts\]: unknown setting 'mail'"),
-        ("[[line]]\nquestion = 'told'\n[alerts]\nterminal = 'no'", r"\[alerts\]: terminal: expected true or false"),
+        (
+            "[[line]]\nmeasure='anonymity'\ncommunity='a'\nbelow=3\n[alerts]\nmail='x'",
+            r"\[alerts\]: unknown setting 'mail'",
+        ),
+        (
+            "[[line]]\nquestion = 'told'\n[alerts]\nterminal = 'no'",
+            r"\[alerts\]: terminal: expected true or false",
+        ),
         ("[[line]]\nquestion = 'inferable'", "'question' must be one of"),
         ("[[line]]\nquestion = 'told'\nbelow = 3", "unknown key 'below'"),
         ("[[line]]\nquestion = 'told'\n[[line]]\nquestion = 'told'", "twice"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,6 @@ from incrowd.measures.exposure.learnt_spaces import (
     WordVectors,
     fold_in,
     load_space,
-    model_origin,
     post_vector,
     save_space,
 )
@@ -332,7 +332,8 @@ def test_a_model_file_reads_back_the_same_and_notices_damage(
     again = load_space(path)
     assert again.hash == space.hash
     assert (again.similarities(encoded(again)) == space.similarities(encoded(space))).all()
-    assert model_origin(path) == {"seed": 3}
+    with np.load(path, allow_pickle=False) as file:
+        assert json.loads(file["about"].tobytes())["origin"] == {"seed": 3}
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(UnreadableSource, match="learn it again"):
         load_space(path)

@@ -22,7 +22,6 @@ from incrowd.report.person import (
     person_label,
     person_report_page,
     sweep,
-    theme_label,
 )
 from incrowd.result import Assumptions, Evidence, say_amount
 
@@ -83,8 +82,8 @@ def test_the_page_asks_for_nothing_from_anywhere() -> None:
 
 def test_the_label_marks_the_level_and_cannot_tell_is_on_no_bar() -> None:
     assert person_label(alex()).verdict == "at risk"
-    assert theme_label(alex(), ThemeName.EXPOSED).you == 0
-    assert theme_label(alex(), ThemeName.INFERABLE).you is None
+    for level, you in ((Level.WELL_HIDDEN, 0), (Level.CANNOT_TELL, None)):
+        assert person_label(replace(alex(), verdict=replace(alex().verdict, level=level))).you == you
 
 
 @given(st.integers(2, 5000), st.floats(0, 1))

@@ -452,13 +452,6 @@ class DistanceSummary:
     row_sums: Floats
     row_counts: Ints
 
-    @property
-    def row_means(self) -> Floats:
-        """Mean distance from each row to the columns; NaN where there is none."""
-        undefined = np.full(len(self.row_sums), np.nan)
-        means = np.divide(self.row_sums, self.row_counts, out=undefined, where=self.row_counts > 0)
-        return np.asarray(means)
-
 
 @dataclass(frozen=True)
 class Summary:

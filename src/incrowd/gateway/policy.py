@@ -435,16 +435,6 @@ def _check_ranges(policy: GatewayPolicy) -> None:
         )
 
 
-SECTIONS: dict[str, type[Any]] = {
-    "release": ReleasePolicy,
-    "privacy": PrivacyPolicy,
-    "accounts": AccountPolicy,
-    "snapshots": SnapshotPolicy,
-    "budget": BudgetPolicy,
-    "limits": LimitPolicy,
-}
-
-
 def load_policy(path: Path) -> GatewayPolicy:
     """Read and check a policy file; paths in it are relative to it.
 

@@ -14,7 +14,7 @@ from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 
 from incrowd.advisor.answer import PersonReport
 from incrowd.advisor.combine import LEAST_SHARE, MOST_PARTS
-from incrowd.measures.protocol import Effect, Finding, Level, ThemeName, measure_named, shortened
+from incrowd.measures.protocol import Effect, Finding, Level, measure_named, shortened
 from incrowd.report.label import Label
 from incrowd.report.page import asset, page
 from incrowd.result import Direction, Evidence, say_amount, say_count, say_number, say_percent
@@ -39,20 +39,10 @@ def json_link(data: Mapping[str, Any]) -> str:
 
 def person_label(report: PersonReport) -> Label:
     """Return the label of the whole report as a picture for the terminal or a file."""
-    return _label(
-        "In the crowd", report.verdict.level, f"among {report.people:,} people; the worst answer counts"
-    )
-
-
-def theme_label(report: PersonReport, name: ThemeName) -> Label:
-    """Return the label of one of the questions."""
-    theme = next(theme for theme in report.themes if theme.name == name)
-    return _label(theme.name.question, theme.level)
-
-
-def _label(title: str, level: Level, caption: str = "") -> Label:
+    level = report.verdict.level
     you = BARS.index(level) if level in BARS else None
-    return Label(title, tuple(str(bar) for bar in BARS), you, caption)
+    caption = f"among {report.people:,} people; the worst answer counts"
+    return Label("In the crowd", tuple(str(bar) for bar in BARS), you, caption)
 
 
 MOST_FINDINGS = 12

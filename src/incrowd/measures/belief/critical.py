@@ -5,8 +5,6 @@ the set. A set is *repairing* if the whole policy holds without it. With one req
 one attribute, or the posts in one community, stays published. Posts in a community and the link between two profiles
 are withheld like attributes. Withholding more can also raise a posterior, so every set up to a size is tried; only
 supersets of sets already found are skipped, for they are not minimal.
-
-Section 4's theorem and corollaries as executable checks, corrected where the paper errs (see NOTES.md).
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.measures.belief.adversary import BeliefAdversary
-from incrowd.measures.belief.definition import posterior, total_variation
-from incrowd.measures.belief.engine import BeliefModel, ExplicitBelief
+from incrowd.measures.belief.definition import total_variation
+from incrowd.measures.belief.engine import BeliefModel
 from incrowd.measures.belief.policy import Policy
 from incrowd.profiles.attributes import HIDDEN, Floats, SeenAttributes
 
@@ -244,63 +242,6 @@ def what_if_published(
                 for target, b, a in zip(targets, before, after, strict=True)
             ]
     return sorted(found, key=lambda one: (-(one.after - one.before), one.attribute, one.target))
-
-
-def theorem_1(
-    belief: ExplicitBelief,
-    model: Mapping[str, str | None],
-    shown: Collection[str],
-    attribute: str,
-    default: str | None,
-) -> float:
-    """Return SD between the beliefs after seeing a person and the same person with one attribute reset.
-
-    The paper claims 1 for every attribute. It is 1 for an attribute that is shown as it is and differs from its
-    default, and 0 for one that is not shown.
-    """
-    as_is = {name: model[name] for name in shown}
-    reset = {name: default if name == attribute else value for name, value in as_is.items()}
-    beliefs = [posterior(belief.weights, _fits(belief, seen)) for seen in (as_is, reset)]
-    return total_variation(*beliefs)
-
-
-def _fits(belief: ExplicitBelief, seen: Mapping[str, str | None]) -> Floats:
-    codes = belief.space.encode(seen)
-    return np.asarray(((codes == HIDDEN) | (belief.models == codes)).all(axis=1), dtype=np.float64)
-
-
-def corollary_1(belief: BeliefModel, evidence: SeenAttributes, attribute: str) -> tuple[float, float]:
-    """Return the posterior of a shown value, and the posterior after withholding it.
-
-    The paper claims that a sensitive attribute is 0-critical. It is sigma-critical if and only if the second
-    number is at most sigma and the first is above it.
-    """
-    place = belief.space.place(attribute)
-    code = int(evidence.seen[0, place])
-    if code == HIDDEN:
-        raise ValueError(f"'{attribute}' is not shown")
-    hidden = np.zeros((1, len(belief.space.attributes)), dtype=bool)
-    hidden[0, place] = True
-    shown = belief.posteriors([place], evidence)[0][0, code]
-    withheld = belief.posteriors([place], evidence.hiding(hidden))[0][0, code]
-    return float(shown), float(withheld)
-
-
-def corollary_2(belief: BeliefModel, evidence: SeenAttributes, policy: Policy) -> bool:
-    """Say whether a profile without critical sets satisfies the policy, given that the prior does.
-
-    The paper omits the precondition and looks at single attributes; here sets of any size are tried, and the
-    statement is vacuously true if the prior alone violates the policy.
-    """
-    adversary = BeliefAdversary(belief)
-    nothing = SeenAttributes.nothing(belief.space, own_rows=evidence.own_rows)
-    if float(policy.excess(adversary, nothing)[0]) > 0:
-        return True
-    found = critical_sets(adversary, evidence, policy, largest=len(belief.space.attributes))
-    satisfied = float(policy.excess(adversary, evidence)[0]) <= 0
-    # A single shown attribute has no critical set, because one attribute stays published.
-    one_left = int((evidence.seen[0] != HIDDEN).sum() + len(evidence.soft)) <= 1
-    return satisfied or bool(found.sets) or one_left
 
 
 def measured_epsilon(

@@ -423,12 +423,6 @@ def _check_sizes(path: Path, most: int) -> None:
                 )
 
 
-def model_origin(path: Path | str) -> dict[str, Any]:
-    """Return what a model was learnt from."""
-    with np.load(path, allow_pickle=False) as file:
-        return dict(json.loads(file["about"].tobytes())["origin"])
-
-
 def _topic(
     name: str, domain: str, words: list[str], sensitive: bool, weights: Any = None, level: Any = None
 ) -> Topic:
