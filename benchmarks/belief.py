@@ -16,8 +16,8 @@ from benchmarks._timing import best
 from incrowd.measures.belief.adversary import BeliefAdversary
 from incrowd.measures.belief.critical import critical_sets
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
-from incrowd.measures.belief.everyone import check_everyone
 from incrowd.measures.belief.policy import Policy, Publication, Requirement, Withhold
+from incrowd.measures.belief.ready import check_everyone
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, SeenAttributes
 from incrowd.synthetic import SyntheticAttributes

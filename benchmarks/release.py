@@ -28,8 +28,7 @@ from incrowd.measures.release import (
     verify,
     warm_up,
 )
-from incrowd.measures.release.count import Component, count_with
-from incrowd.measures.release.definition import multiply_and_absorb
+from incrowd.measures.release.definition import Component, count_with, multiply_and_absorb
 from incrowd.measures.release.spec import Deadline
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

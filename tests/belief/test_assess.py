@@ -16,7 +16,6 @@ from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.belief.assess import check_policy
 from incrowd.measures.belief.crowd_belief import CrowdBelief, fitted_belief
 from incrowd.measures.belief.engine import hide_and_guess, reliability
-from incrowd.measures.belief.everyone import check_everyone
 from incrowd.measures.belief.policy import (
     Generalise,
     Perturb,
@@ -26,6 +25,7 @@ from incrowd.measures.belief.policy import (
     Unlinkable,
     Withhold,
 )
+from incrowd.measures.belief.ready import check_everyone
 from incrowd.measures.belief.spec import BeliefOptions
 from incrowd.profiles.attributes import HIDDEN, AttributeSpace, SeenAttributes, attribute_table, from_long
 

@@ -14,8 +14,8 @@ import pytest
 
 from incrowd.crowd import Crowd
 from incrowd.crowd.forget import forget
-from incrowd.crowd.links import LINKS_NAME, read_links
 from incrowd.crowd.own_export import read_export
+from incrowd.crowd.tables import LINKS_NAME, read_links
 from incrowd.measures.prepared import PreparedCrowd
 
 SAID = ["first words of mine", "a second thing i said", "and the third"]

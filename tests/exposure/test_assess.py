@@ -16,14 +16,16 @@ from incrowd.errors import BudgetExceeded, InputError, NotInCrowd, UnreadableSou
 from incrowd.measures.exposure.assess import (
     CARE,
     MOST_WORDS,
+    Quantiles,
     _told_by_words,
     assess_alone,
     assess_person,
+    load_quantiles,
     own_posts,
     points_nowhere,
+    quantiles,
 )
 from incrowd.measures.exposure.comparison import compare
-from incrowd.measures.exposure.publish import Quantiles, load_quantiles, quantiles
 from incrowd.measures.exposure.scoring import LiveExposure, Scored, score, summary
 from incrowd.measures.exposure.space import BagOfWords
 from incrowd.measures.exposure.spec import CALIBRATED, DIMENSIONS, ExposureOptions

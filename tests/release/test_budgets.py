@@ -14,7 +14,7 @@ from incrowd.measures.release import (
     measure_q,
     suppress,
 )
-from incrowd.measures.release.count import Component, count_with
+from incrowd.measures.release.definition import Component, count_with
 from incrowd.measures.release.kernels import tally
 from incrowd.measures.release.patterns import FEW_CELLS, pack, plan
 from incrowd.measures.release.spec import Deadline

@@ -10,8 +10,15 @@ import numpy as np
 import pytest
 from tests.release.cases import random_answer
 
-from incrowd.measures.release.count import SOLVERS, Component, count_groups, count_with
-from incrowd.measures.release.definition import minimal_groups, multiply_and_absorb, q_from_groups
+from incrowd.measures.release.definition import (
+    SOLVERS,
+    Component,
+    count_groups,
+    count_with,
+    minimal_groups,
+    multiply_and_absorb,
+    q_from_groups,
+)
 from incrowd.measures.release.patterns import PatternCounts, absorb, parts
 from incrowd.measures.release.solve import measure_q
 from incrowd.measures.release.spec import Deadline

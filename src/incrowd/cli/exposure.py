@@ -346,10 +346,10 @@ def rank(
     from incrowd.measures.exposure.assess import (
         assess_alone,
         assess_topics,
+        load_quantiles,
         most_exposed_first,
         points_nowhere,
     )
-    from incrowd.measures.exposure.publish import load_quantiles
     from incrowd.measures.exposure.scoring import score, summary
 
     if paper:
@@ -463,7 +463,7 @@ def publish(
     import json
 
     from incrowd.crowd import Crowd
-    from incrowd.measures.exposure.publish import quantiles
+    from incrowd.measures.exposure.assess import quantiles
     from incrowd.measures.exposure.scoring import score
 
     options = ranking.options(dimension)

@@ -20,12 +20,11 @@ import polars as pl
 
 from incrowd.crowd import manifest as manifests
 from incrowd.crowd.disk import import_lock
-from incrowd.crowd.links import read_links, write_links
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER, StoredTable, TablePart
 from incrowd.crowd.row_groups import read_groups
 from incrowd.crowd.schema import KINDS, Kind
 from incrowd.crowd.staging import add_hashes
-from incrowd.crowd.tables import connect, write_parts
+from incrowd.crowd.tables import connect, read_links, write_links, write_parts
 from incrowd.errors import CrowdBusy
 
 if TYPE_CHECKING:

@@ -21,14 +21,13 @@ from typing import Any, Protocol
 import duckdb
 
 from incrowd.crowd.disk import Disk, disk_full
-from incrowd.crowd.links import add_links
 from incrowd.crowd.manifest import PARTS_FOLDER, STAGING_FOLDER, Manifest, SourceRecord, load, save
 from incrowd.crowd.merge import Merger
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.schema import KINDS, MEANING
 from incrowd.crowd.sources import Source
 from incrowd.crowd.staging import DONE_NAME, MISREAD, Staged, Stager, Understood
-from incrowd.crowd.tables import connect, explained, give_memory_back, parquet_sql
+from incrowd.crowd.tables import add_links, connect, explained, give_memory_back, parquet_sql
 from incrowd.errors import BudgetExceeded, CrowdError, InputError
 
 SPILL_NAME = "spill"

@@ -9,13 +9,13 @@ from hashlib import blake2b
 
 import polars as pl
 
-from incrowd.crowd.links import IS_ADDRESS
 from incrowd.crowd.readers.base import Batch, ReadOptions, empty_rows
 from incrowd.crowd.readers.export import OWNER
 from incrowd.crowd.readers.rows import DateOrderNeeded
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind, check
 from incrowd.crowd.sources import FileSource, Paths, Source, open_files
 from incrowd.crowd.staging import decided_dates
+from incrowd.crowd.tables import IS_ADDRESS
 from incrowd.errors import InputError, NotInCrowd, Undecided
 
 BATCH_BYTES = 16 * 2**20

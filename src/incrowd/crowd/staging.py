@@ -22,7 +22,6 @@ import duckdb
 import polars as pl
 
 from incrowd.crowd.disk import Disk
-from incrowd.crowd.links import links_in, write_links
 from incrowd.crowd.manifest import SourceRecord
 from incrowd.crowd.pseudonyms import Pseudonyms
 from incrowd.crowd.readers.base import Batch, empty_rejects, empty_rows
@@ -30,7 +29,7 @@ from incrowd.crowd.readers.export import OWNER
 from incrowd.crowd.readers.rows import DateEvidence, DateOrderNeeded
 from incrowd.crowd.schema import COLUMNS, MEANING, Checked, Kind, Reason, check
 from incrowd.crowd.sources import Source, described
-from incrowd.crowd.tables import Shown, fetched, parquet_sink, parquet_sql
+from incrowd.crowd.tables import Shown, fetched, links_in, parquet_sink, parquet_sql, write_links
 from incrowd.errors import Undecided
 
 SIZE: dict[Kind, str] = {"posts": "strlen(text)::UINTEGER", "items": "0", "attributes": "0"}

@@ -20,11 +20,10 @@ import polars as pl
 
 from incrowd.crowd import manifest, pseudonyms
 from incrowd.crowd.disk import LOCK_NAME, PRIVATE_FOLDER, Disk, import_lock
-from incrowd.crowd.links import LINKS_NAME
 from incrowd.crowd.manifest import JOURNAL_FOLDER, PARTS_FOLDER, STAGING_FOLDER
 from incrowd.crowd.row_groups import read_groups
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
-from incrowd.crowd.tables import connect
+from incrowd.crowd.tables import LINKS_NAME, connect
 from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, InputError, NotInCrowd
 
 if TYPE_CHECKING:

@@ -146,7 +146,7 @@ class PreparedCrowd:
 
     def own_links(self, user: str) -> Mapping[int, str]:
         """Return where a person's posts are, by number, as far as their own export said."""
-        from incrowd.crowd.links import links_of
+        from incrowd.crowd.tables import links_of
 
         return links_of(self.folder, user, self.own_posts(user))
 

@@ -8,9 +8,9 @@ from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
     from incrowd.measures.belief.assess import check_policy
-    from incrowd.measures.belief.everyone import check_everyone
     from incrowd.measures.belief.measure import assess, measure
     from incrowd.measures.belief.policy import Policy, read_policy
+    from incrowd.measures.belief.ready import check_everyone
     from incrowd.measures.belief.spec import ADVERSARIES
     from incrowd.measures.belief.spec import BeliefOptions as Options
 
@@ -29,7 +29,7 @@ lazy_names(
     __name__,
     {
         ".assess": "check_policy",
-        ".everyone": "check_everyone",
+        ".ready": "check_everyone",
         ".measure": "assess measure",
         ".policy": "Policy read_policy",
         ".spec": "ADVERSARIES BeliefOptions:Options",

@@ -26,8 +26,8 @@ from incrowd.wording import say_percent
 
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
-    from incrowd.measures.belief.everyone import EveryoneChecked
     from incrowd.measures.belief.policy import Policy
+    from incrowd.measures.belief.ready import EveryoneChecked
 
 STRANGER = "stranger"
 
@@ -86,7 +86,7 @@ def gain(assessment: Assessment) -> float:
 
 def measure(crowd: Crowd, options: BeliefOptions | None = None, *, policy: Policy) -> EveryoneChecked:
     """Hold everybody's profile against one policy; each person's own row is unknown to a stranger."""
-    from incrowd.measures.belief.everyone import check_everyone
+    from incrowd.measures.belief.ready import check_everyone
     from incrowd.profiles.attributes import attribute_table
 
     return check_everyone(attribute_table(crowd), policy, options)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from incrowd.measures.exposure.assess import load_quantiles, quantiles
     from incrowd.measures.exposure.measure import assess, measure
-    from incrowd.measures.exposure.publish import load_quantiles, quantiles
     from incrowd.measures.exposure.scoring import LiveExposure, Scored
     from incrowd.measures.exposure.space import BagOfWords, default_space
     from incrowd.measures.exposure.spec import ADVERSARIES
@@ -33,7 +33,7 @@ lazy_names(
     __name__,
     {
         ".measure": "assess measure",
-        ".publish": "load_quantiles quantiles",
+        ".assess": "load_quantiles quantiles",
         ".scoring": "LiveExposure Scored",
         ".space": "BagOfWords default_space",
         ".spec": "ADVERSARIES ExposureOptions:Options",

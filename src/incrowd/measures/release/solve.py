@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded
-from incrowd.measures.release.count import SOLVERS, Component, Count, compile_solver, count_groups
+from incrowd.measures.release.definition import SOLVERS, Component, Count, compile_solver, count_groups
 from incrowd.measures.release.patterns import (
     HolderIndex,
     Holders,

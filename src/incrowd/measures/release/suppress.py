@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import BudgetExceeded, InputError
-from incrowd.measures.release.count import Component, count_with
+from incrowd.measures.release.definition import Component, count_with
 from incrowd.measures.release.patterns import HolderIndex, Holders, PatternCounts, absorb, connected, parts
 from incrowd.measures.release.solve import least_common, local_bound
 from incrowd.measures.release.spec import (

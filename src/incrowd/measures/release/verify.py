@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.measures.release.count import Component, count_with
+from incrowd.measures.release.definition import Component, count_with
 from incrowd.measures.release.patterns import Holders, PatternCounts, absorb, parts
 from incrowd.measures.release.spec import Budget, Certificate, Deadline, PartCertificate
 
