@@ -19,6 +19,7 @@ LAYERS = {
     "lazy": "names that load on first use",
     "wording": "how numbers are written for people",
     "drawing": "a small picture or page of a result",
+    "arrays": "what arrays hold, as types",
     "policy_file": "policies in TOML, read and checked",
     "result": "assessment, evidence, advice: what every measure returns",
     "statistics": "small statistics that several measures need",

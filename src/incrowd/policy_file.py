@@ -39,7 +39,9 @@ def load_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise UnreadableSource(f"{path}: expected a policy file, could not read it: there is no such file") from None
+        raise UnreadableSource(
+            f"{path}: expected a policy file, could not read it: there is no such file"
+        ) from None
     except OSError:
         raise UnreadableSource(f"{path}: expected a policy file, could not read it") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
-Floats = NDArray[np.float64]
+from incrowd.arrays import Floats
 
 MOST_STEPS = 50
 """Of Newton's method; a dozen are usual."""

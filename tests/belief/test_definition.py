@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incrowd.arrays import Floats
 from incrowd.measures.belief.adversary import BeliefAdversary
 from incrowd.measures.belief.critical import (
     critical_sets,
@@ -23,7 +24,7 @@ from incrowd.measures.belief.definition import (
 )
 from incrowd.measures.belief.engine import BeliefModel, ExplicitBelief
 from incrowd.measures.belief.policy import Policy, Requirement
-from incrowd.profiles.attributes import HIDDEN, Floats, SeenAttributes
+from incrowd.profiles.attributes import HIDDEN, SeenAttributes
 
 
 def test_a_restricted_model_is_null_elsewhere() -> None:

@@ -19,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from incrowd.arrays import Floats, Ints
 from incrowd.distances.kernels import Kernel, choose, kernel_named
 from incrowd.distances.reductions import (
     Array,
     BallSizes,
     DistanceHistogram,
     DistanceSummary,
-    Floats,
-    Ints,
     LocalMatching,
     Matrix,
     Nearest,

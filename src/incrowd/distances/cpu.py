@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from incrowd.arrays import Floats, Ints
 from incrowd.distances.cpu_loops import (
     BLOCK,
     LANES,
@@ -52,16 +53,7 @@ from incrowd.distances.cpu_loops import (
     near_radius,
     to_distances,
 )
-from incrowd.distances.reductions import (
-    Array,
-    BallSizes,
-    DistanceHistogram,
-    Floats,
-    Ints,
-    Piece,
-    Reduction,
-    rounded,
-)
+from incrowd.distances.reductions import Array, BallSizes, DistanceHistogram, Piece, Reduction, rounded
 from incrowd.distances.reference import Metric, word_users
 from incrowd.distances.tiles import Tile
 

@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
+from incrowd.arrays import Floats, Ints
 from incrowd.distances import gpu_panels as cuda
 from incrowd.distances.gpu_panels import (
     Device,
@@ -43,8 +44,6 @@ from incrowd.distances.reductions import (
     Array,
     BallSizes,
     DistanceHistogram,
-    Floats,
-    Ints,
     Nearest,
     Piece,
     Ranks,

@@ -42,7 +42,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from incrowd.distances.reductions import DECIMALS, Floats, Ints
+from incrowd.arrays import Floats, Ints
+from incrowd.distances.reductions import DECIMALS
 
 TILE = 128
 """Rows and columns one thread block works on; panels are padded to a multiple of it."""

@@ -14,11 +14,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats, Ints
 from incrowd.crowd.array_cache import DiskArray
 
-Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
-Floats = NDArray[np.float64]
 Block = tuple[Numbers, Numbers, Ints]
 """Words (as places, ascending in each row) and their counts, row after row, and how many of them each row has."""
 

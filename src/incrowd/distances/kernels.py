@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from incrowd.distances.reductions import Array, Floats, Ints, Piece, Reduction
+from incrowd.arrays import Floats, Ints
+from incrowd.distances.reductions import Array, Piece, Reduction
 from incrowd.distances.reference import Metric
 from incrowd.distances.tiles import Tile
 from incrowd.errors import InputError

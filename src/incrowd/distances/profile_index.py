@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats, Ints
 from incrowd.crowd.array_cache import DiskArray, find_row, release, spans
 from incrowd.distances.reductions import rounded
 
@@ -32,8 +33,6 @@ errs by less than 5e-6 (p + q) in single precision, the shares add up to 2, and 
 HELD_ENTRIES = 2**22
 """Uses of words that are held to be gone through again, 16 bytes each: somebody who tries out changes waits for it."""
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Singles = NDArray[np.float32]
 Keys = NDArray[np.uint64]
 Mask = NDArray[np.bool_]

@@ -21,11 +21,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.arrays import Floats, Ints
 from incrowd.distances.tiles import Tile
 
 Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Piece = dict[str, Array]
 """Plain arrays only, so that a piece can be pickled, written to a file and read back."""
 Pairs = tuple[Ints, Ints]

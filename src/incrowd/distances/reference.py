@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from incrowd.arrays import Floats
 from incrowd.errors import InputError
 
 if TYPE_CHECKING:
     from scipy import sparse
-
-Floats = npt.NDArray[np.float64]
 
 
 class RowKind(StrEnum):

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from incrowd.arrays import Ints
 from incrowd.gateway.people import Selection
 from incrowd.gateway.snapshot import AttributeIndex
 from incrowd.measures.release.kernels import Lists, compile_greedy_release, greedy_release
@@ -210,7 +211,6 @@ def _enough(rows, weights, new, base, threshold):  # type: ignore[no-untyped-def
     return True
 
 
-Ints = NDArray[np.int64]
 ROUNDS = 1
 """More find hardly more: 4,737 values against 4,733 over 40 classes."""
 EXCHANGE_EFFORT = 300_000

@@ -29,6 +29,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats, Ints
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.gateway.ledger import Charge, Ledger
 from incrowd.gateway.people import Selection, Words, members_of
@@ -38,8 +39,6 @@ from incrowd.gateway.state import Secret
 from incrowd.measures.release.canonical import read_aliases, uncounted_names
 from incrowd.opendp_library import OpenDP, least_threshold
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 FAILURE = 0.001
 """Probability that an answer holds a value with too few people behind it."""
 CHOOSING = 0.15

@@ -16,10 +16,10 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats
 from incrowd.profiles.habits import grouping, post_habits
 
 Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 DELTA_WORDS = 150
 """Burrows' delta compares how often people use this many of the commonest words (Burrows 2002: 150)."""

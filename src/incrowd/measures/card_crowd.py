@@ -21,6 +21,7 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats
 from incrowd.cards.card import Card
 from incrowd.cards.default import SERVICE, default_card
 from incrowd.cards.laws import Community
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from incrowd.crowd.schema import Kind
     from incrowd.crowd.sources import Paths
 
-Floats = NDArray[np.float64]
 
 ROWS = 4_000
 """About so many people are made up for a community, in whole draws: more makes chance smaller, and takes longer."""

@@ -20,14 +20,13 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats
 from incrowd.measures.findings import GivesAway
 from incrowd.measures.prepared import PreparedCrowd
 from incrowd.profiles.habits import WEEK, PostHabits, post_habits
 from incrowd.result import Evidence
 from incrowd.text.mentions import SOMEBODY, without_mentions
 from incrowd.text.options import TextOptions
-
-Floats = NDArray[np.float64]
 
 LEAST_SHARE = 0.02
 """A kind of habit that counts for less is not worth a sentence."""

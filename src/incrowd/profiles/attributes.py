@@ -26,12 +26,11 @@ import polars as pl
 from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats, Ints
 from incrowd.crowd import Crowd
 from incrowd.crowd.array_cache import cached_arrays
 from incrowd.errors import InputError, NotInCrowd
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 HIDDEN = -1
 """The code of an attribute that was not shown."""
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
+from incrowd.arrays import Floats
 from incrowd.crowd import Crowd
 from incrowd.errors import InputError
 from incrowd.measures.attackers import ATTACKERS
@@ -25,8 +26,6 @@ from incrowd.measures.microdata.set_sizes import Effort
 from incrowd.measures.microdata.table import ItemTable, item_table
 from incrowd.measures.recognition.spec import KNOWN
 from incrowd.statistics import auc, auc_of_rates, first_place
-
-Floats = NDArray[np.float64]
 
 QUESTIONS = ("posts", "links", "items")
 BINS = 5

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from incrowd import __version__
+from incrowd.arrays import Floats, Ints
 from incrowd.drawing import Chart, Series
 from incrowd.measures.belief.adversary import Topics, read_words
 from incrowd.measures.belief.engine import Guesses
 from incrowd.measures.protocol import Progress
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, SeenAttributes
 from incrowd.study.belief_experiments import (
     FEWEST,
     GUESSING,

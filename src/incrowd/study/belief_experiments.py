@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from incrowd.arrays import Floats, Ints
 from incrowd.drawing import Chart, Series
 from incrowd.measures.belief.adversary import BeliefAdversary, CrowdWords, learn_signs
 from incrowd.measures.belief.critical import CriticalSet, critical_sets, loss_of_withholding
@@ -20,7 +21,7 @@ from incrowd.measures.belief.engine import BeliefModel, Guesses, hide_and_guess,
 from incrowd.measures.belief.network import NetworkBelief
 from incrowd.measures.belief.policy import Policy, Requirement
 from incrowd.measures.protocol import Progress
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, SeenAttributes
 from incrowd.study.figures import Section, Table
 
 PEOPLE, NETWORK, GUESSING = "people like you", "network", "guessing"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd import __version__
+from incrowd.arrays import Floats
 from incrowd.cards.laws import Community
 from incrowd.cards.make import (
     COUNTED,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from incrowd.cards.make import Progress
     from incrowd.crowd import Crowd
 
-Floats = NDArray[np.float64]
 LINE = 10
 """Fewer people than this are few."""
 

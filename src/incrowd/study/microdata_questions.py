@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats
 from incrowd.drawing import Chart, Series
 from incrowd.measures.microdata.anonymity_set import (
     ScoringAttack,
@@ -15,7 +16,6 @@ from incrowd.measures.microdata.anonymity_set import (
     others_against,
     scoring_attack,
 )
-from incrowd.measures.microdata.definition import Floats
 from incrowd.measures.microdata.evaluation import (
     Evaluation,
     agreement,

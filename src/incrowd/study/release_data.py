@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from incrowd.arrays import Ints
 from incrowd.errors import InputError
 from incrowd.measures.release import Budget, HolderIndex, SuppressOptions, suppress
 from incrowd.measures.release.canonical import Aliases, canonicalise, propose
@@ -18,7 +18,6 @@ from incrowd.measures.release.canonical import Aliases, canonicalise, propose
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
 
-Ints = NDArray[np.int64]
 ITEMS = "items"
 """Name of the items table where an attribute of interest is asked for."""
 AT_RANDOM = "people drawn at random"

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.arrays import Ints
 from incrowd.drawing import Chart, Series
 from incrowd.errors import BudgetExceeded
 from incrowd.measures.linkability.definition import spearman
 from incrowd.measures.release import Budget, HolderIndex, QMeasurement, measure_q, suppress
 from incrowd.study.figures import Cell, Section, Table
-from incrowd.study.release_data import Ints, Released, Work, at_threshold, count, percent, ratio, release
+from incrowd.study.release_data import Released, Work, at_threshold, count, percent, ratio, release
 
 ASKED_VALUES = 8
 """Values of a small answer: few enough that q is always counted."""

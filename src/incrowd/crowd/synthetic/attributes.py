@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from incrowd.arrays import Floats, Ints
 from incrowd.crowd.schema import COLUMNS
-from incrowd.crowd.synthetic.chance import Floats, Ints, integers, normal, stream, uniform, zipf
+from incrowd.crowd.synthetic.chance import integers, normal, stream, uniform, zipf
 from incrowd.crowd.synthetic.table import CHUNK, SyntheticTable, require
 from incrowd.crowd.synthetic.words import made_up_words, user_names
 

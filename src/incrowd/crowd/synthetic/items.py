@@ -15,18 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from incrowd.arrays import Floats, Ints
 from incrowd.crowd.schema import COLUMNS
-from incrowd.crowd.synthetic.chance import (
-    Floats,
-    Ints,
-    apportion,
-    integers,
-    lookup_table,
-    normal,
-    stream,
-    uniform,
-    zipf,
-)
+from incrowd.crowd.synthetic.chance import apportion, integers, lookup_table, normal, stream, uniform, zipf
 from incrowd.crowd.synthetic.table import CHUNK, SyntheticTable, require
 from incrowd.crowd.synthetic.words import made_up_words, titles, user_names
 

@@ -10,17 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from incrowd.crowd.synthetic.chance import (
-    Floats,
-    Ints,
-    apportion,
-    integers,
-    lookup_table,
-    normal,
-    stream,
-    uniform,
-    zipf,
-)
+from incrowd.arrays import Floats, Ints
+from incrowd.crowd.synthetic.chance import apportion, integers, lookup_table, normal, stream, uniform, zipf
 
 COMMUNITY_TAIL = 0.8
 REDRAWS = 16

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from incrowd.arrays import Floats, Ints
 from incrowd.crowd.schema import COLUMNS
 from incrowd.crowd.synthetic.chance import (
     Array,
-    Floats,
-    Ints,
     bits,
     integers,
     interleave,

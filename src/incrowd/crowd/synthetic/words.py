@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from incrowd.crowd.synthetic.chance import Ints
+from incrowd.arrays import Ints
 from incrowd.crowd.tables import utf8
 from incrowd.errors import InputError
 

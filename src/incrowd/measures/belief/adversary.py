@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from incrowd.arrays import Floats, Ints
 from incrowd.crowd import Crowd
 from incrowd.distances import pairwise
 from incrowd.distances.choice import RULES, Rule, choice_probabilities
@@ -32,7 +33,7 @@ from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.belief.engine import BeliefModel, joint_probability
 from incrowd.measures.belief.rules import WorldKnowledge
 from incrowd.profiles import Profiles, unigram
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, SeenAttributes
 from incrowd.text.counting import counts
 
 Topics = Mapping[str, Sequence[str]]

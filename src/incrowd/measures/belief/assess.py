@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.arrays import Ints
 from incrowd.crowd import Crowd
 from incrowd.errors import NotInCrowd
 from incrowd.measures.belief.adversary import (
@@ -42,7 +43,6 @@ from incrowd.profiles.attributes import (
     HIDDEN,
     AttributeSpace,
     AttributeTable,
-    Ints,
     SeenAttributes,
     attribute_table,
 )

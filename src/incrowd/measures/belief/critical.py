@@ -17,11 +17,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats
 from incrowd.measures.belief.adversary import BeliefAdversary
 from incrowd.measures.belief.definition import total_variation
 from incrowd.measures.belief.engine import BeliefModel
 from incrowd.measures.belief.policy import Policy
-from incrowd.profiles.attributes import HIDDEN, Floats, SeenAttributes
+from incrowd.profiles.attributes import HIDDEN, SeenAttributes
 
 TRIED_AT_ONCE = 4096
 

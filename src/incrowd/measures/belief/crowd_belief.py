@@ -26,8 +26,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats, Ints
 from incrowd.measures.belief.engine import normalised
-from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, Floats, Ints, SeenAttributes
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, SeenAttributes
 
 
 def weigh_plainly(

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from incrowd.arrays import Floats, Ints
 from incrowd.measures.belief.definition import EntityModel
-from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, Floats, Ints, SeenAttributes
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, SeenAttributes
 
 
 class BeliefModel(Protocol):

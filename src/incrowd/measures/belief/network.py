@@ -19,8 +19,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
+from incrowd.arrays import Floats
 from incrowd.measures.belief.engine import normalised
-from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, Floats, SeenAttributes
+from incrowd.profiles.attributes import HIDDEN, AttributeSpace, AttributeTable, SeenAttributes
 
 PEOPLE = -1
 """The label of the axis that runs over people."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.arrays import Floats, Ints
 from incrowd.errors import InputError
 from incrowd.measures.belief.adversary import BeliefAdversary, Unlinkable, check_sigma
 from incrowd.policy_file import load_toml
@@ -24,8 +25,6 @@ from incrowd.profiles.attributes import (
     AttributeSpace,
     Bands,
     EqualBands,
-    Floats,
-    Ints,
     SeenAttributes,
     band_name,
     parse_bands,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats, Ints
 from incrowd.errors import InputError
 from incrowd.measures.belief.adversary import BeliefAdversary
 from incrowd.measures.belief.assess import JudgedRequirement, PolicyCheck, belief_for, judge
@@ -37,7 +38,7 @@ from incrowd.measures.protocol import (
     Ready,
     registered,
 )
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes, attribute_table
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, SeenAttributes, attribute_table
 from incrowd.result import Evidence, Result, say_count
 from incrowd.wording import say_list
 

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats, Ints
 from incrowd.errors import InputError
 from incrowd.measures.belief.engine import BeliefModel
-from incrowd.profiles.attributes import HIDDEN, AttributeTable, Floats, Ints, SeenAttributes
+from incrowd.profiles.attributes import HIDDEN, AttributeTable, SeenAttributes
 
 
 @dataclass(frozen=True, kw_only=True)

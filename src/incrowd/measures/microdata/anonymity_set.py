@@ -18,17 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from incrowd.arrays import Floats, Ints
 from incrowd.distances.all_pairs import Threads
 from incrowd.engine.local import Engine, Piece, RowRange, RowRanges
 from incrowd.errors import InputError, MissingExtra
-from incrowd.measures.microdata.definition import (
-    Floats,
-    Ints,
-    fit_weights,
-    known_sizes,
-    levels,
-    log_factorials,
-)
+from incrowd.measures.microdata.definition import fit_weights, known_sizes, levels, log_factorials
 from incrowd.measures.microdata.overlaps import (
     OverlapHistograms,
     Postings,

@@ -15,10 +15,11 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from incrowd.arrays import Floats
 from incrowd.crowd import Crowd
 from incrowd.measures.microdata import explain
 from incrowd.measures.microdata.anonymity_set import Marks, few_others, few_rarest_first, others_against
-from incrowd.measures.microdata.definition import Floats, known_sizes
+from incrowd.measures.microdata.definition import known_sizes
 from incrowd.measures.microdata.evaluation import score_table
 from incrowd.measures.microdata.known_items import KnownItems, known_items
 from incrowd.measures.microdata.overlaps import Progress, work

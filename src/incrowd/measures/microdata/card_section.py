@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from incrowd.arrays import Floats, Ints
 from incrowd.cards.card import Card
 from incrowd.cards.laws import WORD_STEPS, step_of
 from incrowd.cards.make import CLEAR_COUNT, FEWEST_ALIKE, SHARE_UNIT, SMALLEST, CardOptions, ranges
@@ -23,7 +24,6 @@ from incrowd.cards.members import word_shares
 from incrowd.cards.noise import Noise
 from incrowd.errors import InputError
 from incrowd.measures.microdata.assess import others_of
-from incrowd.measures.microdata.definition import Floats, Ints
 from incrowd.measures.microdata.expected_crowd import ActivityGroups, class_probabilities, fit_levels
 from incrowd.measures.microdata.item_law import FOUND, ItemLaw, log_odds
 from incrowd.measures.microdata.known_items import Success, any_items

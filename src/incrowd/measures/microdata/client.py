@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.arrays import Floats
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.microdata import explain
-from incrowd.measures.microdata.definition import Floats, privacy_score, risk_raw
+from incrowd.measures.microdata.definition import privacy_score, risk_raw
 from incrowd.measures.microdata.expected_crowd import (
     LARGEST,
     ActivityGroups,

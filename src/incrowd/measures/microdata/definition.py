@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
+from incrowd.arrays import Floats, Ints
 from incrowd.measures.microdata.spec import Knowledge, Rounding
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _ROUND: dict[Rounding, Callable[[Floats], Floats]] = {
     "half-up": lambda exact: np.floor(exact + 0.5),

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from incrowd.arrays import Floats
 from incrowd.engine.local import Engine
 from incrowd.measures.microdata import anonymity_set
 from incrowd.measures.microdata.client import class_model
-from incrowd.measures.microdata.definition import Floats
 from incrowd.measures.microdata.expected_crowd import expected_others_of_all, independent
 from incrowd.measures.microdata.overlaps import Progress
 from incrowd.measures.microdata.provider import ScoredPeople, Tally, publish, publish_taste, score_everybody

@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
-from incrowd.measures.microdata.definition import Floats, known_sizes, levels
+from incrowd.arrays import Floats
+from incrowd.measures.microdata.definition import known_sizes, levels
 from incrowd.measures.microdata.overlaps import clean, in_threads, shares_of
 from incrowd.measures.microdata.spec import Knowledge
 

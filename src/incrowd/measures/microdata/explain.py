@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from incrowd.measures.microdata.definition import Floats, Ints
+from incrowd.arrays import Floats, Ints
 from incrowd.measures.microdata.expected_crowd import reading
 from incrowd.measures.microdata.known_items import KnownItems
 from incrowd.measures.microdata.spec import FewItems

@@ -25,8 +25,8 @@ import polars as pl
 from scipy import sparse
 from scipy.special import expit
 
+from incrowd.arrays import Floats, Ints
 from incrowd.errors import UnreadableSource
-from incrowd.measures.microdata.definition import Floats, Ints
 from incrowd.measures.microdata.expected_crowd import ActivityGroups, class_probabilities, fit_levels
 from incrowd.measures.microdata.table import ItemTable
 

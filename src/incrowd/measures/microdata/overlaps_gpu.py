@@ -16,7 +16,8 @@ import numpy as np
 from cupy.cuda import cublas
 from scipy import sparse
 
-from incrowd.measures.microdata.definition import Floats, Levels, levels, log_factorials
+from incrowd.arrays import Floats
+from incrowd.measures.microdata.definition import Levels, levels, log_factorials
 from incrowd.measures.microdata.overlaps import OverlapHistograms, Progress
 from incrowd.measures.microdata.spec import Knowledge
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
+from incrowd.arrays import Floats
 from incrowd.errors import InputError
-from incrowd.measures.microdata.definition import Floats, privacy_score, risk_raw
+from incrowd.measures.microdata.definition import privacy_score, risk_raw
 from incrowd.measures.microdata.expected_crowd import ActivityGroups, activity_class, fit_activity
 from incrowd.measures.microdata.spec import GroupSpec, Knowledge, ProfileFilter, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.statistics import (

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from incrowd.measures.microdata.definition import Floats, known_sizes, log_factorials
+from incrowd.arrays import Floats
+from incrowd.measures.microdata.definition import known_sizes, log_factorials
 from incrowd.measures.microdata.overlaps import Progress, clean
 from incrowd.measures.microdata.spec import Knowledge
 

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from incrowd.arrays import Floats, Ints
 from incrowd.crowd.disk import PUBLIC, hand_over
 from incrowd.errors import CrowdDamaged, SchemaError, UnreadableSource
-from incrowd.measures.microdata.definition import Floats, Ints
 from incrowd.measures.microdata.expected_crowd import ActivityGroups
 from incrowd.measures.microdata.spec import Knowledge, ReleaseSpec
 

@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from incrowd.arrays import Ints
+
 Masks = NDArray[np.uint64]
-Ints = NDArray[np.int64]
 
 
 def tally(
