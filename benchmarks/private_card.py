@@ -57,7 +57,7 @@ def run(
     exact = (np.asarray(pairwise(source, practised)) <= own[:, None]).sum(axis=1)
     community, _, noise = describe(members, CardOptions(epsilon=epsilon), "made up")
     made = made_up_near(
-        community, ProfileDistances.of(source, VOCABULARY, community, seed=0), own, COMPARED_POSTS
+        community, ProfileDistances.of(source, members.keys, community, seed=0), own, COMPARED_POSTS
     )
     return {
         "people": community.people,

@@ -6,6 +6,7 @@ Pure functions on arrays; NumPy and SciPy only.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,18 @@ def auc_of_rates(rates: Any, score: Any) -> float:
     below = np.cumsum(losses) - losses / 2
     pairs = wins.sum() * losses.sum()
     return float((wins * below).sum() / pairs) if pairs else float("nan")
+
+
+def spearman(x: Any, y: Any) -> float:
+    """Return Spearman's rank correlation; NaN for fewer than three pairs or a constant side.
+
+    >>> spearman([1, 2, 3, 4], [1, 4, 9, 16])
+    1.0
+    """
+    a, b = _ranks(x), _ranks(y)
+    if a.size < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return math.nan
+    return float(np.corrcoef(a, b)[0, 1])
 
 
 def calibration_error(predicted: Any, happened: Any, bins: int = 5) -> float:

@@ -17,8 +17,8 @@ from incrowd.measures.linkability.definition import (
     hits_at,
     precision_recall,
     shuffled_pairs,
-    spearman,
 )
+from incrowd.statistics import spearman
 
 
 def test_ties_share_the_places_that_are_left() -> None:

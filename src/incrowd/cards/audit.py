@@ -302,7 +302,7 @@ class CorrectionAttack:
         self.profiles = word_shares(known.halves()[0][self.asked])
         self.real = np.sort(apart(self.profiles, self.asked, known), axis=1)
         self.ranks = np.array(ranks_among(min(told_near(published), self.real.shape[1]))) - 1
-        made_up = ProfileDistances.of(self.profiles, known.vocabulary, published, SEED + 1)
+        made_up = ProfileDistances.of(self.profiles, known.keys, published, SEED + 1)
         self.terms, self.distances = made_up.terms_at(self.real, told_near(published))
         self.fit = CorrectionFit.of(self.terms, self.distances)
 

@@ -16,6 +16,8 @@ from incrowd.cards.laws import POST_STEPS, Community, ends
 from incrowd.crowd.array_cache import identities
 from incrowd.distances.profile_index import CommunityIndex, Keys, word_keys
 
+MARKS = 2**16
+"""So many places from 0 to 1 at which it is known which word a draw stands for."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -114,12 +116,29 @@ def polya_urn(
     owner = np.repeat(np.arange(len(written), dtype=np.int32), written)
     first = np.repeat(np.cumsum(written) - written, written)
     before = np.arange(total) - first
-    is_new = rng.random(total) * (concentration + before) < concentration
-    repeats = first + (rng.random(total) * before).astype(np.int64)
-    source = np.where(is_new, np.arange(total), repeats)
+    repeats = np.flatnonzero(rng.random(total) * (concentration + before) >= concentration)
+    pointed = rng.random(total)
+    word = _drawn(base, rng.random(total))
+    if not len(repeats):
+        return owner, word
+    source = np.arange(total)
+    source[repeats] = first[repeats] + (pointed[repeats] * before[repeats]).astype(np.int64)
     while not np.array_equal(further := source[source], source):
         source = further
-    borders = np.cumsum(base)
-    fresh = np.searchsorted(borders, rng.random(total) * (borders[-1] if len(borders) else 0.0), side="right")
-    word = np.minimum(fresh, max(len(base) - 1, 0)).astype(np.int32)
     return owner, word[source]
+
+
+def _drawn(base: Floats, draws: Floats) -> NDArray[np.int32]:
+    """Return the word that each draw from 0 to 1 stands for, its share as wide as `base` says.
+
+    Between two of many marks there is hardly ever a border: there the word is known without a search.
+    """
+    if not len(base):
+        return np.zeros(len(draws), np.int32)
+    borders = np.cumsum(base)
+    marks = np.searchsorted(borders, np.arange(MARKS + 1) / MARKS * borders[-1], side="right").astype(np.int32)
+    mark = (draws * MARKS).astype(np.int32)
+    word = marks[mark]
+    between = np.flatnonzero(word < marks[mark + 1])
+    word[between] = np.searchsorted(borders, draws[between] * borders[-1], side="right")
+    return np.minimum(word, np.int32(len(base) - 1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,9 @@ from incrowd.cards.made_up import MadeUp, made_up_people
 from incrowd.cards.members import Members, WordCounts, read_elsewhere, word_shares
 from incrowd.cards.noise import Blur, Noise, Private
 from incrowd.distances import pair_distances, pairwise
-from incrowd.distances.profile_index import Keys, word_keys
+from incrowd.distances.profile_index import Keys
 from incrowd.errors import InputError
+from incrowd.statistics import spearman
 from incrowd.text.options import TextOptions
 
 if TYPE_CHECKING:
@@ -329,7 +330,7 @@ def rehearsed(
     found = [asking(members, asked_about, draft, seed)]
     if elsewhere is not None and len(elsewhere) > 0:
         others = word_shares(elsewhere.counts)
-        asked = ProfileDistances.of(others, elsewhere.vocabulary, draft, seed + 2)
+        asked = ProfileDistances.of(others, elsewhere.keys, draft, seed + 2)
         real = np.asarray(pairwise(*together(others, elsewhere.vocabulary, there, members.vocabulary)))
         found.append(asked.terms_at(real, told_near(draft)))
     terms, distances = (np.concatenate([one[part] for one in found]) for part in (0, 1))
@@ -340,7 +341,7 @@ def rehearsed(
         pair_distances(halves[0][held], halves[1][held], np.column_stack([np.arange(len(held))] * 2)), 2
     )
     exact = (apart(profiles, np.tile(held, 2), members) <= own[:, None]).sum(axis=1)
-    asked = ProfileDistances.of(profiles, members.vocabulary, community, seed + 3, at_least=COUNTED)
+    asked = ProfileDistances.of(profiles, members.keys, community, seed + 3, at_least=COUNTED)
     return community, _accuracy(exact, made_up_near(community, asked, own, COMPARED_POSTS), len(held))
 
 
@@ -374,7 +375,7 @@ def ranks_among(people: int) -> list[int]:
 def asking(members: Members, who: Ints, draft: Community, seed: int) -> tuple[Floats, Floats]:
     """Return what the correction is fitted to: terms and real distances of some members (one half of their posts)."""
     profiles = word_shares(members.halves()[0][who])
-    asked = ProfileDistances.of(profiles, members.vocabulary, draft, seed + 1)
+    asked = ProfileDistances.of(profiles, members.keys, draft, seed + 1)
     return asked.terms_at(apart(profiles, who, members), told_near(draft))
 
 
@@ -435,13 +436,11 @@ def lengths_in(moves: Floats, spread: Floats) -> Floats:
 
 def _accuracy(exact: Ints, made: Floats, people: int) -> Accuracy:
     """Compare real and made-up neighbours."""
-    from scipy.stats import spearmanr
-
     error = np.abs(np.log((exact + 1) / (made + 1))) / _scale(made)
-    differ = np.ptp(exact) > 0 and np.ptp(made) > 0
+    alike = spearman(exact, made)
     return Accuracy(
         people=people,
-        spearman=round(float(spearmanr(exact, made).statistic), 2) if differ else None,
+        spearman=None if math.isnan(alike) else round(alike, 2),
         same_side=round(float(np.mean((exact >= 10) == (made >= 10))), 2),
         median_exact=float(f"{np.median(exact):.2g}"),
         median_card=float(f"{np.median(made):.2g}"),
@@ -464,14 +463,14 @@ class ProfileDistances:
     def of(
         cls,
         shares: sp.csr_matrix,
-        vocabulary: Iterable[str],
+        keys: Keys,
         community: Community,
         seed: int,
         min_posts: int = COMPARED_POSTS,
         at_least: int = 0,
     ) -> ProfileDistances:
         """Make up people, several times as many as there are: chance in drawing them would count, too."""
-        profiles = on_card(shares, word_keys(vocabulary), community)
+        profiles = on_card(shares, keys, community)
         size = max(OVERSAMPLED * community.how_many(min_posts), at_least)
         people = made_up_people(community, min_posts=min_posts, people=size, seed=seed)
         listed = np.asarray(profiles[:, : len(community.words)].sum(axis=1)).ravel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from incrowd.distances.profile_index import Keys, word_keys
 from incrowd.text.counting import counts
 from incrowd.text.options import TextOptions
 from incrowd.text.tokeniser import Tokeniser
@@ -34,6 +36,11 @@ class WordCounts:
     """People down, words across."""
     vocabulary: tuple[str, ...]
 
+    @cached_property
+    def keys(self) -> Keys:
+        """The numbers of the words, as profiles have them."""
+        return word_keys(self.vocabulary)
+
     def __len__(self) -> int:
         return int(self.counts.shape[0])
 
@@ -54,6 +61,11 @@ class Members:
 
     def __len__(self) -> int:
         return len(self.posts)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The numbers of the words, as profiles have them."""
+        return word_keys(self.vocabulary)
 
     @property
     def words(self) -> Ints:

@@ -29,11 +29,12 @@ from incrowd.cards.make import (
 )
 from incrowd.cards.members import read_members
 from incrowd.distances import pair_distances, pairwise
+from incrowd.distances.profile_index import word_keys
 from incrowd.errors import InputError
 from incrowd.measures.linkability.by_distance import read_both
-from incrowd.measures.linkability.definition import spearman
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.profiles import unigram
+from incrowd.statistics import spearman
 from incrowd.study.figures import Section, Study, Table
 from incrowd.text.options import TextOptions
 
@@ -126,13 +127,13 @@ def card_rates(crowd: Crowd, options: CardStudyOptions, progress: Progress | Non
     members = read_members(crowd, [options.target], options.text, memory=options.memory, progress=progress)
     elsewhere = people_elsewhere(crowd, options.target, made)
     community, accuracy, _ = describe(members, made, options.target, progress, elsewhere)
-    found = []
+    found, keys = [], word_keys(both.counts.vocabulary)
     for number in range(options.crowds):
         if progress:
             progress(number, options.crowds, "making up crowds")
         asked = ProfileDistances.of(
             source,
-            both.counts.vocabulary,
+            keys,
             community,
             options.seed + number,
             options.min_posts,

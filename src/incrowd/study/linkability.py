@@ -23,9 +23,10 @@ from incrowd.measures.linkability.by_distance import (
     ranking_by_convergence,
     relative_ranking,
 )
-from incrowd.measures.linkability.definition import Ranking, precision_recall, spearman
+from incrowd.measures.linkability.definition import Ranking, precision_recall
 from incrowd.measures.linkability.spec import Distance, LinkabilityOptions, Model
 from incrowd.measures.protocol import Progress
+from incrowd.statistics import spearman
 from incrowd.study.anonymity import study_facts, their_crowd
 from incrowd.study.figures import Cell, Headline, Section, Study, Table
 from incrowd.study.matched import Matched, PairStudyOptions, matched_pairs

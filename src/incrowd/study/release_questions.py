@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from incrowd.arrays import Ints
 from incrowd.drawing import Chart, Series
 from incrowd.errors import BudgetExceeded
-from incrowd.measures.linkability.definition import spearman
 from incrowd.measures.release import Budget, HolderIndex, QMeasurement, measure_q, suppress
+from incrowd.statistics import spearman
 from incrowd.study.figures import Cell, Section, Table
 from incrowd.study.release_data import Released, Work, at_threshold, count, percent, ratio, release
 

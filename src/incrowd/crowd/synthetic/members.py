@@ -12,6 +12,7 @@ import polars as pl
 
 from incrowd.arrays import Floats, Ints
 from incrowd.crowd.synthetic.chance import apportion, integers, lookup_table, normal, stream, uniform, zipf
+from incrowd.crowd.synthetic.sentences import Sentences
 
 COMMUNITY_TAIL = 0.8
 REDRAWS = 16
@@ -98,6 +99,8 @@ class Character:
     linkability: float
     topic: str
     state: str
+    sentences: Sentences | None = None
+    """What they say, if they speak in whole sentences; None: they write as everybody does."""
 
 
 def draw_cast(cast: tuple[Character, ...]) -> MadeUpMembers:

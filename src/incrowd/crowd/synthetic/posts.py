@@ -104,6 +104,8 @@ class SyntheticPosts(SyntheticTable):
     occasional: float = 0.004
     """The share of content words that are a topic's word by the way, without any stake."""
     vocabulary: int = 50_000
+    real_words: tuple[str, ...] = ()
+    """Words that take the place of the most frequent made-up ones."""
     subjects: int = 60
     """What communities talk about: each mixes three of these."""
     words_per_post: float = 25.0
@@ -187,7 +189,7 @@ class SyntheticPosts(SyntheticTable):
     @cached_property
     def lexicon(self) -> Vocabulary:
         """Every word anybody may use."""
-        return Vocabulary(self.topics, self.vocabulary)
+        return Vocabulary(self.topics, self.vocabulary, self.real_words)
 
     @cached_property
     def members(self) -> MadeUpMembers:
@@ -255,9 +257,40 @@ class SyntheticPosts(SyntheticTable):
             "user": self.user_names.gather(self.members.user[identity]),
             "community": self.place_names.gather(self.members.community[identity]),
             "time": self._times(post, identity, week),
-            "text": self._writer.texts(post, identity, self._subjects(post, identity), topic, focus),
+            "text": self._spoken(
+                post, identity, self._writer.texts(post, identity, self._subjects(post, identity), topic, focus)
+            ),
         }
         return pl.DataFrame(columns, schema=COLUMNS["posts"])
+
+    def _spoken(self, post: Ints, identity: Ints, texts: pl.Series) -> pl.Series:
+        """Put whole sentences in the place of the posts of those who speak in them."""
+        for number, said in self._sentences.items():
+            mine = np.flatnonzero(identity == number)
+            ordinal = post[mine] - self.members.post_bounds[number]
+            texts = texts.scatter(mine, said.gather(ordinal)) if len(mine) else texts
+        return texts
+
+    @cached_property
+    def _sentences(self) -> dict[int, pl.Series]:
+        """All posts of each identity that speaks in sentences."""
+        found = {}
+        for number in np.flatnonzero(self.members.user < len(self.cast)).tolist():
+            who = self.cast[self.members.user[number]]
+            if who.sentences is None:
+                continue
+            post = np.arange(*self.members.post_bounds[number : number + 2])
+            topic, _, _ = self._stake_of(post, np.full(len(post), number))
+            found[number] = pl.Series(
+                who.sentences.posts(
+                    self.place_names[int(self.members.community[number])],
+                    who.topic,
+                    self._writer.lengths(post).tolist(),
+                    (topic >= 0).tolist(),
+                    self.seed,
+                )
+            )
+        return found
 
     def _stake_of(self, post: Ints, identity: Ints) -> tuple[Ints, Floats, Ints]:
         """Return each post's sensitive topic (-1: none), how strongly it shows, and its week (-1: any)."""
@@ -339,7 +372,7 @@ class Writer:
 
     def texts(self, post: Ints, identity: Ints, subject_key: Array, topic: Ints, focus: Floats) -> pl.Series:
         """Return the text of each post."""
-        bounds = np.concatenate([[0], np.cumsum(self._lengths(post))])
+        bounds = np.concatenate([[0], np.cumsum(self.lengths(post))])
         words, signs = np.empty(bounds[-1], dtype=np.int32), np.empty(bounds[-1], dtype=np.uint8)
         chunk = self._kernel.Chunk(post, identity, bounds, subject_key, topic, focus)
         styles, warts = self._crowd.styles, WART_SHARE if self._crowd.warts else 0.0
@@ -349,7 +382,7 @@ class Writer:
         self._kernel.draw_marks(self._mark_key, post, identity, bounds, styles.habits, warts, signs)
         return self._spell(bounds, words, signs)
 
-    def _lengths(self, post: Ints) -> Ints:
+    def lengths(self, post: Ints) -> Ints:
         """Return the number of words of each post: a lognormal tail, never none."""
         median = self._crowd.words_per_post / np.exp(LENGTH_SPREAD**2 / 2)
         lengths = median * np.exp(LENGTH_SPREAD * normal(stream(self._crowd.seed, "length"), post))

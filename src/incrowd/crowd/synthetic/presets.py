@@ -12,6 +12,7 @@ from incrowd.crowd.synthetic.attributes import SyntheticAttributes
 from incrowd.crowd.synthetic.items import SyntheticHolders, SyntheticItems
 from incrowd.crowd.synthetic.members import LASTING, PASSING, PROFESSIONAL, Character
 from incrowd.crowd.synthetic.posts import SyntheticPosts
+from incrowd.crowd.synthetic.sentences import Sentences
 from incrowd.crowd.synthetic.table import SyntheticTable, as_crowd, require
 from incrowd.errors import InputError
 
@@ -23,7 +24,7 @@ COMMUNITIES = ("cycling", "gardening", "films", "cooking")
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """Alex writes in two communities, is easy to recognise by style, and keeps coming back to one topic."""
+    """Alex writes whole sentences in two communities, is easy to recognise, and keeps coming back to one topic."""
 
     person: str
     communities: tuple[str, str]
@@ -57,7 +58,15 @@ def demo_person(*, name: str = "alex", users: int = 400, seed: int = 0) -> Demo:
     ('cycling', 'gardening')
     """
     require(users >= 20, "users", "at least 20", users)
-    alex = Character(name=name, posts=(140, 120, 0, 0), linkability=0.9, topic="depression", state=LASTING)
+    sentences = Sentences.ours()
+    alex = Character(
+        name=name,
+        posts=(140, 120, 0, 0),
+        linkability=0.9,
+        topic="depression",
+        state=LASTING,
+        sentences=sentences,
+    )
     others = (users - 1) * 3 // 2
     return Demo(
         person=name,
@@ -70,6 +79,7 @@ def demo_person(*, name: str = "alex", users: int = 400, seed: int = 0) -> Demo:
             posts=others * 60 + sum(alex.posts),
             cast=(alex,),
             community_names=COMMUNITIES,
+            real_words=sentences.words(),
             warts=True,
             seed=seed,
         ),

@@ -103,16 +103,22 @@ def default_topics() -> dict[str, MadeUpTopic]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """All words in one list: function words, then the topics' words, then made-up words by frequency."""
+    """All words in one list: function words, then the topics' words, then all others by frequency.
+
+    The others are made up, but for the most frequent if there are `real` ones.
+    """
 
     topics: Topics
     made_up: int
+    real: tuple[str, ...] = ()
 
     @cached_property
     def words(self) -> pl.Series:
         """Every word; its position is its number."""
-        real = [*FUNCTION_WORDS, *(word for topic in self.topics.values() for word in topic.words)]
-        return pl.concat([pl.Series(real, dtype=pl.String), made_up_words(self.made_up)]).alias("word")
+        first = [*FUNCTION_WORDS, *(word for topic in self.topics.values() for word in topic.words)]
+        real = [word for word in dict.fromkeys(self.real) if word not in set(first)][: self.made_up]
+        made_up = made_up_words(self.made_up - len(real))
+        return pl.concat([pl.Series([*first, *real], dtype=pl.String), made_up]).alias("word")
 
     @property
     def first_salient(self) -> int:

@@ -22,12 +22,12 @@ from incrowd.measures.linkability.definition import (
     consistent_ranking,
     precision_recall,
     shuffled_pairs,
-    spearman,
 )
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.profiles import indicator, tfidf, unigram
 from incrowd.profiles.models import author_topics, recent_counts
+from incrowd.statistics import spearman
 from incrowd.text.counting import Counts, counts
 from incrowd.text.tokeniser import Tokeniser
 

@@ -165,20 +165,6 @@ def conformity(local: ArrayLike, matching: ArrayLike) -> Array:
     return np.asarray(np.asarray(local, dtype=np.float64) / np.asarray(matching, dtype=np.float64))
 
 
-def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Return Spearman's rank correlation; NaN for fewer than three pairs or a constant side."""
-    a, b = (_average_ranks(np.asarray(v)) for v in (x, y))
-    if a.size < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return float("nan")
-    return float(np.corrcoef(a, b)[0, 1])
-
-
-def _average_ranks(values: Array) -> Array:
-    """Return ranks from 1, equals sharing the mean of theirs."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
-
-
 def shuffled_pairs(targets: ArrayLike, seed: int) -> Counts:
     """Return the targets with every person moved to another's place: the control without true pairs.
 

@@ -40,6 +40,7 @@ from incrowd.measures.microdata.spec import (
 )
 from incrowd.measures.microdata.statistics import RiskGroup, Statistics, load_statistics
 from incrowd.measures.microdata.table import ItemTable
+from incrowd.statistics import spearman
 
 LARGEST_NAMES = 1_000_000
 """Bytes of all names of items together: the most popular come first."""
@@ -250,8 +251,6 @@ class Trial:
 
     def accuracy(self, law: ItemLaw) -> dict[str, dict[str, float]]:
         """Compare what adversaries make of those held out with what the card says."""
-        from scipy.stats import spearmanr
-
         made = _columns(
             [numbers_of(law.made_up(items, "", self.seed + 1000 + at)) for at, items in enumerate(self.lists)]
         )
@@ -259,11 +258,9 @@ class Trial:
         for name, exact in self.exact.items():
             on_scale = np.log1p if is_number_of_people(name) else log_odds
             error = np.abs(on_scale(made[name]) - on_scale(exact))
-            alike = (
-                float(spearmanr(exact, made[name]).statistic) if np.ptp(exact) and np.ptp(made[name]) else 0.0
-            )
+            alike = spearman(exact, made[name])
             told[name] = {
-                "spearman": round(alike, 2),
+                "spearman": 0.0 if math.isnan(alike) else round(alike, 2),
                 "median_exact": float(f"{np.median(exact):.2g}"),
                 "median_card": float(f"{np.median(made[name]):.2g}"),
                 "reach": round(max(float(np.quantile(error, COVERED)), LEAST_REACH), 2),
