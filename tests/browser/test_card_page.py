@@ -245,7 +245,8 @@ def test_exports_are_read_as_people_get_them(opened: Opened) -> None:
             b"\xef\xbb\xbf" + csv_of("time,text", [(str(10**9 + k), t) for k, t in enumerate(made)]).encode(),
         ),
     }
-    assert len(said) == 1
+    # What follows is about the service: test_an_export_from_elsewhere_is_told_what_assess_tells
+    assert len({one.split("Your posts are from elsewhere")[0].rstrip() for one in said}) == 1
     assert "Read: 12 posts" in said.pop()
 
 
@@ -387,6 +388,77 @@ def test_the_line_between_languages_is_that_of_assess(opened: Opened, tmp_path: 
     path.write_bytes(export(made))
     there = opened.page.evaluate("texts => window.incrowd.measure(texts)", made)
     assert there["doubt"] == crowd_of_export([path]).doubt(default_card().communities[0])
+
+
+def archives() -> dict[str, bytes]:
+    made = posts(12, 5)
+    rows = csv_of("id,subreddit,body", [(str(k), "books", text) for k, text in enumerate(made)])
+    other = csv_of("id,date,body", [(str(k), f"2020-01-{k + 1:02}", text) for k, text in enumerate(made)])
+    tweets = [
+        {
+            "tweet": {
+                "id_str": str(k),
+                "created_at": f"Wed Jan {k + 1:02} 20:00:00 +0000 2020",
+                "full_text": text,
+            }
+        }
+        for k, text in enumerate(made)
+    ]
+    to = ["https://www.w3.org/ns/activitystreams#Public"]
+    toots = {
+        "orderedItems": [
+            {
+                "type": "Create",
+                "to": to,
+                "object": {
+                    "type": "Note",
+                    "id": f"https://example.social/{k}",
+                    "attributedTo": "https://example.social/users/ann",
+                    "published": f"2020-01-{k + 1:02}T10:00:00Z",
+                    "to": to,
+                    "content": f"<p>{text}</p>",
+                },
+            }
+            for k, text in enumerate(made)
+        ]
+    }
+    account = 'window.YTD.account.part0 = [{"account": {"username": "ann"}}]'
+    return {
+        "reddit.zip": zipped(comments_csv=rows, statistics_csv="statistic,value\r\naccount name,ann\r\n"),
+        "other.zip": zipped(comments_csv=other, statistics_csv="statistic,value\r\naccount name,ann\r\n"),
+        "x.zip": zipped(
+            **{
+                "data__tweets.js": f"window.YTD.tweets.part0 = {json.dumps(tweets)}",
+                "data__account.js": account,
+            }
+        ),
+        "mastodon.zip": zipped(**{"outbox.json": json.dumps(toots)}),
+        "outbox.json": json.dumps(toots).encode(),
+        "me.jsonl": export(made),
+    }
+
+
+@pytest.mark.parametrize("name", list(archives()))
+def test_an_export_from_elsewhere_is_told_what_assess_tells(
+    opened: Opened, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(archives()[name])
+    said = opened.drop(name, path.read_bytes())
+    assert "Read: 12 posts" in said
+    warning = "" if name == "other.zip" else crowd_of_export([path]).elsewhere("Reddit")
+    assert bool(warning) == (name in {"x.zip", "mastodon.zip", "outbox.json"})
+    assert ("people write differently there" in said) == bool(warning)
+    assert warning[1:] in said
+
+
+def test_a_card_of_other_people_says_nothing_of_reddit(browser: Any, tmp_path: Path) -> None:
+    card = default_card()
+    small = [{**card.head["communities"][0], "name": "elsewhere", "people": 20}]
+    path = tmp_path / "page.html"
+    head = {**card.head, "communities": small}
+    path.write_text(card_page(Card.made(head, list(card.parts), card.crowd)), encoding="utf-8")
+    assert "people write differently there" not in Opened(browser, path).drop("x.zip", archives()["x.zip"])
 
 
 def test_numbers_that_could_not_be_tried_are_told_apart(opened: Opened, tmp_path: Path) -> None:

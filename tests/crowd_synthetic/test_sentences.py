@@ -57,7 +57,12 @@ def test_no_sentence_comes_back_before_all_others_were_said():
 def test_every_slot_has_fillers():
     said = [
         *OURS.everywhere,
-        *(one for part in (OURS.communities, OURS.topics, OURS.told) for some in part.values() for one in some),
+        *(
+            one
+            for part in (OURS.communities, OURS.topics, OURS.told)
+            for some in part.values()
+            for one in some
+        ),
     ]
     slots = {name for one in said for name in FILLER.findall(one)}
     assert slots == set(OURS.fillers)

@@ -136,7 +136,9 @@ def _drawn(base: Floats, draws: Floats) -> NDArray[np.int32]:
     if not len(base):
         return np.zeros(len(draws), np.int32)
     borders = np.cumsum(base)
-    marks = np.searchsorted(borders, np.arange(MARKS + 1) / MARKS * borders[-1], side="right").astype(np.int32)
+    marks = np.searchsorted(borders, np.arange(MARKS + 1) / MARKS * borders[-1], side="right").astype(
+        np.int32
+    )
     mark = (draws * MARKS).astype(np.int32)
     word = marks[mark]
     between = np.flatnonzero(word < marks[mark + 1])

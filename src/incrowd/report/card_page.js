@@ -2,7 +2,7 @@
 // incrowd.measures.recognition.from_card. Nothing is sent, and nothing is kept.
 (() => {
   const given = JSON.parse(document.getElementById("data").textContent);
-  const { read, own, accounts, inOrder, inflated, asSentence, KINDS } = exportReader(given);
+  const { read, own, accounts, services, inOrder, inflated, asSentence, KINDS } = exportReader(given);
   const MOST_WORDS = 12;
   const SOMEBODY = "somebody you mention";
 
@@ -400,6 +400,13 @@
     return sentence.replace("{share}", `${Math.round((100 * listed) / written)}%`).replace("{community}", people.name);
   }
 
+  // Not where the people of the card write: CardCrowd.elsewhere, of the card that comes with incrowd.
+  function elsewhere(people, found) {
+    const from = services(found), { service, sentence } = given.elsewhere ?? {};
+    if (!service || !from.length || from.some((title) => title.startsWith(service))) return "";
+    return sentence.replace("{titles}", from.join(", ")).replace("{community}", people.name);
+  }
+
   function usuallyListed(people, words) {
     const at = Math.log(Math.max(words, 1)), [steps, means] = people.listed;
     const k = steps.findIndex((step) => step >= at);
@@ -495,7 +502,9 @@
 
   async function answer() {
     const people = await community(at("community")?.value ?? given.communities[0].name);
-    at("result").replaceChildren(...shown(measured(people, texts_), people));
+    const parts = shown(measured(people, texts_), people), warning = elsewhere(people, found_);
+    if (warning) parts.push(element("p", `${asSentence(warning)}. ${asSentence(given.elsewhere.remedy)}.`, "reserved"));
+    at("result").replaceChildren(...parts);
   }
 
   // Only the posts of one account are measured; somebody else's name is never shown.

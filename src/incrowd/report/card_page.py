@@ -16,24 +16,29 @@ from jinja2 import Template
 from numpy.typing import NDArray
 
 from incrowd.cards.card import Card
+from incrowd.cards.default import SERVICE, default_card
 from incrowd.cards.laws import FLATTEST, Community
 from incrowd.cards.make import COMPARED_POSTS
 from incrowd.crowd.own_export import NOBODY, SEVERAL_ACCOUNTS
 from incrowd.crowd.readers.base import COMMON_NAMES
 from incrowd.crowd.readers.export import OWNER
+from incrowd.crowd.readers.mastodon import MastodonOutbox
+from incrowd.crowd.readers.reddit import RedditExport
+from incrowd.crowd.readers.twitter import TwitterArchive
 from incrowd.crowd.readers.whatsapp import LINE
 from incrowd.crowd.schema import DELETED_TEXTS
 from incrowd.errors import InputError
 from incrowd.measures.card_crowd import (
     ENOUGH_WORDS,
     FOREIGN,
+    FROM_ELSEWHERE,
     IN_ANOTHER_LANGUAGE,
     LOOKED_AT,
     made_up_of,
 )
 from incrowd.measures.protocol import AT_RISK_ABOVE, WATCH_ABOVE, AdvisorOptions
 from incrowd.measures.recognition.from_card import CARRIED_ON, DOUBT, DRAWS, DRIFT, FARTHEST, LEARNT, TOP
-from incrowd.measures.recognition.measure import OTHER_CARD
+from incrowd.measures.recognition.measure import CARD_OF_THERE, OTHER_CARD
 from incrowd.measures.recognition.spec import DEFAULT_KNOWN, KNOWN, RecognitionOptions
 from incrowd.report.page import asset, page
 from incrowd.text.options import TextOptions
@@ -63,6 +68,10 @@ def card_page(card: Card, communities: Sequence[str] = (), title: str = TITLE, s
             "sentence": IN_ANOTHER_LANGUAGE,
             "remedy": OTHER_CARD,
         },
+        "services": [reader.about.title for reader in (RedditExport, TwitterArchive, MastodonOutbox)],
+        "elsewhere": {"service": SERVICE, "sentence": FROM_ELSEWHERE, "remedy": CARD_OF_THERE}
+        if card.hash == default_card().hash
+        else None,
         "columns": {ours: COMMON_NAMES[ours] for ours in ("user", "time", "text", "title")},
         "gone": list(DELETED_TEXTS),
         "chat": LINE.pattern,

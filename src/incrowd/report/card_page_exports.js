@@ -152,7 +152,15 @@ const exportReader = (given) => {
 
   const texts = new TextDecoder("utf-8");
   const OWN = [/(^|\/)(comments|posts)\.csv$/i, /(^|\/)data\/tweets?(-part\d+)?\.js$/, /(^|\/)outbox\.json$/];
+  const MARKS = [/^[^\n]*\bsubreddit\b/i, /^\s*window\.YTD\./, /^\s*\{[^]{0,4096}"orderedItems"/];
   const WHOSE = [/(^|\/)statistics\.csv$/, /(^|\/)data\/account\.js$/];
+
+  /** Posts, each with the service whose export this is, if it is one of those above. */
+  function ofService(text, path, archived) {
+    const marked = (k) => MARKS[k].test(text);
+    const from = given.services.find((_, k) => (archived ? OWN[k].test(path) && (k > 0 || marked(k)) : k > 0 && marked(k)));
+    return posts(text, path).map((post) => ({ ...post, from }));
+  }
 
   /** The account's name where Reddit and X put it; undefined: the archive does not say. */
   function named(text, path) {
@@ -178,7 +186,7 @@ const exportReader = (given) => {
           const packed = bytes.subarray(first, first + view.getUint32(at + 20, true));
           const how = view.getUint16(at + 10, true);
           const text = texts.decode(how === 0 ? packed : await inflated(packed, "deflate-raw", LARGEST_PART));
-          if (is(OWN)) found = found.concat(text.trim() ? posts(text, path) : []);
+          if (is(OWN)) found = found.concat(text.trim() ? ofService(text, path, true) : []);
           else owner ??= named(text, path);
         }
         at += 46 + title + extra + note;
@@ -222,7 +230,7 @@ const exportReader = (given) => {
     }
     if (bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] < 9) return zip(bytes, file.name);
     if (isBinary(bytes)) throw new Refusal(`${file.name}: this is no text, but a picture, a film, a PDF or the like. ${KINDS}`);
-    return posts(texts.decode(bytes), file.name);
+    return ofService(texts.decode(bytes), file.name, false);
   }
 
   // One person's
@@ -251,5 +259,8 @@ const exportReader = (given) => {
     return [...distinct.values()].sort((a, b) => (a.time === b.time ? 0 : a.time - b.time) || (a.text < b.text ? -1 : 1)).map((post) => post.text);
   };
 
-  return { read, own, accounts, inOrder, inflated, asSentence, KINDS };
+  /** The services that some posts are exports of. */
+  const services = (found) => [...new Set(found.map((post) => post.from))].filter((one) => one !== undefined).sort();
+
+  return { read, own, accounts, services, inOrder, inflated, asSentence, KINDS };
 };

@@ -258,7 +258,9 @@ class SyntheticPosts(SyntheticTable):
             "community": self.place_names.gather(self.members.community[identity]),
             "time": self._times(post, identity, week),
             "text": self._spoken(
-                post, identity, self._writer.texts(post, identity, self._subjects(post, identity), topic, focus)
+                post,
+                identity,
+                self._writer.texts(post, identity, self._subjects(post, identity), topic, focus),
             ),
         }
         return pl.DataFrame(columns, schema=COLUMNS["posts"])
