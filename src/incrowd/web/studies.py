@@ -28,6 +28,7 @@ from incrowd.study.belief import BeliefStudyOptions, belief_study
 from incrowd.study.figures import Study
 from incrowd.study.matched import PairStudyOptions
 from incrowd.study.microdata_questions import StudyOptions
+from incrowd.study.release import ReleaseStudyOptions, release_study
 from incrowd.web.models import read_in_child
 from incrowd.web.site import ResultGone, Site, attached, document, receive_files
 from incrowd.web.uploads import NO_OPTIONS, Upload
@@ -88,8 +89,6 @@ def _belief(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
 
 
 def _release(crowd: Crowd, numbers: Numbers, progress: Progress) -> Study:
-    from incrowd.study.release import ReleaseStudyOptions, release_study
-
     options = ReleaseStudyOptions(
         thresholds=(int(numbers["threshold"]),),
         classes=int(numbers["classes"]),
