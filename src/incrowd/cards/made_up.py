@@ -143,4 +143,4 @@ def _drawn(base: Floats, draws: Floats) -> NDArray[np.int32]:
     word = marks[mark]
     between = np.flatnonzero(word < marks[mark + 1])
     word[between] = np.searchsorted(borders, draws[between] * borders[-1], side="right")
-    return np.minimum(word, np.int32(len(base) - 1))
+    return np.asarray(np.minimum(word, len(base) - 1), np.int32)
