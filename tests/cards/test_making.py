@@ -168,7 +168,7 @@ class TestCorrection:
             community, accuracy, _ = describe(members, CardOptions(), "test")
             assert accuracy is not None
             assert community.correction != AS_IT_IS
-            asked = ProfileDistances.of(profiles, VOCABULARY, community, seed=5)
+            asked = ProfileDistances.of(profiles, members.keys, community, seed=5)
             corrected.append(off(community, asked))
             as_they_are.append(off(replace(community, correction=AS_IT_IS), asked))
         assert np.median(corrected) < 0.35
