@@ -18,6 +18,18 @@ POLICY = {
     "require": [{"attribute": "region", "own": True, "sigma": 0.5}],
 }
 
+
+def _scored(crowd: Crowd) -> incrowd.microdata.Score:
+    tally = incrowd.microdata.Tally.count(crowd.items(), incrowd.microdata.ScoreSpec(rare_below=3))
+    published, _ = incrowd.microdata.publish(
+        tally,
+        state=incrowd.microdata.ReleaseState.fresh(b"for this test"),
+        release=incrowd.microdata.ReleaseSpec(crowd=2),
+        profiles=incrowd.microdata.ProfileFilter(fewest=1),
+    )
+    return incrowd.microdata.score(crowd.items().collect()["item"].unique().sort().to_list()[:9], published)
+
+
 RESULTS: dict[str, Callable[[Crowd], Any]] = {
     "person": lambda crowd: incrowd.assess(crowd, "alex", options=QUICK),
     "assessment": lambda crowd: incrowd.assess(crowd, "alex", options=QUICK).assessments[0],
@@ -33,6 +45,16 @@ RESULTS: dict[str, Callable[[Crowd], Any]] = {
     "belief": lambda crowd: incrowd.belief.measure(
         crowd, policy=incrowd.belief.read_policy(POLICY, truth=None)
     ),
+    "recognition": lambda crowd: incrowd.recognition.measure(
+        crowd, incrowd.recognition.Options(community="cycling")
+    ),
+    "exposure": lambda crowd: incrowd.exposure.measure(crowd, incrowd.exposure.Options(community="cycling")),
+    "release, a measurement": lambda crowd: incrowd.release.measure_q({"tea": ["a", "b"], "rum": ["b", "c"]}),
+    "release, a suppression": lambda crowd: incrowd.release.suppress(
+        {"tea": [*"abcdef"], "rum": ["b"]}, threshold=2
+    ),
+    "a score": _scored,
+    "what is in a crowd": lambda crowd: crowd.info(),
     "study": lambda crowd: incrowd.study.anonymity_study(
         crowd, incrowd.study.PairStudyOptions(min_posts=5, min_profiles=5, min_pairs=3)
     ),

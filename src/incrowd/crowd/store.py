@@ -25,6 +25,7 @@ from incrowd.crowd.row_groups import read_groups
 from incrowd.crowd.schema import COLUMNS, KINDS, Kind
 from incrowd.crowd.tables import LINKS_NAME, connect
 from incrowd.errors import CrowdBusy, CrowdDamaged, CrowdError, InputError, NotInCrowd
+from incrowd.result import Result, say_count
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,8 +56,8 @@ def harmless(frame: pl.LazyFrame) -> pl.LazyFrame:
 LARGEST = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class CrowdInfo:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CrowdInfo(Result):
     """A crowd at a glance; no field is about a single person."""
 
     posts: int
@@ -92,6 +93,16 @@ class CrowdInfo:
     names: str
     """`keyed`, `plain`, or `forgotten`: nobody can turn a name into an id any more."""
     data_hash: str
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        people, posts = say_count(self.users, "person", "people"), say_count(self.posts, "post")
+        communities = say_count(self.communities, "community", "communities")
+        return f"{people}: {posts} in {communities}, {say_count(self.items, 'different item')}."
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return the posts of the largest communities."""
+        return [(name, float(posts)) for name, posts in self.largest_communities.items()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""

@@ -6,6 +6,7 @@ period in which somebody wrote; memory grows with people and periods, not with p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +32,7 @@ from incrowd.measures.exposure.space import Encoder, Space
 from incrowd.measures.exposure.spec import Dimension, ExposureOptions
 from incrowd.measures.exposure.topics import TopicSet
 from incrowd.measures.sampling import SampledRank, draw
+from incrowd.result import Result, say_count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -195,8 +197,8 @@ def _largest(
 Progress = Callable[[float, float | None, str], None]
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scored(Result):
     """Everybody's peaks in one space; risks of any dimension follow from them."""
 
     users: pl.Series
@@ -209,6 +211,41 @@ class Scored:
     _risks: dict[str, Floats] = field(default_factory=dict, repr=False)
     members: int | None = None
     """How many people there are, where only a sample of them was scored."""
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        topics = say_count(len(self.space.topics.names), "sensitive topic")
+        people, posts = say_count(len(self.users), "person", "people"), say_count(self.posts, "post")
+        return f"How exposed {people} are in {topics}, by {posts}."
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return one row for each person: the risk of every topic."""
+        risks = self.risks().tolist()
+        return [
+            {"user": user, **dict(zip(self.space.topics.names, row, strict=True))}
+            for user, row in zip(self.users, risks, strict=True)
+        ]
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return the risk at which the most exposed tenth begins, the highest first."""
+        told = [(one["topic"], one["highest_tenth_from"]) for one in self.to_dict()["topics"]]
+        return sorted(((name, risk) for name, risk in told if risk is not None), key=lambda one: -one[1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON-ready types: of topics, nobody's own numbers."""
+        risks = self.risks() if len(self.users) else np.full((1, len(self.space.topics.names)), np.nan)
+        tenths = np.quantile(risks, 0.9, axis=0)
+        return {
+            "people": self.people,
+            "scored": len(self.users),
+            "posts": self.posts,
+            "dimension": self.options.dimension,
+            "topics": [
+                {"topic": name, "highest_tenth_from": None if math.isnan(risk) else float(risk)}
+                for name, risk in zip(self.space.topics.names, tenths.tolist(), strict=True)
+            ],
+            "data_hash": self.data_hash,
+        }
 
     @property
     def people(self) -> int:

@@ -6,8 +6,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from incrowd.measures.microdata.expected_crowd import (
     reading,
 )
 from incrowd.measures.microdata.statistics import Statistics
-from incrowd.result import Advice, Assessment, Assumptions, Direction, Standing, Threat, say_count
+from incrowd.result import Advice, Assessment, Assumptions, Direction, Result, Standing, Threat, say_count
 
 # The label's scale: how groups become bars with words (paper 002, section 5 and figure 8).
 
@@ -195,8 +195,8 @@ class Hurting:
     others_without: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Score:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Score(Result):
     """How well a profile hides, by the provider's statistics."""
 
     items: int
@@ -218,7 +218,22 @@ class Score:
     """The least popular items, most harmful first."""
     score_without_all: float
     others_without_all: float
-    statistics: Statistics = field(repr=False)
+    statistics: Statistics
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        scored = "has no scale here" if math.isnan(self.score) else f"is {self.score:.2f} of 1"
+        return f"Your score {scored}; of your {say_count(self.items, 'item')}, {reading(self.others)}."
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return the items that hurt most, or the score alone if none does."""
+        hurting: list[dict[str, Any]] = self.to_dict()["hurting"]
+        return hurting or super().rows()
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return the score as it is, and without the items that hurt most."""
+        both = (("your score", self.score), ("without the items that hurt", self.score_without_all))
+        return [(name, value) for name, value in both if not math.isnan(value)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON-ready types."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InputError
+from incrowd.result import Result, say_percent
 
 ADVERSARY = "someone who sees the released values and knows who is in the class"
 """The adversary of the whole measure: they hold the answer and the list of people it was computed from."""
@@ -153,8 +154,8 @@ class PartMeasurement:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class QMeasurement:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class QMeasurement(Result):
     """How sure an answer could make somebody: q, or what is proved about it.
 
     q ranges from 1 (some person is certain to be tied to the answer) up to the number of holders of the
@@ -187,6 +188,17 @@ class QMeasurement:
         if self.q is not None:
             return self.q
         return self.interval[0] if self.interval else None
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        low = self.at_least
+        if low is None:
+            return "Nothing is known of q: the answer is empty, or there was no time to bound it."
+        sure, bound = ("", "") if self.q is not None else ("at most ", " at least")
+        return (
+            f"Somebody could be tied to this answer with a probability of {sure}{say_percent(float(1 / low))} "
+            f"(q is{bound} {float(low):.4g})."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready types; integers that may be long become decimal strings."""

@@ -7,7 +7,7 @@ alone; over its budget nothing is released.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import blake2b
@@ -30,6 +30,7 @@ from incrowd.measures.release.spec import (
     PartCertificate,
     SuppressOptions,
 )
+from incrowd.result import Result
 
 MASKED_VALUES = 1024
 """Up to this many values users are grouped by pattern first; beyond, each user is a row."""
@@ -41,8 +42,8 @@ COUNTING_SHARE = 0.03
 """Part of the time budget that exact counts may be expected to take while larger parts are thinned."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Suppression:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Suppression(Result):
     """What may leave, what is withheld, and why the former is safe."""
 
     released: tuple[Hashable, ...]
@@ -56,6 +57,24 @@ class Suppression:
     reason: str
     """Why nothing is released; empty otherwise."""
     seconds: float
+
+    def sentence(self) -> str:
+        """Say it in one plain sentence."""
+        together = len(self.released) + len(self.withheld)
+        if self.reason:
+            return f"None of {together:,} values may leave: {self.reason}."
+        return (
+            f"{len(self.released):,} of {together:,} values may leave; q stays at {self.threshold} or more."
+        )
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return one row for each value."""
+        told = [(True, value) for value in self.released] + [(False, value) for value in self.withheld]
+        return [{"value": str(value), "released": released} for released, value in told]
+
+    def bars(self) -> Sequence[tuple[str, float]]:
+        """Return how many values leave, and how many do not."""
+        return [("released", float(len(self.released))), ("withheld", float(len(self.withheld)))]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready types."""
