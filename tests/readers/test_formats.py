@@ -14,7 +14,7 @@ import pytest
 
 from incrowd.crowd.readers import FORMATS, Batch, ReadOptions, archive, detect
 from incrowd.crowd.readers.base import empty_rows
-from incrowd.crowd.readers.export import Seen
+from incrowd.crowd.readers.export import FirstLook
 from incrowd.crowd.readers.source import first_bytes
 from incrowd.errors import InputError, UnreadableSource
 
@@ -113,7 +113,7 @@ GENERAL = {"csv", "tsv", "jsonl", "json", "json-map", "ratings", "fimi"}
 def test_no_file_is_taken_by_two_readers(example: Example, tmp_path: Path) -> None:
     """Every pair of a reader and a file: a service's file is taken by its own reader and by no other service's."""
     path = example.write(tmp_path)
-    with Seen(path, first_bytes(path)) as look:
+    with FirstLook(path, first_bytes(path)) as look:
         takers = {name for name, reader in FORMATS.items() if reader.probe(look)}
     takers -= GENERAL - {example.format}
     assert takers == {example.format}

@@ -56,7 +56,7 @@ from incrowd.gateway.rules import (
     standard_rules,
     stored_entry,
 )
-from incrowd.gateway.snapshot import Snapshot, Snapshots
+from incrowd.gateway.snapshot import Snapshot, SnapshotStore
 from incrowd.gateway.state import BrokenState, Secret, SteadyClock, lock_state, moment, open_secret
 from incrowd.measures.release import measure_q
 
@@ -136,7 +136,7 @@ class Gateway:
             opened.callback(database.close)
             database.open(state, secret.key("snapshots").hex()[:8], policy.limits.database_seconds)
             self._check_snapshots(state, secret)
-            self._snapshots = Snapshots(
+            self._snapshots = SnapshotStore(
                 database=database,
                 policy=policy,
                 ledger=self.ledger,

@@ -62,7 +62,7 @@ class Activity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decisions:
+class DecisionCounts:
     """How the different questions of one client were decided; repeats are not decided again."""
 
     name: str
@@ -173,7 +173,7 @@ class GatewayReport:
     last: str
     clients: tuple[Activity, ...]
     attributes: tuple[Activity, ...]
-    decisions: tuple[Decisions, ...]
+    decisions: tuple[DecisionCounts, ...]
     audit: AuditCheck
     reset: str = ""
     """When the state was reset, so that all budgets count as spent; empty if it never was."""
@@ -254,15 +254,15 @@ def _activities(tallies: dict[tuple[str, str, str], _Tally], kind: str) -> Itera
             )
 
 
-def _decisions(state: Path) -> list[Decisions]:
-    found: dict[tuple[str, str], Decisions] = {}
+def _decisions(state: Path) -> list[DecisionCounts]:
+    found: dict[tuple[str, str], DecisionCounts] = {}
     if not belongings(state):  # it has not run yet
         return []
     ledger = Ledger(state)
     try:
         for entry in ledger.replay():
             who = (entry.organisation, entry.client)
-            old = found.get(who) or Decisions(
+            old = found.get(who) or DecisionCounts(
                 name=entry.client,
                 organisation=entry.organisation,
                 decided=0,

@@ -157,7 +157,7 @@ def load_fingerprints(folder: Path, number: int, attribute: str) -> Fingerprints
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Snapshots:
+class SnapshotStore:
     """The snapshots of one gateway."""
 
     database: Database

@@ -13,7 +13,7 @@ from incrowd.crowd.readers.discord import DISCORD
 from incrowd.crowd.readers.discourse import DISCOURSE
 from incrowd.crowd.readers.ego_network import EgoNetworks
 from incrowd.crowd.readers.excel import Excel
-from incrowd.crowd.readers.export import Export, Seen, is_nothing
+from incrowd.crowd.readers.export import Export, FirstLook, is_nothing
 from incrowd.crowd.readers.facebook import FACEBOOK
 from incrowd.crowd.readers.feeds import FEEDS
 from incrowd.crowd.readers.fimi import Fimi
@@ -120,17 +120,17 @@ def detect(path: Path | str, format: str = "auto") -> Reader:
             raise InputError(f"--format {format}: no such format. Known: {', '.join(FORMATS)}.")
         return FORMATS[format]
     path = Path(path)
-    with Seen(path, first_bytes(path)) as look:
+    with FirstLook(path, first_bytes(path)) as look:
         # The second look skips lines that are too long: a file may begin with one.
         reader = _taker(look)
         if reader is None and not look.names:
-            reader = _taker(Seen(path, first_lines(path)))
+            reader = _taker(FirstLook(path, first_lines(path)))
         if reader is not None:
             return reader
         raise UnreadableSource(f"{path}: {_known_mistake(look) or _what_it_is(look.head)}")
 
 
-def _taker(look: Seen) -> Reader | None:
+def _taker(look: FirstLook) -> Reader | None:
     return next((reader for reader in FORMATS.values() if reader.probe(look)), None)
 
 
@@ -192,7 +192,7 @@ _MAGIC = {
 }
 
 
-def _known_mistake(look: Seen) -> str | None:
+def _known_mistake(look: FirstLook) -> str | None:
     """Say what somebody with a file that is nearly right can do."""
     if is_nothing(look.head):
         return (

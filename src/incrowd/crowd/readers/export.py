@@ -37,7 +37,7 @@ FAULTS = (
 )  # fmt: skip
 
 
-class Seen:
+class FirstLook:
     """A look at a file: its first bytes and, in a zip, the names and first bytes of the files in it.
 
     An archive stays open until the look is over: some hold tens of thousands of files.
@@ -47,7 +47,7 @@ class Seen:
         self.path, self.head = path, head
         self._heads: dict[str, bytes] = {}
 
-    def __enter__(self) -> Seen:
+    def __enter__(self) -> FirstLook:
         return self
 
     def __exit__(self, *_: object) -> None:

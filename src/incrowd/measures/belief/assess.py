@@ -273,7 +273,7 @@ class PolicyCheck(Result):
         )
 
     def assessments(self) -> tuple[Assessment, ...]:
-        """Return one assessment a requirement."""
+        """Return one assessment for each requirement."""
         own = tuple(self._assessment(one) for one in self.judged)
         return (*own, *(one for check in self.profiles.values() for one in check.assessments()))
 

@@ -89,7 +89,7 @@ def assess_row(
         table.profile(row), member=row, number=row
     )
     return (
-        *few_items_assessments(table, row, few, effort),
+        *assess_few_items(table, row, few, effort),
         *expected,
         _scored(table, row),
         found_assessment(table, who, sizes, effort),
@@ -224,9 +224,7 @@ def found_assessment(table: ItemTable, who: Adversary, sizes: SetSizes, effort: 
     )
 
 
-def few_items_assessments(
-    table: ItemTable, row: int, few: Sequence[FewItems], effort: Effort
-) -> list[Assessment]:
+def assess_few_items(table: ItemTable, row: int, few: Sequence[FewItems], effort: Effort) -> list[Assessment]:
     """Return what each of those who know a few items makes of them; dates have to be there for those who know when."""
     if not few:
         return []
