@@ -220,9 +220,7 @@ def write_differently(
     better = (
         one for one in (plan.effects if plan else ()) if one.level_after.severity < one.level_before.severity
     )
-    helped = {one.aim for one in actions} | {
-        (one.measure, one.subject, one.adversary, one.unit) for one in better
-    }
+    helped = {one.aim for one in actions} | {one.key for one in better}
     told = []
     for finding in worst_findings(findings, targets):
         kinds = tuple(assessor.gives_away(finding))
@@ -267,16 +265,20 @@ def shares_given_up(person: Person, after: Person) -> dict[str, float]:
     parts: dict[str, tuple[float, float]] = {
         "words": (person.words.matrix.sum(), after.words.matrix.sum()),
         **{f"posts in {name}": (count, left.get(name, 0)) for name, count in person.communities.items()},
-        "items": (len(person.items), len(after.items)),
+        "items": (len(person.items), len(person.items & after.items)),
         "attributes": (len(person.attributes), len(person.attributes.keys() - after.withheld)),
     }
     return {name: float(1 - kept / had) for name, (had, kept) in parts.items() if had}
 
 
 def loss_share(person: Person, after: Person) -> float:
-    """Return what is given up: shares of one's words, items and attributes, added up."""
+    """Return what is given up: shares of one's words, items and attributes, added up.
+
+    An item to list that one had not meant to show costs as much as one to leave out.
+    """
     shares = shares_given_up(person, after)
-    return math.fsum(shares.get(kind, 0.0) for kind in ("words", "items", "attributes"))
+    listed = len(after.items - person.items) / max(len(person.items), 1)
+    return listed + math.fsum(shares.get(kind, 0.0) for kind in ("words", "items", "attributes"))
 
 
 def say_loss(person: Person, after: Person, changes: Changes) -> str:
@@ -290,6 +292,8 @@ def say_loss(person: Person, after: Person, changes: Changes) -> str:
         said.append(f"{say_count(len(changes.edit_words), 'word')}, {together}{share:.0%} of all you wrote")
     if changes.drop_items:
         said.append(f"{len(changes.drop_items):,} of your {len(person.items):,} items")
+    if changes.add_items:
+        said.append(f"{say_count(len(changes.add_items), 'item')} that you had not meant to list")
     if changes.withhold_attributes:
         said.append(f"{len(changes.withhold_attributes)} of your {len(person.attributes)} attributes")
     return "; ".join(said) or "nothing"

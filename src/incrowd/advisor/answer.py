@@ -118,8 +118,7 @@ class Action(Advice):
     @property
     def aim(self) -> Key:
         """The finding it is aimed at."""
-        one = self.effect
-        return one.measure, one.subject, one.adversary, one.unit
+        return self.effect.key
 
     @property
     def promised(self) -> Level:
@@ -542,9 +541,9 @@ def _often(one: Finding) -> str:
 
 
 def _touched(changes: Changes) -> int:
-    """Count the posts, words, items and attributes that changes take away."""
-    taken = changes.gone_posts, changes.edit_words, changes.drop_items, changes.withhold_attributes
-    return sum(map(len, taken))
+    """Count the posts, words, items and attributes that change."""
+    items = changes.drop_items | changes.add_items
+    return sum(map(len, (changes.gone_posts, changes.edit_words, items, changes.withhold_attributes)))
 
 
 def _before_the_rest(first: Action | None) -> tuple[str, ...]:

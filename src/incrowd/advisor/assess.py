@@ -2,17 +2,18 @@
 
 A joint plan says what to do so that the levels change, with as little loss as was found. It is put together from
 actions, each of which holds for its own finding: for every finding the one that brings it furthest, of those the
-cheapest. Findings whose remedy costs least are served first, so that a large deletion never crowds out a small fix;
-what would go over the loss that is allowed, or undo an earlier step, is left out. The result is measured as a whole, by
-every measure, and what it makes worse is said first. Loss is counted in shares of one's words, items and attributes.
+cheapest. Findings whose remedy costs least are served first, so that a large deletion never crowds out a small fix; if
+that leaves somebody at risk, the worst are served first instead, where that leaves less. What would go over the loss
+that is allowed, or undo more than it helps, is left out. The result is measured as a whole, by every measure, and what
+it makes worse is said first. Loss is counted in shares of one's words, items and attributes.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,6 +39,7 @@ from incrowd.measures.protocol import (
     Changes,
     Effect,
     Finding,
+    Level,
     PreparedCrowd,
     Progress,
     Targets,
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 
 
 MOST_RECENT = 2
-SEARCH = 5
+SEARCH = 6
 """Raise when the search for advice changes: what an older release found and kept is then looked for anew."""
 _recent: dict[tuple[Path, str, str, AdvisorOptions], Assessor] = {}
 
@@ -232,33 +234,62 @@ MOST_GOALS = 8
 def _look_for_plan(
     assessor: Assessor, findings: Sequence[Finding], actions: Sequence[Action], targets: Targets
 ) -> Changes | None:
-    """Put actions together that do not undo one another; None if there is none that takes something back."""
-    best: dict[Key, Action] = {}
-    for action in sorted(actions, key=lambda one: (one.promised.severity, _cost(assessor, one.changes))):
-        if not (action.from_now_on or action.changes.move_posts or action.harms):
-            best.setdefault(action.aim, action)
-    changes, taken = Changes(), list[Action]()
-    for action in sorted(best.values(), key=lambda one: _cost(assessor, one.changes))[:MOST_GOALS]:
-        both = changes | action.changes
-        if _is_affordable(assessor, both, targets) and _all_hold(assessor, findings, [*taken, action], both):
-            changes, taken = both, [*taken, action]
-    return changes or None
+    """Put actions together that do not undo one another; None if there is none that takes something back.
 
-
-def _all_hold(
-    assessor: Assessor, findings: Sequence[Finding], actions: Sequence[Action], changes: Changes
-) -> bool:
-    """Say whether every action still brings its finding to its level when all are done together.
-
-    Steps may undo one another: with fewer posts left, two profiles can look more alike than before.
+    Cheap ones go in first. Where that leaves somebody at risk, the other order is tried, too.
     """
-    if len(actions) == 1:
-        return True
-    known, person = {one.key: one for one in findings}, assessor.changed(changes)
-    then = [(action, assessor.assess_again(person, known[action.aim])) for action in actions]
-    return all(
-        one is None or one.level.severity <= action.effect.level_after.severity for action, one in then
-    )
+    ways = _ways(assessor, actions)
+    cheapest_first = sorted(ways.values(), key=lambda some: _cost(assessor, some[0].changes))[:MOST_GOALS]
+    puzzle = _Puzzle(assessor, {one.key: one for one in findings}, targets)
+    plan = puzzle.put_together(cheapest_first)
+    if puzzle.left(ways, plan)[0]:
+        worst_first = sorted(cheapest_first, key=lambda some: -some[0].effect.level_before.severity)
+        plan = min(plan, puzzle.put_together(worst_first), key=lambda one: puzzle.left(ways, one))
+    return plan or None
+
+
+def _ways(assessor: Assessor, actions: Sequence[Action]) -> dict[Key, list[Action]]:
+    """Return what could go into a plan for each finding, the most helpful first and, of those, the cheapest.
+
+    What makes something else worse is only for those at risk whom nothing else helps.
+    """
+    ways: dict[Key, list[Action]] = {}
+    for one in sorted(
+        actions, key=lambda one: (len(one.harms), one.promised.severity, _cost(assessor, one.changes))
+    ):
+        at_risk = one.effect.level_before is Level.AT_RISK
+        if not (one.from_now_on or one.changes.move_posts or (one.harms and not at_risk)):
+            ways.setdefault(one.aim, []).append(one)
+    return ways
+
+
+@dataclass(frozen=True)
+class _Puzzle:
+    """Actions that have to fit together: with fewer posts left, two profiles can look more alike than before."""
+
+    assessor: Assessor
+    known: Mapping[Key, Finding]
+    targets: Targets
+
+    def put_together(self, goals: Iterable[Sequence[Action]]) -> Changes:
+        """Take for each goal the first way that leaves less than was left without it."""
+        changes, aims = Changes(), set[Key]()
+        for ways in goals:
+            for way in ways:
+                both, touched = changes | way.changes, {way.aim, *(one.key for one in way.harms)}
+                fits = _is_affordable(self.assessor, both, self.targets)
+                if fits and self.left(aims | touched, both) < self.left(aims | touched, changes):
+                    changes, aims = both, aims | touched
+                    break
+        return changes
+
+    def left(self, keys: Iterable[Key], changes: Changes) -> tuple[int, int]:
+        """Count the findings that are still at risk, and those still to be watched, after some changes."""
+        person = self.assessor.changed(changes)
+        asked = [self.known[key] for key in keys if key in self.known]
+        then = (self.assessor.assess_again(person, one) if changes else one for one in asked)
+        levels = [one.level for one in then if one is not None]
+        return levels.count(Level.AT_RISK), levels.count(Level.WATCH)
 
 
 def _cost(assessor: Assessor, changes: Changes) -> float:

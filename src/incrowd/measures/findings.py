@@ -255,6 +255,11 @@ class Effect:
     recheck: float = math.nan
     """The risk afterwards by an attacker that neither the measure nor a search contains; NaN: none was asked."""
 
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """The finding it is about."""
+        return self.measure, self.subject, self.adversary, self.unit
+
     def sentence(self) -> str:
         """Say it in words."""
         levels = f"{self.level_before} → {self.level_after}" if self.turns else f"still {self.level_after}"

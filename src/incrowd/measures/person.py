@@ -54,6 +54,8 @@ class Changes:
     edit_words: frozenset[str] = frozenset()
     """Words to take out of all their posts."""
     drop_items: frozenset[str] = frozenset()
+    add_items: frozenset[str] = frozenset()
+    """Items to list that they do not list yet."""
     withhold_attributes: frozenset[str] = frozenset()
     add_posts: frozenset[NewPost] = frozenset()
 
@@ -180,7 +182,7 @@ class Person:
     def items(self) -> frozenset[str]:
         """Likes, ratings or purchases."""
         if self._before is not None:
-            return self._before.items - self.changes.drop_items
+            return (self._before.items - self.changes.drop_items) | self.changes.add_items
         return self.crowd.own_items(self.user)
 
     @cached_property
@@ -340,7 +342,7 @@ class Person:
         if kind == "posts":
             words = changed.edit_words, self.uncounted
             return changed.gone_posts, changed.move_posts, changed.add_posts, words
-        return changed.drop_items if kind == "items" else changed.withhold_attributes
+        return (changed.drop_items, changed.add_items) if kind == "items" else changed.withhold_attributes
 
     def state_in(self, *communities: str) -> Hashable:
         """Return what decides the findings about some communities."""

@@ -7,7 +7,7 @@ import json
 import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.exposure.definition import UNDATED, Floats, breadth, person_risk
 from incrowd.measures.exposure.scoring import Scored, post_periods
 from incrowd.measures.exposure.space import Encoder, WordLists, silence
-from incrowd.measures.exposure.spec import ADVERSARIES, CALIBRATED, LINES, method_name
+from incrowd.measures.exposure.spec import ADVERSARIES, BY_ONE_WORD, CALIBRATED, LINES, method_name
 from incrowd.measures.sampling import SampledRank
 from incrowd.result import (
     Advice,
@@ -173,6 +173,8 @@ class OwnPosts:
     similarities: Floats
     counted: int | None = None
     """How many known words the posts hold, where the words themselves are not at hand."""
+    in_full: Callable[[], OwnPosts] | None = None
+    """The posts with their words, where these are not at hand but can be read."""
 
     @property
     def known_words(self) -> int:
@@ -215,6 +217,33 @@ class OwnPosts:
         _, first = np.unique(self.periods[order], return_index=True)
         chosen[order[np.sort(first)[: scored.options.weeks]]] = True
         return chosen
+
+    def one_word(self, scored: Scored, topic: int) -> str:
+        """Return the word without which no post points to the topic any more; empty: there is none.
+
+        A single word can mean something else. The pairs it stands in go with it.
+        """
+        if not len(self.words):
+            return "" if self.in_full is None else self.in_full().one_word(scored, topic)
+        space, line = scored.space, LINES[scored.space.name].nothing_up_to
+        pointing = [
+            self.words.part(post, post + 1).words
+            for post in np.flatnonzero(self.similarities[:, topic] > line)
+        ]
+        shares: dict[str, float] = defaultdict(float)
+        for words in pointing:
+            for word, share in zip(words, space.shares(words, topic), strict=True):
+                for part in set(space.words[word].split(" ")):
+                    shares[part] += float(share)
+        strongest = max(shares, key=lambda word: shares[word], default="")
+        left = [
+            [word for word in words if strongest not in space.words[word].split(" ")] for words in pointing
+        ]
+        bounds = np.cumsum([0, *map(len, left)])
+        rest = WordLists(
+            np.concatenate([np.zeros(0, np.int32), *left]).astype(np.int32), bounds.astype(np.int64)
+        )
+        return strongest if len(rest) and not (space.similarities(rest)[:, topic] > line).any() else ""
 
 
 def own_posts(crowd: Crowd, scored: Scored, user: str) -> OwnPosts:
@@ -350,19 +379,25 @@ def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool
     parts = () if scored.options.literal or not explain else evidence(posts, scored, place)
     looks = impression(posts, scored, place, rank)
     heard = min(mine, 0.0) if looks == NOTHING else mine
-    chance, others = _concerned(scored, risks, mine)
+    word = (
+        posts.one_word(scored, place)
+        if _is_calibrated(scored) and looks in (PASSING, UNDATED_INTEREST)
+        else ""
+    )
+    chance, others = _concerned(scored, risks, mine, one_word=bool(word))
     return Assessment(
         measure="exposure",
         subject=_subject(scored, topic),
         value=float(rank),
         unit="rank",
         direction=Direction.HIGHER_IS_SAFER,
-        meaning=_meaning(scored, topic, standing, looks, chance, others),
+        meaning=_meaning(scored, topic, standing, _by_a_word(looks, word), chance, others),
         standing=Standing.HEURISTIC,
         assumptions=_assumptions(
             scored,
             topic=topic,
             looks_like=looks,
+            one_word=bool(word),
             score=heard,
             probability=chance,
             prior=others,
@@ -379,16 +414,28 @@ def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool
     )
 
 
-def _concerned(scored: Scored, risks: Floats, mine: float) -> tuple[float, float]:
+def _is_calibrated(scored: Scored) -> bool:
+    return (scored.space.name, scored.options.dimension) in CALIBRATED
+
+
+def _concerned(scored: Scored, risks: Floats, mine: float, *, one_word: bool) -> tuple[float, float]:
     """Return how likely somebody with this score is personally concerned, and somebody of this crowd picked at random.
 
     NaN where nobody has calibrated the space.
     """
-    how = CALIBRATED.get((scored.space.name, scored.options.dimension))
-    if how is None:
+    if not _is_calibrated(scored):
         return math.nan, math.nan
+    key = scored.space.name, scored.options.dimension
     known = risks[~np.isnan(risks)]
-    return float(how.probability(mine)), float(how.probability(known).mean())
+    chance = CALIBRATED[key].probability(mine)
+    if one_word:  # is never worth more than several
+        chance = min(chance, BY_ONE_WORD[key].probability(mine))
+    return float(chance), float(CALIBRATED[key].probability(known).mean())
+
+
+def _by_a_word(looks: str, word: str) -> str:
+    """Say that an impression rests on a single word, if it does."""
+    return f"{looks}, by the word “{word}” alone" if word else looks
 
 
 def assess_alone(own: Scored, user: str, topic: str, published: Quantiles) -> Assessment:

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -441,16 +441,20 @@ class ReadyExposure(Ready):
         there = self._community(name)
         row = there.row_of(person.user)
         if explain or not person.only_adds or (row is None and there.is_sample) or self.crowd.is_made_up:
-            mine = person.posts.filter(self._read_in(person, name))
-            words = self._known_words(person, name)
-            when = post_periods(mine["time"], self._scorer.options.days)
-            return OwnPosts(when, words, self.space.similarities(words))
+            return self._posts_with_words(person, name)
         weeks, held = there.weeks(row), 0 if row is None else int(there.held[row])
         for one in person.added_in(name):
             lists = self._scorer.lists(one.text)
             held += len(lists.words)
             weeks = weeks.plus(self._scorer.period(one.time), self.space.similarities(lists)[0])
-        return OwnPosts(weeks.periods, NO_WORDS, weeks.values, held)
+        in_full = lru_cache(partial(self._posts_with_words, person, name))
+        return OwnPosts(weeks.periods, NO_WORDS, weeks.values, held, in_full)
+
+    def _posts_with_words(self, person: Person, name: str) -> OwnPosts:
+        mine = person.posts.filter(self._read_in(person, name))
+        words = self._known_words(person, name)
+        when = post_periods(mine["time"], self._scorer.options.days)
+        return OwnPosts(when, words, self.space.similarities(words))
 
     def _known_words(self, person: Person, name: str) -> WordLists:
         """Return the words of each post that the adversary knows, as numbers of the space."""

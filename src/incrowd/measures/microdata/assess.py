@@ -243,6 +243,7 @@ def few_items_assessment(
     `names` are those of the items that may become known.
     """
     people = table.matrix.shape[0]
+    still = int(names.is_in(table.items.gather(table.profile(row).tolist()).to_list()).sum())
     found = known.probability[who.way][who.count]
     parts = known.parts[who.way][who.count]
     adds = np.argsort(-parts, kind="stable")[: int((parts > 0).sum())]
@@ -253,7 +254,7 @@ def few_items_assessment(
         value=found.value,
         unit="probability",
         direction=Direction.LOWER_IS_SAFER,
-        meaning=explain.few_items_meaning(found.value, people, who, known, int(table.list_lengths[row])),
+        meaning=explain.few_items_meaning(found.value, people, who, known, still),
         standing=Standing.PROVED if exact else Standing.HEURISTIC,
         assumptions=Assumptions(
             adversary=who.words,

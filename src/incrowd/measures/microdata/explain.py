@@ -61,14 +61,14 @@ def found_meaning(found: float, alone: float, adversary: str) -> str:
     )
 
 
-def few_items_meaning(found: float, people: int, who: FewItems, known: KnownItems, listed: int) -> str:
+def few_items_meaning(found: float, people: int, who: FewItems, known: KnownItems, still: int) -> str:
     """Say how often a handful of items picks somebody out, and how few it takes.
 
-    `listed`: how many items the person still lists; what was taken back may have become known before.
+    `still`: how many of these items the person still lists; what was taken back may have become known before.
     """
     return (
         f"{_capital(who.words)} would pick you out of {people:,} people {_often(found)} of the time. "
-        f"To be right half of the time it {_takes(known, taken_back=listed < known.items)}."
+        f"To be right half of the time it {_takes(known, taken_back=still < known.items)}."
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +42,18 @@ from incrowd.measures.protocol import (
     Ready,
 )
 from incrowd.measures.search import NAMED, fewest
-from incrowd.result import Assessment, Standing, say_percent
+from incrowd.result import Assessment, Standing, say_count, say_percent
 from incrowd.statistics import first_place
+
+if TYPE_CHECKING:
+    import polars as pl
 
 RECHECKED = 300
 """So many choices of known items are drawn for the attacker who is asked once more."""
 MOST_NAMED = 3
 STRONGEST = "items that few others list"
+HELD_BY = 10
+"""An item that is proposed to be listed is listed by at least so many others: it names nobody."""
 FEWER = "keep such items off public lists or on another account, and leave out when you rated them"
 GUESSER = ADVERSARIES["paper"]
 """Who picks one of those who fit."""
@@ -122,6 +127,7 @@ class ReadyMicrodata(Ready):
                 self.measure,
                 self.crowd,
                 table.only_items(table.profile(row)),
+                table,
                 row,
                 able,
                 tuple(one for one in few if self._tells(one.name)),
@@ -179,12 +185,11 @@ class ReadyMicrodata(Ready):
             return math.nan
         table = self._table
         row, weights = table.row_of(person.user), np.log((1 + len(table.users)) / (1 + table.popularity)) + 1
-        before = table.profile(row)
-        stays = table.items.gather(before.tolist()).is_in(list(person.items)).to_numpy()
+        before, now = table.profile(row), table.items.is_in(list(person.items)).to_numpy()
         squares = (table.matrix.astype(np.float64) @ weights**2) + 1e-12
-        squares[row] = (weights[before[stays]] ** 2).sum() + 1e-12
+        squares[row] = (weights[now] ** 2).sum() + 1e-12
         held = table.matrix[:, before].tolil()
-        held[row] = stays
+        held[row] = now[before]
         if who.way == "rarest":
             known = np.argsort(table.popularity[before], kind="stable")[None, : who.count]
         else:
@@ -206,6 +211,8 @@ class ItemsOfOne:
     crowd: PreparedCrowd
     table: ItemTable
     """Everybody, but only the items that the person has: nothing else matters here."""
+    everything: ItemTable
+    """Everybody's items, for those that the person could list."""
     row: int
     adversaries: tuple[Adversary, ...]
     few: tuple[FewItems, ...]
@@ -232,17 +239,23 @@ class ItemsOfOne:
         return Findings((*few, *found), self.unheld)
 
     def _by_a_few(self, table: ItemTable, known: KnownItems, who: FewItems) -> Assessment:
-        names = self.table.items.gather(self.table.profile(self.row).tolist())
-        return few_items_assessment(table, self.row, known, who, names, self.effort)
+        return few_items_assessment(table, self.row, known, who, self._names, self.effort)
+
+    @cached_property
+    def _names(self) -> pl.Series:
+        """What the person lists, before any change."""
+        return self.table.items.gather(self.table.profile(self.row).tolist())
 
     def _known(self, table: ItemTable) -> KnownItems:
         """Return how often a few items pick the person out, and how few it takes: kept, because it takes long."""
-        items, before = table.profile(self.row), self.table.profile(self.row)
+        items = table.profile(self.row)
+        before = np.flatnonzero(table.items.is_in(self._names.to_list()).to_numpy()).astype(np.int32)
         find = lambda: known_items(table, self.row, self.effort, before).arrays()  # noqa: E731
         question = {
             "what": "known items, or fewer of them, shortest list first",
             "user": self.table.users[self.row],
             "items": table.items.gather(items.tolist()).to_list(),
+            "listed": int(table.list_lengths[self.row]),
             "effort": asdict(self.effort),
         }
         return KnownItems.from_arrays(len(before), self.crowd.answer(question, find))
@@ -293,37 +306,72 @@ class ItemsOfOne:
         return SetSizes(kept["sizes"], kept["probabilities"], rounds is None, rounds)
 
     def _with(self, items: frozenset[str]) -> ItemTable:
-        """Return the table with the person's row reduced to some items; nobody else's changes."""
-        table = self.table
+        """Return the table with the person's row changed to some items; nobody else's changes."""
+        own = frozenset(self._names.to_list())
+        if items == own:
+            return self.table
+        new = items - own
+        table = self._and_also(new)
         start, stop = table.matrix.indptr[self.row : self.row + 2]
-        names = table.items.gather(table.matrix.indices[start:stop].tolist())
-        stays = names.is_in(list(items)).to_numpy()
-        if stays.all():
-            return table
-        keep = np.ones(table.matrix.nnz, bool)
-        keep[start:stop] = stays
+        stays = table.items.gather(table.matrix.indices[start:stop].tolist()).is_in(list(items)).to_numpy()
+        old, added = np.arange(start, stop)[stays], np.flatnonzero(table.items.is_in(list(new)).to_numpy())
+        columns = np.concatenate([table.matrix.indices[old], added])
+        order = np.argsort(columns, kind="stable")
+
+        def with_row(values: NDArray[Any], of_new: float) -> NDArray[Any]:
+            mine = np.concatenate([values[old], np.full(len(added), of_new, values.dtype)])[order]
+            return np.concatenate([values[:start], mine, values[stop:]])
+
         starts = table.matrix.indptr.copy()
-        starts[self.row + 1 :] -= int((~stays).sum())
-        parts = (table.matrix.data[keep], table.matrix.indices[keep], starts)
+        starts[self.row + 1 :] += len(columns) - int(stop - start)
+        indices = np.concatenate([table.matrix.indices[:start], columns[order], table.matrix.indices[stop:]])
+        parts = with_row(table.matrix.data, 1), indices.astype(table.matrix.indices.dtype), starts
         matrix = sparse.csr_matrix(parts, shape=table.matrix.shape)
         lengths = table.list_lengths.copy()
-        lengths[self.row] -= int((~stays).sum())
-        return replace(
-            table, matrix=matrix, ratings=table.ratings[keep], days=table.days[keep], lengths=lengths
-        )
+        lengths[self.row] += len(new) - len(own - items)
+        ratings, days = (with_row(marks, math.nan) for marks in (table.ratings, table.days))
+        return replace(table, matrix=matrix, ratings=ratings, days=days, lengths=lengths)
+
+    def _and_also(self, new: frozenset[str]) -> ItemTable:
+        """Return the table with the columns of some more items."""
+        if not new:
+            return self.table
+        wanted = self.everything.items.is_in([*self._names.to_list(), *new]).to_numpy()
+        return self.everything.only_items(np.flatnonzero(wanted).astype(np.int32))
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
-        """Try leaving out the rarest items."""
+        """Try leaving out the rarest items, listing as many common ones instead, and only listing more of these.
+
+        A list that gets shorter gives away more by what is left: of all whom it fits the shortest is named first.
+        """
         popularity = dict(zip(self.table.items.to_list(), self.table.popularity.tolist(), strict=True))
-        rarest = sorted(person.items, key=lambda item: (popularity[item], item))
-        now = finding.assessment
+        rarest = sorted(self._names.to_list(), key=lambda item: (popularity[item], item))
+        common, now = self._common(len(rarest)), finding.assessment
+        most = int(goal.loss * len(rarest))
+        for limit, leaves_out, lists in (
+            (most, True, False),
+            (min(most, len(common)), True, True),
+            (len(common), False, True),
+        ):
 
-        def lack(count: int) -> float:
-            return goal.short(self._again(person.items - set(rarest[:count]), now))
+            def relisted(count: int, gone: bool = leaves_out, new: bool = lists) -> Changes:
+                return Changes(
+                    drop_items=frozenset(rarest[: count * gone]), add_items=frozenset(common[: count * new])
+                )
 
-        count = fewest(int(goal.loss * len(rarest)), lack, goal.short(finding.assessment))
-        if count is not None:
-            yield _drop(rarest[:count], len(rarest))
+            def lack(count: int, changed: Callable[[int], Changes] = relisted) -> float:
+                one = changed(count)
+                return goal.short(self._again((person.items - one.drop_items) | one.add_items, now))
+
+            if (count := fewest(limit, lack, goal.short(now))) is not None:
+                yield _relisting(relisted(count), rarest, common)
+
+    def _common(self, most: int) -> list[str]:
+        """Return items that many others list and the person does not, the commonest first."""
+        own = self.everything.items.is_in(self._names.to_list()).to_numpy()
+        held = np.where(own, 0, self.everything.popularity)
+        order = np.argsort(-held, kind="stable")[:most]
+        return [str(item) for item in self.everything.items.gather(order[held[order] >= HELD_BY].tolist())]
 
     def _again(self, items: frozenset[str], now: Assessment) -> Assessment:
         """Ask one of the questions again, about some of the items."""
@@ -337,17 +385,29 @@ class ItemsOfOne:
         return self._fitting(table, who, explain=False)
 
 
-def _drop(items: list[str], of: int) -> Proposal:
-    named = ", ".join(f"“{item}”" for item in items[:NAMED])
+def _relisting(changes: Changes, rarest: Sequence[str], common: Sequence[str]) -> Proposal:
+    """Say which items to leave out and which to list; both come in the order in which they help."""
+    gone = [item for item in rarest if item in changes.drop_items]
+    new = [item for item in common if item in changes.add_items]
+    out = (
+        f"your rarest item {_named(gone)}"
+        if len(gone) == 1
+        else f"your {len(gone)} rarest items: {_named(gone)}"
+    )
+    many = f"many others list and you do not: {_named(new)}"
+    if gone and new:
+        one = len(new) == 1
+        what = f"Leave out {out}; and list {'one' if one else 'as many'} instead that {many}"
+    else:
+        what = f"Leave out {out}" if gone else f"List {say_count(len(new), 'item')} more that {many}"
+    lost = [f"{len(gone):,} of your {len(rarest):,} items"] if gone else []
+    shown = [f"{say_count(len(new), 'item')} that you had not meant to list"] if new else []
+    return Proposal(what=what, loss="; ".join(lost + shown), changes=changes)
+
+
+def _named(items: Sequence[str]) -> str:
     more = f" and {len(items) - NAMED} more" if len(items) > NAMED else ""
-    what = (
-        f"your rarest item {named}" if len(items) == 1 else f"your {len(items)} rarest items: {named}{more}"
-    )
-    return Proposal(
-        what=f"Leave out {what}",
-        loss=f"{len(items):,} of your {of:,} items",
-        changes=Changes(drop_items=frozenset(items)),
-    )
+    return ", ".join(f"“{item}”" for item in items[:NAMED]) + more
 
 
 def crowds_among_items(crowd: PreparedCrowd, memory: int) -> tuple[NDArray[np.float64] | None, str]:
