@@ -23,7 +23,7 @@ def concerned(changes: Changes) -> AdvisorOptions:
     names: list[str] = []
     if changes.gone_posts or changes.edit_words:
         names += ["unigram", "reader", "WORDS"]
-    if changes.drop_items:
+    if changes.drop_items or changes.add_items:
         names += [*FEW_ITEMS, *ADVERSARIES]
     if changes.withhold_attributes:
         names.append("stranger")
@@ -37,6 +37,10 @@ def applied(crowd: Crowd, user: str, changes: Changes, path: Path) -> Crowd:
     others = crowd.posts().filter(~mine).collect()
     posts = pl.concat([others, _posts(crowd, user, changes).select(others.columns)])
     items = crowd.items().filter(~(mine & pl.col("item").is_in(list(changes.drop_items)))).collect()
+    new = pl.DataFrame(
+        {"user": user, "item": sorted(changes.add_items)}, schema_overrides={"item": pl.String}
+    )
+    items = pl.concat([items, new], how="diagonal")
     withheld = pl.col("attribute").is_in(list(changes.withhold_attributes))
     attributes = crowd.attributes().filter(~(mine & withheld)).collect()
     for kind, frame in (("posts", posts), ("items", items), ("attributes", attributes)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -16,13 +17,22 @@ from tests.advisor.making import own
 
 from incrowd.advisor.advice import _does_as_much, _is_worth_it
 from incrowd.advisor.answer import Action, PersonReport, not_better
-from incrowd.advisor.assess import assess, measure_plan
+from incrowd.advisor.assess import _look_for_plan, assess, measure_plan
 from incrowd.advisor.assessor import Assessor
 from incrowd.advisor.combine import LEAST_SHARE, MOST_PARTS
 from incrowd.crowd import Crowd
 from incrowd.measures.attackers import ATTACKERS, RECHECK, Lineup
 from incrowd.measures.exposure.assess import LITTLE, PASSING
-from incrowd.measures.protocol import Changes, Finding, Level, Person, Targets, measure_named, shortened
+from incrowd.measures.protocol import (
+    Changes,
+    Effect,
+    Finding,
+    Level,
+    Person,
+    Targets,
+    measure_named,
+    shortened,
+)
 from incrowd.measures.search import delete_first, first_to_reach, start_over, steps
 from incrowd.measures.telling import Kind, Telling, by_kind, habit_names, rarity_of, same_hours, same_weeks
 from incrowd.profiles.habits import TEXT_FAMILIES, post_habits
@@ -187,6 +197,80 @@ def test_a_plan_says_the_number_that_holds_by_both_attackers(
         )
     )
     assert plan.verdict.level is (Level.WELL_HIDDEN if reached else Level.WATCH)
+
+
+class Fitting(Assessor):
+    """Knows of each finding how often somebody is right once some posts are gone; of several rules the first holds."""
+
+    rules: Any = ()
+
+    def assess_again(self, person: Person, finding: Finding) -> Finding | None:
+        gone = person.changes.delete_posts
+        subject = finding.assessment.subject
+        risks = (risk for about, posts, risk in self.rules if about == subject and posts <= gone)
+        return found(subject, next(risks, finding.risk))
+
+
+def found(subject: str, chance: float) -> Finding:
+    return measure_named("linkability").finding(replace(linked(chance).assessment, subject=subject))
+
+
+def fix(subject: str, before: float, after: float, posts: Iterable[int], *also: Effect) -> Action:
+    effect = measure_named("linkability").effect(found(subject, before), found(subject, after))
+    gone = Changes(delete_posts=frozenset(posts))
+    return Action(what=f"Help {subject}", loss="posts", changes=gone, effect=effect, also=also)
+
+
+def planned(crowd: Crowd, now: list[Finding], actions: list[Action], *rules: Any) -> Changes | None:
+    assessor = Fitting(own(crowd, "alex"), (), ())
+    object.__setattr__(assessor, "rules", [(about, frozenset(posts), risk) for about, posts, risk in rules])
+    return _look_for_plan(assessor, now, actions, Targets())
+
+
+LINK, SMALL, FEW, MANY = "the link", "a small thing", range(1, 3), range(10, 40)
+
+
+def test_a_step_that_ends_being_at_risk_goes_in_though_another_step_takes_some_of_it_back(
+    tiny_crowd: Crowd,
+) -> None:
+    now = [found(LINK, 0.95), found(SMALL, 0.2)]
+    actions = [fix(LINK, 0.95, 0.08, MANY), fix(SMALL, 0.2, 0.05, FEW)]
+    rules = (LINK, {*FEW, *MANY}, 0.13), (LINK, MANY, 0.08), (SMALL, FEW, 0.05)
+    plan = planned(tiny_crowd, now, actions, *rules)
+    assert plan is not None
+    assert plan.delete_posts == {*FEW, *MANY}
+
+
+def test_a_step_that_undoes_as_much_as_it_helps_is_left_out(tiny_crowd: Crowd) -> None:
+    now = [found("one", 0.2), found("other", 0.2)]
+    actions = [fix("one", 0.2, 0.05, FEW), fix("other", 0.2, 0.05, MANY)]
+    rules = ("one", {*FEW, *MANY}, 0.15), ("one", FEW, 0.05), ("other", MANY, 0.05)
+    plan = planned(tiny_crowd, now, actions, *rules)
+    assert plan is not None
+    assert plan.delete_posts == {*FEW}
+
+
+def test_small_things_do_not_crowd_out_what_ends_being_at_risk(tiny_crowd: Crowd) -> None:
+    """Half of the posts in a community end it; with two more for something small it would be more than half."""
+    person = own(tiny_crowd, "alex")
+    where = next(iter(person.communities))
+    numbers = sorted(person.numbers[person.rows_in(where)].tolist())
+    few, many = numbers[-2:], numbers[: len(numbers) // 2]
+    now = [found(LINK, 0.95), found(SMALL, 0.2)]
+    actions = [fix(LINK, 0.95, 0.08, many), fix(SMALL, 0.2, 0.05, few)]
+    plan = planned(tiny_crowd, now, actions, (LINK, many, 0.08), (SMALL, few, 0.05))
+    assert plan is not None
+    assert plan.delete_posts == {*many}
+
+
+@pytest.mark.parametrize(("risk", "goes_in"), [(0.95, True), (0.4, False)])
+def test_what_makes_something_else_worse_is_only_for_those_at_risk(
+    tiny_crowd: Crowd, risk: float, goes_in: bool
+) -> None:
+    harm = measure_named("linkability").effect(found(SMALL, 0.05), found(SMALL, 0.12))
+    now = [found(LINK, risk), found(SMALL, 0.05)]
+    plan = planned(tiny_crowd, now, [fix(LINK, risk, 0.08, FEW, harm)], (LINK, FEW, 0.08), (SMALL, FEW, 0.12))
+    assert bool(plan) is goes_in
 
 
 def test_a_plan_says_of_each_step_what_it_is_for(alex: PersonReport) -> None:

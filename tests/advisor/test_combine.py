@@ -228,6 +228,14 @@ def test_the_verdict_says_what_it_is_about_and_what_not(asked: set[int]) -> None
             assert one.name.matter in (about if place in asked else not_about)
 
 
+def test_a_question_is_answered_by_what_there_is_something_to_say_of() -> None:
+    """Ranks of topics that nothing points to are everybody's; one of them must not stand for all."""
+    silent, said = judge(ranked(0.01, NOTHING, rank=3)), judge(ranked(0.04, LITTLE, rank=50))
+    line = theme(ThemeName.EXPOSED, [silent, said])
+    assert line.findings[0] is said
+    assert line.sentence.startswith(said.assessment.sentence())
+
+
 def test_a_missing_part_leaves_the_answer_to_what_was_measured() -> None:
     silent = NotAssessed(measure="microdata", why="no items", remedy="import", theme=ThemeName.SINGLED_OUT)
     assert verdict(label(well_hidden(), [silent])).level is Level.WELL_HIDDEN

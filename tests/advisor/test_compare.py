@@ -16,6 +16,7 @@ from incrowd.errors import InputError
 from incrowd.measures.protocol import Level
 from incrowd.measures.telling import ADVICE
 from incrowd.report.person import person_report_page
+from incrowd.result import Evidence
 
 
 def test_nothing_moves_between_two_equal_reports(alex: PersonReport) -> None:
@@ -79,12 +80,38 @@ def test_the_first_screen_answers_four_questions(alex: PersonReport) -> None:
     assert places == sorted(places)
 
 
+def test_the_first_screen_says_what_somebody_would_be_right_about(alex: PersonReport) -> None:
+    subjects = {one.assessment.subject for one in alex.findings if one.decides}
+    whom = dict(alex.in_short)["By whom?"]
+    assert whom
+    assert all(line.removesuffix(").").rpartition(" of the time (")[2] in subjects for line in whom)
+
+
+def test_the_first_screen_names_what_tells_most_and_not_what_tells_next_to_nothing(
+    alex: PersonReport,
+) -> None:
+    def gives_away(*shares: float) -> str:
+        parts = tuple(Evidence(what=f"the word “w{n}”", contribution=one) for n, one in enumerate(shares))
+        worst = max((one for one in alex.findings if one.decides), key=lambda one: one.risk)
+        about = replace(worst.assessment, evidence=parts, explained=sum(shares) if shares else None)
+        themes = [replace(one, findings=()) for one in alex.themes if one.name is not worst.theme]
+        mine = next(one for one in alex.themes if one.name is worst.theme)
+        themes.append(replace(mine, findings=(replace(worst, assessment=about),)))
+        return " ".join(
+            dict(replace(alex, themes=tuple(themes), write_differently=()).in_short)["What gives you away?"]
+        )
+
+    assert gives_away(0.7, 0.2, 0.03) == "The word “w0”, the word “w1”."
+    assert gives_away(0.7, 0.2, 0.1, 0.1) == "The word “w0”, the word “w1”, the word “w2”."
+    assert "no single thing" not in gives_away(), "what is told by no evidence is told by its sentence"
+
+
 def test_what_to_do_from_now_on_is_something_to_do(alex: PersonReport) -> None:
     told = replace(alex, actions=(), plan=None).in_short[3][1]
     assert told[0] == "Nothing that was tried on what is there already helps enough."
     kinds = [kind for one in alex.write_differently for kind in one.kinds][:3]
     assert list(told[1:]) == [
-        f"From now on: {one.advice} ({one.kind}: {', '.join(one.examples)})." for one in kinds
+        f"From now on, as to {one.kind} ({', '.join(one.examples)}): {one.advice}." for one in kinds
     ]
     assert all(advice.split()[0] in {"say", "use", "write", "put"} for advice in ADVICE.values())
 

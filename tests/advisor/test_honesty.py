@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from tests.advisor.making import MEASURE_ONLY, QUICK, applied, concerned, some_people, values
+import numpy as np
+import polars as pl
+from tests.advisor.making import MEASURE_ONLY, QUICK, applied, concerned, own, some_people, values
 
 from incrowd.advisor.advice import is_missed
 from incrowd.advisor.answer import PersonReport
 from incrowd.advisor.assess import assess, what_if
 from incrowd.crowd import Crowd
-from incrowd.measures.protocol import AdvisorOptions, Changes, Effect, Targets
+from incrowd.measures.microdata.ready import HELD_BY
+from incrowd.measures.protocol import AdvisorOptions, Changes, Effect, Level, Role, Targets
 
 
 def check(promised: list[Effect], changes: Changes, crowd: Crowd, user: str, path: Path) -> int:
@@ -109,3 +112,39 @@ def test_the_same_question_gets_the_same_bytes(tiny_crowd: Crowd) -> None:
 
     first, again = (json.dumps(assess(tiny_crowd, "alex", options=QUICK).to_dict()) for _ in range(2))
     assert first == again
+
+
+def test_items_that_are_listed_instead_count_as_if_they_were_there(tiny_crowd: Crowd, tmp_path: Path) -> None:
+    alex = own(tiny_crowd, "alex")
+    held = tiny_crowd.items().group_by("item").len().sort("len", "item", descending=True).collect()["item"]
+    common = [item for item in held if item not in alex.items][:3]
+    changes = Changes(drop_items=frozenset(sorted(alex.items)[:2]), add_items=frozenset(common))
+    told = what_if(tiny_crowd, "alex", changes, options=concerned(changes))
+    changed = applied(tiny_crowd, "alex", changes, tmp_path / "changed")
+    done = values(assess(changed, "alex", options=concerned(changes)))
+    sizes = {one.key: one.assessment.value for one in told.findings if one.role is Role.PAPER}
+    assert len(sizes) >= 5
+    for key, value in sizes.items():
+        assert math.isclose(done[key], value, rel_tol=1e-9), key
+
+
+def test_to_list_common_items_instead_helps_more_than_to_list_fewer(tmp_path: Path) -> None:
+    """Everybody lists twenty to thirty items; of all whom an item fits the shortest list is named first."""
+    rng = np.random.default_rng(0)
+    taste = 1 / (np.arange(100) + 10)
+    lists = [rng.choice(100, rng.integers(20, 31), replace=False, p=taste / taste.sum()) for _ in range(80)]
+    mine = [("me", f"item {k}") for k in range(40, 80, 2)]
+    rows = [(f"p{who}", f"item {k}") for who, some in enumerate(lists) for k in some] + mine
+    crowd = Crowd.from_frame(
+        pl.DataFrame(rows, schema=["user", "item"], orient="row"), kind="items", path=tmp_path / "c"
+    )
+    report = assess(crowd, "me")
+    assert report.verdict.level is Level.AT_RISK
+    instead = next(one for one in report.actions if one.changes.drop_items and one.changes.add_items)
+    assert instead.promised is not Level.AT_RISK
+    assert len(instead.changes.add_items) == len(instead.changes.drop_items) <= len(mine) / 2
+    assert "that you had not meant to list" in instead.loss
+    fewer = what_if(crowd, "me", Changes(drop_items=instead.changes.drop_items))
+    assert instead.effect.risk_after < {one.key: one.risk for one in fewer.findings}[instead.aim]
+    holders = dict(crowd.items().filter(pl.col("user") != "me").group_by("item").len().collect().iter_rows())
+    assert all(holders[item] >= HELD_BY for item in instead.changes.add_items), "nobody is named by them"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from incrowd.measures.exposure.assess import (
     CARE,
     MOST_WORDS,
     Quantiles,
+    PASSING,
     _told_by_words,
     assess_alone,
     assess_person,
@@ -27,10 +29,12 @@ from incrowd.measures.exposure.assess import (
 )
 from incrowd.measures.exposure.comparison import compare
 from incrowd.measures.exposure.scoring import LiveExposure, Scored, score, summary
-from incrowd.measures.exposure.space import BagOfWords
-from incrowd.measures.exposure.spec import CALIBRATED, DIMENSIONS, ExposureOptions
+from incrowd.measures.exposure.space import BagOfWords, Encoder, default_space
+from incrowd.measures.exposure.spec import BY_ONE_WORD, CALIBRATED, DIMENSIONS, LINES, ExposureOptions
 from incrowd.measures.exposure.topics import topic_set
+from incrowd.result import Assessment
 from incrowd.synthetic import SyntheticPosts
+from incrowd.text import TextOptions
 
 WEEK = 7 * 86_400
 
@@ -318,6 +322,68 @@ def test_how_likely_somebody_is_concerned_is_what_was_calibrated() -> None:
     assert told[:3] == pytest.approx(by_hand)
     assert np.isnan(told[3])
     assert (np.diff(told[:3]) > 0).all()
+
+
+PLAIN = "We met at noon, talked about the weather and the train home, and later made soup for everybody"
+ONE_WORD = "My neighbour said hiv on the news about the weather in our town yesterday"
+SEVERAL = "They tested positive for hiv and started antiretroviral treatment at the clinic"
+
+
+def told_of_hiv(*mine: str) -> Assessment:
+    """Return where somebody with these posts stands for the topic among fifty people who write about soup."""
+    others = [(f"p{who}", f"{PLAIN} {k}", 1000 + k * WEEK) for who in range(50) for k in range(3)]
+    own = [("me", text, 1000 + k * WEEK) for k, text in enumerate([*mine, PLAIN, PLAIN])]
+    rows = pl.DataFrame([*others, *own], schema=["user", "text", "time"], orient="row")
+    crowd = Crowd.from_frame(rows.with_columns(community=pl.lit("town")))
+    scored = score(crowd, default_space(), ExposureOptions(community="town"))
+    return assess_person(crowd, scored, crowd.user("me"), "hiv")
+
+
+def test_what_rests_on_one_word_is_believed_less() -> None:
+    one, several = told_of_hiv(ONE_WORD), told_of_hiv(SEVERAL)
+    about, more = one.assumptions.parameters, several.assumptions.parameters
+    assert about["looks_like"] == more["looks_like"] == PASSING
+    assert about["one_word"]
+    assert not more["one_word"]
+    assert about["probability"] == pytest.approx(float(BY_ONE_WORD["WORDS", "T"].probability(about["score"])))
+    assert more["probability"] == pytest.approx(float(CALIBRATED["WORDS", "T"].probability(more["score"])))
+    assert about["probability"] < float(CALIBRATED["WORDS", "T"].probability(about["score"]))
+    assert "it looks like a passing interest, by the word “hiv” alone." in one.meaning
+    assert "alone" not in several.meaning
+
+
+def test_the_same_word_in_several_posts_is_still_one_word() -> None:
+    assert told_of_hiv(ONE_WORD, ONE_WORD).assumptions.parameters["one_word"]
+    assert not told_of_hiv(ONE_WORD, SEVERAL).assumptions.parameters["one_word"]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([PLAIN, ONE_WORD, SEVERAL, "stressed again, stressful deadlines"]),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_without_the_one_word_no_post_points_to_the_topic(texts: list[str]) -> None:
+    """By brute force: the word is written as one that nobody knows, so that no new pair comes about."""
+    space, encoder = default_space(), Encoder(default_space(), TextOptions())
+    line = LINES["WORDS"].nothing_up_to
+    crowd = Crowd.from_frame(pl.DataFrame({"user": "a", "community": "c", "time": 0, "text": texts}))
+    scored = score(crowd, space)
+    posts = own_posts(crowd, scored, crowd.user("a"))
+    for topic in ("hiv", "stress"):
+        place = space.topics.place(topic)
+
+        def pointing(word: str, place: int = place) -> bool:
+            said = pl.Series([re.sub(rf"(?i)\b{word}\b", "qqqzzz", text) for text in texts])
+            return bool((space.similarities(encoder.encode(said))[:, place] > line).any())
+
+        if word := posts.one_word(space, place):
+            assert pointing("soup that nobody wrote")
+            assert not pointing(word)
+        elif pointing("soup that nobody wrote"):
+            assert all(pointing(one) for one in ("hiv", "stressed"))
 
 
 def test_what_very_many_words_say_together_is_a_rest() -> None:

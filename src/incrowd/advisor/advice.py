@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 from incrowd.advisor.answer import Action, Key, Plan, WriteDifferently
@@ -115,10 +115,12 @@ def _beyond(tried: Sequence[Proposal], more: Iterable[Proposal], targets: Target
 
 
 def _does_as_much(less: Action, more: Action) -> bool:
-    """Say whether a part of an action does as much for the same finding, as far as a reader would see."""
-    part = less.changes != more.changes and less.changes | more.changes == more.changes
+    """Say whether an action that takes no more of anything does as much for the same finding, to a reader."""
+    kinds = [part.name for part in fields(Changes)]
+    taken, takes = ([len(getattr(one.changes, kind)) for kind in kinds] for one in (less, more))
+    fewer = taken != takes and all(one <= other for one, other in zip(taken, takes, strict=True))
     same = less.aim == more.aim and less.from_now_on == more.from_now_on
-    return part and same and less.promised_risk <= more.promised_risk + SEEN
+    return fewer and same and less.promised_risk <= more.promised_risk + SEEN
 
 
 def _rechecked(assessor: Assessor, finding: Finding, proposal: Proposal) -> Found | None:

@@ -38,6 +38,10 @@ from incrowd.result import (
 
 Key = tuple[str, str, str, str]
 """What makes a finding the same question before and after a change."""
+MOST_NAMED = 3
+"""So much of what gives somebody away is named in short,"""
+LEAST_NAMED = 1 / 10
+"""as far as it tells at least this share of what the strongest part tells."""
 MOST_HELP = 3
 """What would help is said of so many matters in short; the report lists them all."""
 
@@ -338,9 +342,8 @@ class PersonReport(Result):
         if self._worst is None:
             return ("Nobody could be tried: too little is here.",)
         if not self._open:
-            often = f"right {_often(self._worst)} of the time"
-            return (f"Of all who were tried, {_who(self._worst)} comes closest: {often}.",)
-        return tuple(_sentence(f"{_who(one)}: right {_often(one)} of the time") for one in self._open)
+            return (f"Of all who were tried, {_who(self._worst)} comes closest: {_right(self._worst)}.",)
+        return tuple(_sentence(f"{_who(one)}: {_right(one)}") for one in self._open)
 
     def _what_gives_away(self) -> tuple[str, ...]:
         bad = [one for one in self._open if one.level is self.verdict.level]
@@ -363,9 +366,13 @@ class PersonReport(Result):
         )
         kinds = next((one.kinds for one in same), ())
         if kinds:
-            return "; ".join(f"{one.kind} ({', '.join(one.examples)})" for one in kinds[:3])
+            return "; ".join(f"{one.kind} ({', '.join(one.examples)})" for one in kinds[:MOST_NAMED])
+        if not about.evidence:
+            return about.sentence()
         named = [part for part in about.evidence if part.contribution > 0 and not part.is_rest]
-        said = ", ".join(part.what for part in sorted(named, key=lambda part: part.strongest_first)[:3])
+        line = LEAST_NAMED * max((part.contribution for part in named), default=0.0)
+        strongest = sorted(named, key=lambda part: part.strongest_first)[:MOST_NAMED]
+        said = ", ".join(part.what for part in strongest if part.contribution >= line)
         return said or "the sum of it, no single thing"
 
     def _what_to_do(self) -> tuple[str, ...]:
@@ -540,6 +547,11 @@ def _often(one: Finding) -> str:
     return say_amount(measure_named(one.assessment.measure).success(one.assessment), "probability")
 
 
+def _right(one: Finding) -> str:
+    """Say how often somebody would be right, and about what."""
+    return f"right {_often(one)} of the time ({one.assessment.subject})"
+
+
 def _touched(changes: Changes) -> int:
     """Count the posts, words, items and attributes that change."""
     items = changes.drop_items | changes.add_items
@@ -557,7 +569,7 @@ def _sentence(words: str) -> str:
 
 
 def _from_now_on(one: GivesAway) -> str:
-    return f"From now on: {one.advice} ({one.kind}: {', '.join(one.examples)})."
+    return f"From now on, as to {one.kind} ({', '.join(one.examples)}): {one.advice}."
 
 
 def _lower(words: str) -> str:

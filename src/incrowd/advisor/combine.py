@@ -74,11 +74,15 @@ def verdict(themes: Sequence[Theme]) -> Verdict:
     return Verdict(level=level, sentence=_verdict_sentence(level, themes))
 
 
-def _worst_first(one: Finding) -> tuple[int, int, float, float]:
-    """Sort what decides first, then by level, by risk, and by the number itself: of two beliefs the surer one."""
+def _worst_first(one: Finding) -> tuple[int, int, float, bool, float]:
+    """Sort what decides first, then by level, by risk, and by the number itself: of two beliefs the surer one.
+
+    Of what there is nothing to say comes after all else that is as little a risk.
+    """
     about = one.assessment
     value = about.value if about.direction is Direction.LOWER_IS_SAFER else -about.value
-    return list(Role).index(one.role), -one.level.severity, -_known(one.risk), -_known(value)
+    silent = measure_named(about.measure).is_silent(about)
+    return list(Role).index(one.role), -one.level.severity, -_known(one.risk), silent, -_known(value)
 
 
 def _known(number: float) -> float:

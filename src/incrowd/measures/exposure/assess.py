@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from incrowd.errors import InputError, UnreadableSource
 from incrowd.measures.exposure.definition import UNDATED, Floats, breadth, person_risk
 from incrowd.measures.exposure.scoring import Scored, post_periods
-from incrowd.measures.exposure.space import Encoder, WordLists, silence
+from incrowd.measures.exposure.space import Encoder, Space, WordLists, silence
 from incrowd.measures.exposure.spec import ADVERSARIES, BY_ONE_WORD, CALIBRATED, LINES, method_name
 from incrowd.measures.sampling import SampledRank
 from incrowd.result import (
@@ -218,14 +218,14 @@ class OwnPosts:
         chosen[order[np.sort(first)[: scored.options.weeks]]] = True
         return chosen
 
-    def one_word(self, scored: Scored, topic: int) -> str:
+    def one_word(self, space: Space, topic: int) -> str:
         """Return the word without which no post points to the topic any more; empty: there is none.
 
         A single word can mean something else. The pairs it stands in go with it.
         """
         if not len(self.words):
-            return "" if self.in_full is None else self.in_full().one_word(scored, topic)
-        space, line = scored.space, LINES[scored.space.name].nothing_up_to
+            return "" if self.in_full is None else self.in_full().one_word(space, topic)
+        line = LINES[space.name].nothing_up_to
         pointing = [
             self.words.part(post, post + 1).words
             for post in np.flatnonzero(self.similarities[:, topic] > line)
@@ -380,7 +380,7 @@ def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool
     looks = impression(posts, scored, place, rank)
     heard = min(mine, 0.0) if looks == NOTHING else mine
     word = (
-        posts.one_word(scored, place)
+        posts.one_word(scored.space, place)
         if _is_calibrated(scored) and looks in (PASSING, UNDATED_INTEREST)
         else ""
     )
