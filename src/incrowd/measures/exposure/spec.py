@@ -65,7 +65,7 @@ class Calibration:
 CALIBRATED = {("WORDS", "T"): Calibration(-1.128, 0.5)}
 """By space and dimension: measured on people who took part in communities of a topic, with posts they wrote elsewhere
 (benchmarks/exposure_calibration.py, topics that are not about mental health); the others are not calibrated."""
-BY_ONE_WORD = {("WORDS", "T"): Calibration(-1.739, 0.311)}
+BY_ONE_WORD = {("WORDS", "T"): Calibration(-2.099, 0.069)}
 """The same of people whose passing interest rests on a single word: a bishop may be a piece of chess. However strongly
 the word points to the topic, few of them are concerned (`--one-word`, judged on the other half of the people)."""
 
