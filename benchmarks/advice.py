@@ -20,6 +20,9 @@ told that.
 
 With `--whole` random members are assessed as `incrowd assess` does it, by every measure: of those whose verdict is
 "at risk", how many get no advice, only some for what they write next, and for how many the plan ends at a better level?
+What is promised about items (nobody who knows three of them is right more than half of the time) is judged by attackers
+of `incrowd study validity` that neither the measure nor the re-check contains: whose list shares the largest part with
+what is known, and somebody who has one of the three wrong.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ from incrowd.advisor.assessor import Assessor
 from incrowd.crowd import Crowd
 from incrowd.measures.attackers import ATTACKERS, RECHECK
 from incrowd.measures.protocol import (
+    AT_RISK_ABOVE,
     AdvisorOptions,
     Changes,
     Level,
@@ -50,8 +54,11 @@ from incrowd.measures.protocol import (
     Targets,
     measure_named,
 )
+from incrowd.study.attacked import ITEM_ATTACKERS, HalfOfItems
 
 FIRST = 4
+KNOWN_ITEMS, ITEM_TRIES = 3, 200
+ITEM_JUDGES = "shared part", "one item wrong"
 CHUNK = 200
 """Profiles that an attacker holds at a time: compression keeps a quarter of a megabyte for each."""
 OPTIONS = AdvisorOptions(adversaries=("unigram", "determined"))
@@ -130,6 +137,36 @@ def promised(actions: tuple[Action, ...]) -> list[Changes]:
     return [one.changes for one in actions if one.promised is Level.WELL_HIDDEN]
 
 
+class ItemJudges:
+    """Attackers who know three items of a person as they are now, and look through everybody's lists after a change."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.rows = crowd.items().collect()
+
+    def found(self, user: str, changes: Changes) -> dict[str, float]:
+        """Return how often each judge names the person."""
+        mine = pl.col("user") == user
+        own = self.rows.filter(mine)["item"].unique().to_list()
+        kept = self.rows.filter(~(mine & pl.col("item").is_in(list(changes.drop_items))))
+        new = pl.DataFrame(
+            {"user": user, "item": sorted(changes.add_items)}, schema={"user": str, "item": str}
+        )
+        half = HalfOfItems.of(pl.concat([kept, new], how="diagonal"))
+        row, known = half.table.row_of(user), np.flatnonzero(half.table.items.is_in(own).to_numpy())
+        rng = np.random.default_rng(0)
+        drawn = [rng.choice(known, KNOWN_ITEMS, replace=False) for _ in range(ITEM_TRIES)]
+        return {
+            name: float(_named([ITEM_ATTACKERS[name](half, row, one, rng) for one in drawn], row))
+            for name in ITEM_JUDGES
+        }
+
+
+def _named(scores: list[Any], row: int) -> Any:
+    """Return how often a row has the largest score; an even guess among equals."""
+    best = [score == score.max() for score in scores]
+    return np.mean([one[row] / one.sum() for one in best])
+
+
 def measured(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
     """Sample people, advise those at risk, and judge what was promised."""
     started = time.time()
@@ -169,7 +206,7 @@ def measured(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
 def assessed(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
     """Assess random members by every measure, and count who at risk is left without advice."""
     started = time.time()
-    prepared = PreparedCrowd.of(crowd)
+    prepared, judges = PreparedCrowd.of(crowd), ItemJudges(crowd)
     tables = crowd.posts(), crowd.items()
     everybody = sorted({user for one in tables for user in one.select("user").unique().collect()["user"]})
     counts: Counter[str] = Counter()
@@ -189,6 +226,16 @@ def assessed(crowd: Crowd, people: int, seed: int = 0) -> dict[str, Any]:
             at_risk and report.plan is not None and report.plan.verdict.level is not Level.AT_RISK
         )
         counts["plans with harm"] += report.plan is not None and bool(report.plan.harms)
+        for one in report.actions if at_risk else ():
+            if one.effect.measure == "microdata":
+                counts["item promises"] += 1
+                by = [
+                    name
+                    for name, often in judges.found(str(user), one.changes).items()
+                    if often > AT_RISK_ABOVE
+                ]
+                counts["item promises broken"] += bool(by)
+                counts.update(f"item promises broken by {name}" for name in by)
         counts["advice"] += len(report.actions)
         counts["advice that changes no level"] += sum(
             one.promised.severity >= one.effect.level_before.severity for one in report.actions

@@ -226,10 +226,8 @@ class OwnPosts:
         if not len(self.words):
             return "" if self.in_full is None else self.in_full().one_word(space, topic)
         line = LINES[space.name].nothing_up_to
-        pointing = [
-            self.words.part(post, post + 1).words
-            for post in np.flatnonzero(self.similarities[:, topic] > line)
-        ]
+        posts = np.flatnonzero(self.similarities[:, topic] > line).tolist()
+        pointing = [self.words.part(post, post + 1).words for post in posts]
         shares: dict[str, float] = defaultdict(float)
         for words in pointing:
             for word, share in zip(words, space.shares(words, topic), strict=True):
