@@ -217,6 +217,20 @@ def test_a_rank_is_shown_as_how_often_somebody_would_be_right() -> None:
     assert [(row.width, row.amount) for row in sweep([rank])] == [(40.0, "40%")]
 
 
+def test_what_helps_against_the_worst_is_said_where_the_plan_leaves_it() -> None:
+    person = alex()
+    told = [question for question, _ in person.in_short].index("What can you do now?")
+    assert not any(line.startswith("Or, instead") for line in person.in_short[told][1]), (
+        "the plan helps against it"
+    )
+    left = replace(person.plan, effects=(), verdict=person.verdict)
+    lines = replace(person, plan=left).in_short[told][1]
+    assert (
+        "Or, instead, against what weighs most: delete post 12 in gardening (you in cycling and gardening: 97% → 31%; "
+        "at risk → watch)."
+    ) in lines
+
+
 def test_one_cheap_thing_that_ends_the_risk_stands_before_a_plan_for_everything() -> None:
     person = alex()
     told = [question for question, _ in person.in_short].index("What can you do now?")

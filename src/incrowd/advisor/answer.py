@@ -391,6 +391,7 @@ class PersonReport(Result):
                 *_before_the_rest(first),
                 *map(_sentence, steps),
                 f"Afterwards{still}: {then}",
+                *self._instead(self.plan),
                 *self._for_what_comes_next(),
             )
         if self.actions:
@@ -426,6 +427,22 @@ class PersonReport(Result):
         if cheapest is None or 2 * _touched(cheapest.changes) >= _touched(plan.changes):
             return None
         return cheapest
+
+    def _instead(self, plan: Plan) -> tuple[str, ...]:
+        """Say what helps against the worst finding where the plan does not: beside its steps it would cost too much."""
+        better = {one.key for one in plan.effects if one.level_after.severity < one.level_before.severity}
+        left = [one.key for one in self._open[:1] if one.key not in better]
+        other = next(
+            (
+                one
+                for one in self.actions
+                if one.aim in left and not (one.from_now_on or one.beyond or one.harms)
+            ),
+            None,
+        )
+        if other is None:
+            return ()
+        return (f"Or, instead, against what weighs most: {_lower(other.what)} ({other.outcome}).",)
 
     def _for_what_comes_next(self) -> tuple[str, ...]:
         """Say what is left to do where the plan does not help: a new name, or what to do differently."""
