@@ -113,7 +113,7 @@ def passing_interests(data: Path) -> Passing:
         def rests_on_one(unit: int, topic: int = topic) -> bool:
             mine = slice(int(starts[unit]), int(starts[unit + 1]))
             posts = OwnPosts(when[mine], words.part(mine.start, mine.stop), similar[mine])
-            return bool(posts.one_word(space, topic))
+            return bool(posts.rests_on(space, topic))
 
         labelled = posted.filter(pl.col("community").is_in(own))["user"].unique()
         one = np.array([rests_on_one(unit) for unit in table["unit"].to_list()], bool)

@@ -17,8 +17,9 @@ from incrowd.errors import BudgetExceeded, InputError, NotInCrowd, UnreadableSou
 from incrowd.measures.exposure.assess import (
     CARE,
     MOST_WORDS,
-    Quantiles,
     PASSING,
+    OwnPosts,
+    Quantiles,
     _told_by_words,
     assess_alone,
     assess_person,
@@ -26,6 +27,7 @@ from incrowd.measures.exposure.assess import (
     own_posts,
     points_nowhere,
     quantiles,
+    rest_together,
 )
 from incrowd.measures.exposure.comparison import compare
 from incrowd.measures.exposure.scoring import LiveExposure, Scored, score, summary
@@ -379,11 +381,29 @@ def test_without_the_one_word_no_post_points_to_the_topic(texts: list[str]) -> N
             said = pl.Series([re.sub(rf"(?i)\b{word}\b", "qqqzzz", text) for text in texts])
             return bool((space.similarities(encoder.encode(said))[:, place] > line).any())
 
-        if word := posts.one_word(space, place):
+        if word := posts.rests_on(space, place):
             assert pointing("soup that nobody wrote")
             assert not pointing(word)
         elif pointing("soup that nobody wrote"):
             assert all(pointing(one) for one in ("hiv", "stressed"))
+
+
+@settings(deadline=None)
+@given(
+    *[st.lists(st.sampled_from([PLAIN, ONE_WORD, SEVERAL, "stressed again"]), max_size=3) for _ in range(2)]
+)
+def test_old_and_new_posts_rest_together_on_what_all_of_them_rest_on(old: list[str], new: list[str]) -> None:
+    """A draft is judged without reading old posts again: what they rest on is kept."""
+    space, encoder = default_space(), Encoder(default_space(), TextOptions())
+
+    def rests_on(texts: list[str], topic: int) -> str | None:
+        words = encoder.encode(pl.Series(texts, dtype=pl.String))
+        return OwnPosts(np.zeros(len(texts), np.int64), words, space.similarities(words)).rests_on(
+            space, topic
+        )
+
+    for topic in map(space.topics.place, ("hiv", "stress")):
+        assert rest_together(rests_on(old, topic), rests_on(new, topic)) == rests_on([*old, *new], topic)
 
 
 def test_what_very_many_words_say_together_is_a_rest() -> None:

@@ -173,8 +173,8 @@ class OwnPosts:
     similarities: Floats
     counted: int | None = None
     """How many known words the posts hold, where the words themselves are not at hand."""
-    in_full: Callable[[], OwnPosts] | None = None
-    """The posts with their words, where these are not at hand but can be read."""
+    resting: Callable[[int], str | None] | None = None
+    """Return what :meth:`rests_on` does for a topic, where the words themselves are not at hand."""
 
     @property
     def known_words(self) -> int:
@@ -218,30 +218,37 @@ class OwnPosts:
         chosen[order[np.sort(first)[: scored.options.weeks]]] = True
         return chosen
 
-    def one_word(self, space: Space, topic: int) -> str:
-        """Return the word without which no post points to the topic any more; empty: there is none.
+    def rests_on(self, space: Space, topic: int) -> str | None:
+        """Return the word without which no post points to the topic any more; empty: several; None: no post does.
 
         A single word can mean something else. The pairs it stands in go with it.
         """
-        if not len(self.words):
-            return "" if self.in_full is None else self.in_full().one_word(space, topic)
+        if self.resting is not None:
+            return self.resting(topic)
         line = LINES[space.name].nothing_up_to
-        posts = np.flatnonzero(self.similarities[:, topic] > line).tolist()
+        posts = np.flatnonzero(self.similarities[:, topic] > line).tolist() if len(self.words) else []
         pointing = [self.words.part(post, post + 1).words for post in posts]
         shares: dict[str, float] = defaultdict(float)
         for words in pointing:
             for word, share in zip(words, space.shares(words, topic), strict=True):
                 for part in set(space.words[word].split(" ")):
                     shares[part] += float(share)
-        strongest = max(shares, key=lambda word: shares[word], default="")
-        left = [
-            [word for word in words if strongest not in space.words[word].split(" ")] for words in pointing
-        ]
-        bounds = np.cumsum([0, *map(len, left)])
-        rest = WordLists(
-            np.concatenate([np.zeros(0, np.int32), *left]).astype(np.int32), bounds.astype(np.int64)
-        )
-        return strongest if len(rest) and not (space.similarities(rest)[:, topic] > line).any() else ""
+        if not shares:
+            return None
+        strongest = max(shares, key=lambda word: shares[word])
+        return "" if any(_points_without(strongest, words, space, topic) for words in pointing) else strongest
+
+
+def _points_without(gone: str, words: NDArray[np.int32], space: Space, topic: int) -> bool:
+    """Say whether a post still points to a topic without a word."""
+    left = np.array([word for word in words if gone not in space.words[word].split(" ")], np.int32)
+    similar = space.similarities(WordLists(left, np.array([0, len(left)])))
+    return bool(similar[0, topic] > LINES[space.name].nothing_up_to)
+
+
+def rest_together(some: str | None, more: str | None) -> str | None:
+    """Return what two lots of posts rest on together, as :meth:`OwnPosts.rests_on` does."""
+    return more if some is None else some if more is None or some == more else ""
 
 
 def own_posts(crowd: Crowd, scored: Scored, user: str) -> OwnPosts:
@@ -377,11 +384,7 @@ def _assess(posts: OwnPosts, scored: Scored, row: int, topic: str, explain: bool
     parts = () if scored.options.literal or not explain else evidence(posts, scored, place)
     looks = impression(posts, scored, place, rank)
     heard = min(mine, 0.0) if looks == NOTHING else mine
-    word = (
-        posts.one_word(scored.space, place)
-        if _is_calibrated(scored) and looks in (PASSING, UNDATED_INTEREST)
-        else ""
-    )
+    word = _one_word(posts, scored, place, looks)
     chance, others = _concerned(scored, risks, mine, one_word=bool(word))
     return Assessment(
         measure="exposure",
@@ -429,6 +432,12 @@ def _concerned(scored: Scored, risks: Floats, mine: float, *, one_word: bool) ->
     if one_word:  # is never worth more than several
         chance = min(chance, BY_ONE_WORD[key].probability(mine))
     return float(chance), float(CALIBRATED[key].probability(known).mean())
+
+
+def _one_word(posts: OwnPosts, scored: Scored, topic: int, looks: str) -> str:
+    """Return the single word that an interest rests on; empty: there is none, or that makes no difference."""
+    matters = _is_calibrated(scored) and looks in (PASSING, UNDATED_INTEREST)
+    return (posts.rests_on(scored.space, topic) or "") if matters else ""
 
 
 def _by_a_word(looks: str, word: str) -> str:

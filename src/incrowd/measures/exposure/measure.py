@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from incrowd.measures.exposure.assess import (
     assess_topics,
     most_exposed_first,
     points_nowhere,
+    rest_together,
 )
 from incrowd.measures.exposure.definition import Floats, alert_ranks
 from incrowd.measures.exposure.prepared import (
@@ -35,6 +36,7 @@ from incrowd.measures.exposure.prepared import (
     CommunityScores,
     PostScorer,
     TopicFollower,
+    kept_words,
     made_up_scores,
     rank_between,
     topic_table,
@@ -447,8 +449,16 @@ class ReadyExposure(Ready):
             lists = self._scorer.lists(one.text)
             held += len(lists.words)
             weeks = weeks.plus(self._scorer.period(one.time), self.space.similarities(lists)[0])
-        in_full = lru_cache(partial(self._posts_with_words, person, name))
-        return OwnPosts(weeks.periods, NO_WORDS, weeks.values, held, in_full)
+        resting = partial(self._rests_on, person, name)
+        return OwnPosts(weeks.periods, NO_WORDS, weeks.values, held, resting)
+
+    def _rests_on(self, person: Person, name: str, topic: int) -> str | None:
+        """Say what a topic rests on without reading old posts again: that is kept, only new ones are looked at."""
+        old = None
+        if self._community(name).row_of(person.user) is not None:
+            posts = partial(self._posts_with_words, person.before, name)
+            old = kept_words(self.crowd, self.space, person.user, name, posts)[topic]
+        return rest_together(old, self._scorer.new_posts(person.added_in(name)).rests_on(self.space, topic))
 
     def _posts_with_words(self, person: Person, name: str) -> OwnPosts:
         mine = person.posts.filter(self._read_in(person, name))

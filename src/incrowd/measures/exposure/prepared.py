@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.crowd.array_cache import find_row, identities
-from incrowd.measures.exposure.assess import BEYOND_SINGLE_WORDS, SINGLE_WORDS
+from incrowd.measures.exposure.assess import BEYOND_SINGLE_WORDS, SINGLE_WORDS, OwnPosts
 from incrowd.measures.exposure.definition import UNDATED, Floats, periods
 from incrowd.measures.exposure.scoring import Peaks, score
 from incrowd.measures.exposure.space import Encoder, Space, WordLists
 from incrowd.measures.exposure.spec import LINES, ExposureOptions
 from incrowd.measures.following import FollowedPost, Follower, GrowingCrowd, Line, LineReading
+from incrowd.measures.person import NewPost
 from incrowd.measures.protocol import AdvisorOptions, PreparedCrowd
 
 if TYPE_CHECKING:
@@ -143,9 +144,38 @@ class PostScorer:
         self._known |= found
         return [self._known[text] for text in texts]
 
+    def new_posts(self, posts: Sequence[NewPost]) -> OwnPosts:
+        """Return posts that are not in the crowd, scored one by one."""
+        lists = [self.lists(one.text) for one in posts]
+        bounds = np.cumsum([0, *(len(one.words) for one in lists)]).astype(np.int64)
+        words = WordLists(np.concatenate([NO_WORDS.words, *(one.words for one in lists)]), bounds)
+        similar = np.zeros((len(lists), len(self.space.topics)))
+        for row, one in enumerate(lists):
+            similar[row] = self.space.similarities(one)[0]
+        return OwnPosts(np.array([self.period(one.time) for one in posts], np.int64), words, similar)
+
     def period(self, time: int | None) -> int:
         """Return the period of a post."""
         return UNDATED if time is None else int(periods(time, self.options.days))
+
+
+def kept_words(
+    crowd: PreparedCrowd, space: Space, user: str, community: str, posts: Callable[[], OwnPosts]
+) -> list[str | None]:
+    """Return what each topic rests on in somebody's posts (:meth:`OwnPosts.rests_on`); found out once."""
+
+    def find() -> dict[str, NDArray[Any]]:
+        found, topics = posts(), range(len(space.topics))
+        words = [found.rests_on(space, topic) for topic in topics]
+        return {
+            "points": np.array([one is not None for one in words]),
+            "word": np.array([one or "" for one in words]),
+        }
+
+    question = {"what": "rests on one word", "space": space.hash, "user": user, "community": community}
+    kept = crowd.answer(question, find)
+    both = zip(kept["points"].tolist(), kept["word"].tolist(), strict=True)
+    return [str(word) if points else None for points, word in both]
 
 
 class GrowingScores:
