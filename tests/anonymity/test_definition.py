@@ -9,15 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.distances.choice import RULES, Rule, choice_probabilities, raw_score
+from incrowd.distances.choice import (
+    RULES,
+    Rule,
+    choice_probabilities,
+    linkage_bound,
+    printed_bound,
+    raw_score,
+)
 from incrowd.measures.anonymity.definition import (
     crowd_ranks,
     crowd_size,
     is_anonymous,
     is_convergent,
-    linkage_bound,
     matches,
-    printed_bound,
     smallest_radius,
     unlinkable,
 )

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from incrowd.advisor.crowd_report import CrowdOptions, crowd_report
+from incrowd.advisor.crowd_report import crowd_report
 from incrowd.crowd import Crowd
+from incrowd.measures.crowd_rates import CrowdOptions
 from incrowd.report.crowd import crowd_report_page
 
 from .browsing import Tab

@@ -10,10 +10,11 @@ from tests.cli.running import Outcome, incrowd
 from tests.gateway.serving import VICTIM, make_world
 
 from incrowd.gateway.audit import AuditLog
-from incrowd.gateway.core import Client, Gateway
+from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.ledger import Ledger
 from incrowd.gateway.policy import load_policy
+from incrowd.gateway.query import Client
 from incrowd.gateway.state import KeyStore, open_secret
 from incrowd.gateway.text_query import query_from_text
 

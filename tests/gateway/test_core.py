@@ -18,9 +18,9 @@ from tests.gateway.making import NOW, crowd, fill_duckdb, person, policy
 from tests.gateway.weakened import AskedAnew, Defences
 
 from incrowd.errors import InputError
-from incrowd.gateway.core import Client, Gateway
+from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
-from incrowd.gateway.query import Compare, Query
+from incrowd.gateway.query import Client, Compare, Query
 from incrowd.gateway.state import BrokenState, StateInUse
 from incrowd.gateway.text_query import query_from_text
 from incrowd.measures.release import Suppression

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.gateway.making import NOW, fill_duckdb, person, policy
 
-from incrowd.gateway.core import Client, Gateway
+from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases import connect
 from incrowd.gateway.ledger import Entry
 from incrowd.gateway.people import members_of
-from incrowd.gateway.query import And, Between, Compare, OneOf, Predicate, Query
+from incrowd.gateway.query import And, Between, Client, Compare, OneOf, Predicate, Query
 from incrowd.measures.release import measure_q
 
 CITIES = ("Denver", "Boulder", "Aspen")

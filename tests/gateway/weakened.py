@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from incrowd.gateway.core import Answer, Client, Gateway
+from incrowd.gateway.core import Gateway
 from incrowd.gateway.ledger import Entry
 from incrowd.gateway.people import Numbers
 from incrowd.gateway.policy import GatewayPolicy
-from incrowd.gateway.query import Query
+from incrowd.gateway.query import Answer, Client, Query
 from incrowd.gateway.rules import (
     AnsweredOnce,
     Case,

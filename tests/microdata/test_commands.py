@@ -15,7 +15,8 @@ from incrowd.cli import app
 from incrowd.crowd import Crowd
 from incrowd.errors import IncrowdError
 from incrowd.measures.microdata.table import item_table
-from incrowd.study.microdata import StudyOptions, microdata_study
+from incrowd.study.microdata import microdata_study
+from incrowd.study.microdata_questions import StudyOptions
 
 runner = CliRunner()
 

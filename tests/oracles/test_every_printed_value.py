@@ -31,8 +31,10 @@ from incrowd.study.card import CardRates, CardStudyOptions, card_study
 from incrowd.study.disclosures import AttributeRates, disclosures_study
 from incrowd.study.figures import Study
 from incrowd.study.linkability import linkability_study
-from incrowd.study.microdata import StudyOptions, microdata_study
-from incrowd.study.release import ReleaseStudyOptions, release_study
+from incrowd.study.microdata import microdata_study
+from incrowd.study.microdata_questions import StudyOptions
+from incrowd.study.release import release_study
+from incrowd.study.release_data import ReleaseStudyOptions
 
 
 def posts(folder: Path) -> Crowd:

@@ -19,7 +19,8 @@ from incrowd.crowd import Crowd
 from incrowd.measures.microdata.spec import ProfileFilter
 from incrowd.measures.microdata.table import item_table
 from incrowd.study.figures import Study
-from incrowd.study.microdata import StudyOptions, microdata_study
+from incrowd.study.microdata import microdata_study
+from incrowd.study.microdata_questions import StudyOptions
 
 PERCENTS = range(5, 21)
 

@@ -13,7 +13,8 @@ import pytest
 from incrowd.crowd import Crowd
 from incrowd.measures.release import HolderIndex, measure_q
 from incrowd.study.figures import Study
-from incrowd.study.release import ReleaseStudyOptions, release_study
+from incrowd.study.release import release_study
+from incrowd.study.release_data import ReleaseStudyOptions
 from incrowd.study.release_questions import by_columns, by_rows
 
 OPTIONS = ReleaseStudyOptions(thresholds=(2, 10), classes=6)

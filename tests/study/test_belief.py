@@ -13,8 +13,8 @@ from tests.cli.running import incrowd
 
 from incrowd.crowd import Crowd
 from incrowd.profiles.attributes import HIDDEN, AttributeSpace, TableChoices, attribute_table, from_long
-from incrowd.study.belief import BeliefStudyOptions, belief_study, rises
-from incrowd.study.belief_experiments import FEWEST, GUESSING, PEOPLE, folds
+from incrowd.study.belief import belief_study, rises
+from incrowd.study.belief_experiments import FEWEST, GUESSING, PEOPLE, BeliefStudyOptions, folds
 
 SMALL = BeliefStudyOptions(people=36, policies=30, repairs=2)
 

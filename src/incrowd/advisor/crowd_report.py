@@ -319,9 +319,6 @@ def _level(findings: Sequence[Finding], threat: Threat) -> Level:
     return worst(one.level for one in findings if one.decides and threat in one.assessment.threats)
 
 
-__all__ = ["CrowdOptions", "CrowdReport", "crowd_report"]
-
-
 def crowd_report(
     crowd: Crowd,
     *,

@@ -190,9 +190,9 @@ def crowd_report(
     People are assessed one by one, by the rule of `incrowd assess`: a second or so for each. The risk for --fail-above
     is the share of people at risk.
     """
-    from incrowd.advisor.crowd_report import CrowdOptions
     from incrowd.advisor.crowd_report import crowd_report as make_report
     from incrowd.crowd import Crowd
+    from incrowd.measures.crowd_rates import CrowdOptions
 
     options = CrowdOptions(
         radius=radius,

@@ -79,7 +79,8 @@ def microdata(
     from incrowd.crowd import Crowd
     from incrowd.measures.microdata.spec import ProfileFilter
     from incrowd.measures.microdata.table import item_table
-    from incrowd.study.microdata import StudyOptions, microdata_study
+    from incrowd.study.microdata import microdata_study
+    from incrowd.study.microdata_questions import StudyOptions
 
     options = StudyOptions(sample=sample, seed=seed, memory=parse_memory(memory))
     how = Computing(cluster=cluster, resume=resume)
@@ -234,7 +235,8 @@ def belief(
 ) -> None:
     """What do published attributes and words give away, how honestly, and what repairs it (paper 000, section 4)?"""
     from incrowd.crowd import Crowd
-    from incrowd.study.belief import BeliefStudyOptions, belief_study
+    from incrowd.study.belief import belief_study
+    from incrowd.study.belief_experiments import BeliefStudyOptions
 
     options = BeliefStudyOptions(seed=seed)
     if not paper:
@@ -287,7 +289,8 @@ def release(
     """How much of its answers may leave the database, and by which rule (paper 001, figures 4 and 5)?"""
     from incrowd.crowd import Crowd
     from incrowd.measures.release.canonical import read_aliases
-    from incrowd.study.release import ReleaseStudyOptions, release_study
+    from incrowd.study.release import release_study
+    from incrowd.study.release_data import ReleaseStudyOptions
 
     options = ReleaseStudyOptions(
         attribute=attribute,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from incrowd.gateway.core import Answer, Client, Gateway
+    from incrowd.gateway.core import Gateway
     from incrowd.gateway.databases import connect
     from incrowd.gateway.policy import GatewayPolicy, load_policy
-    from incrowd.gateway.query import Query, query_from_json
+    from incrowd.gateway.query import Answer, Client, Query, query_from_json
     from incrowd.gateway.text_query import query_from_text
 
 __all__ = [
@@ -32,10 +32,10 @@ __all__ = [
 lazy_names(
     __name__,
     {
-        ".core": "Answer Client Gateway",
+        ".core": "Gateway",
         ".databases": "connect",
         ".policy": "GatewayPolicy load_policy",
-        ".query": "Query query_from_json",
+        ".query": "Answer Client Query query_from_json",
         ".text_query": "query_from_text",
     },
 )

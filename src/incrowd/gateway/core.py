@@ -31,7 +31,7 @@ from incrowd.gateway.private import (
     compile_windows,
     mechanisms_of,
 )
-from incrowd.gateway.query import Answer, Client, Explanation, Query, ValueDecision, checked_query
+from incrowd.gateway.query import Answer, Client, Explanation, Query, checked_query
 from incrowd.gateway.rules import (
     BEFORE,
     BELOW_NOISE,
@@ -59,8 +59,6 @@ from incrowd.gateway.rules import (
 from incrowd.gateway.snapshot import Snapshot, SnapshotStore
 from incrowd.gateway.state import BrokenState, Secret, SteadyClock, lock_state, moment, open_secret
 from incrowd.measures.release import measure_q
-
-__all__ = ["Answer", "Client", "Decided", "Explanation", "Gateway", "Suppressor", "ValueDecision"]
 
 NO_ANSWER = Answer()
 

@@ -36,7 +36,6 @@ from incrowd.study.figures import Headline, Section, Study, Table
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
 
-__all__ = ["BeliefStudyOptions", "belief_study", "rises"]
 
 ADVERSARY = "someone who knows four fifths of the crowd, and of the others all attributes but one"
 PAIRS_SHOWN = 25

@@ -36,7 +36,6 @@ from incrowd.study.microdata_questions import (
 if TYPE_CHECKING:
     from incrowd.engine.local import Engine
 
-__all__ = ["StudyOptions", "microdata_study"]
 
 DRAWN = 120
 """Points of a curve; more would not be seen."""

@@ -41,7 +41,6 @@ from incrowd.study.release_questions import (
 if TYPE_CHECKING:
     from incrowd.crowd import Crowd
 
-__all__ = ["ReleaseStudyOptions", "release_study"]
 
 DRAWN = 120
 

@@ -448,8 +448,6 @@ def _write(counts: Counts, folder: Path) -> None:
     (folder / SUMMARY).write_text(json.dumps(summary), encoding="utf-8")
 
 
-__all__ = ["Counts", "count_tokens", "counts"]
-
 Progress = Callable[[float, float | None, str], None]
 DEFAULT_MEMORY = 2**30
 

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from incrowd.crowd import Crowd
 from incrowd.errors import IncrowdError
-from incrowd.web import home, people, providers, studies
+from incrowd.web import home, people, studies
 from incrowd.web.serving import ServeOptions
 from incrowd.web.site import BadForm, ResultGone, Site, debugging, explain
 from incrowd.web.uploads import discard_leftovers
@@ -161,7 +161,7 @@ ROUTES = (
     home.crowd_routes,
     studies.routes,
     studies.judge_routes,
-    providers.routes,
+    home.provider_routes,
 )
 
 

@@ -1,4 +1,4 @@
-"""The first page: import files or make up a crowd, see how far a job is; and the crowd as a whole, totals only."""
+"""The first page: import files or make up a crowd, see how far a job is; the crowd as a whole; what providers need."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import JSONResponse, Response
@@ -19,10 +19,18 @@ from incrowd.crowd.readers import column_names
 from incrowd.crowd.schema import KINDS, MEANING
 from incrowd.crowd.staging import Understood
 from incrowd.errors import IncrowdError, InputError, Undecided
+from incrowd.gateway.state import SECRET_NAME, open_secret
 from incrowd.measures.crowd_rates import CrowdOptions
+from incrowd.measures.microdata import provider
+from incrowd.measures.microdata.spec import GroupSpec, ReleaseSpec, ScoreSpec
+from incrowd.measures.microdata.statistics import load_state, save_state
 from incrowd.report.crowd import crowd_report_page
+from incrowd.report.page import microdata_page
 from incrowd.web.site import ResultGone, Site, WebJob, attached, document, receive_files, see_other
 from incrowd.web.uploads import IMPORT_FORM, Upload, private_folder
+
+if TYPE_CHECKING:
+    from incrowd.measures.microdata.statistics import Statistics
 
 
 def routes(site: Site) -> APIRouter:
@@ -237,3 +245,95 @@ def crowd_routes(site: Site) -> APIRouter:
 def _result(site: Site, job_id: str) -> CrowdReport:
     result: CrowdReport = site.finished(job_id, CrowdReport).result
     return result
+
+
+# For those who hold the data: statistics that people can check themselves with, and the gateway's report.
+
+STATE = "microdata-release"
+"""Where `incrowd microdata publish` keeps what it must remember between releases."""
+
+
+@dataclass(frozen=True)
+class SavedRelease:
+    """A release, ready to be saved."""
+
+    statistics: Statistics
+    counted: int
+    """Items there are; only those common enough are listed."""
+
+
+def provider_routes(site: Site) -> APIRouter:
+    """Return the pages."""
+    router = APIRouter(prefix="/providers")
+
+    @router.get("")
+    def providers() -> Response:
+        return site.page(
+            "providers.html", section="Providers", info=site.info(), gateway=site.options.gateway is not None
+        )
+
+    @router.post("/publish", dependencies=[Depends(site.check_form)])
+    def publish(
+        smallest: Annotated[int, Form()] = 10,
+        rare_below: Annotated[int, Form()] = 100,
+        groups: Annotated[str, Form()] = "",
+    ) -> Response:
+        if groups and not groups.isdecimal():
+            raise InputError(
+                f"groups: expected a whole number, or nothing to find out; got {len(groups)} letters"
+            )
+        release, score = ReleaseSpec(crowd=smallest), ScoreSpec(rare_below=rare_below)
+        chosen = GroupSpec(exactly=int(groups) if groups else None)
+        return site.begin(
+            "Counting what may be published",
+            "/providers/{id}",
+            lambda progress: _publish(site, release, score, chosen, progress),
+        )
+
+    @router.get("/gateway")
+    def gateway() -> Response:
+        return _gateway_report(site)
+
+    @router.get("/{job_id}")
+    def published(job_id: str) -> Response:
+        result: SavedRelease = site.finished(job_id, SavedRelease).result
+        return site.page("published.html", section="Providers", job_id=job_id, made=result)
+
+    @router.get("/{job_id}/statistics.json")
+    def statistics(job_id: str) -> Response:
+        result: SavedRelease = site.finished(job_id, SavedRelease).result
+        return JSONResponse(result.statistics.to_dict(), headers=attached("statistics.json"))
+
+    @router.get("/{job_id}/client.html")
+    def client(job_id: str) -> Response:
+        result: SavedRelease = site.finished(job_id, SavedRelease).result
+        return document(microdata_page(result.statistics), "client.html")
+
+    return router
+
+
+def _publish(
+    site: Site, release: ReleaseSpec, score: ScoreSpec, groups: GroupSpec, progress: Progress
+) -> SavedRelease:
+    progress(0, 3, "counting items")
+    tally = provider.Tally.count(site.crowd().items(), score)
+    folder = site.options.crowd / STATE
+    progress(1, 3, "rounding and hiding rare items")
+    statistics, after = provider.publish(tally, state=load_state(folder), release=release, groups=groups)
+    progress(2, 3, "remembering the release")
+    # The state first: a release that nobody remembers must not be out.
+    save_state(after, folder)
+    return SavedRelease(statistics, tally.items.height)
+
+
+def _gateway_report(site: Site) -> Response:
+    from incrowd.gateway.report import activity_report
+    from incrowd.report.gateway import gateway_page
+
+    state = site.options.gateway
+    if state is None or not (state / SECRET_NAME).is_file():
+        raise InputError(
+            "the gateway's state folder is not there. Start incrowd serve with --gateway and the folder that "
+            "incrowd gateway was given with --state."
+        )
+    return document(gateway_page(activity_report(state, open_secret(state))))

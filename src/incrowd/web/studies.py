@@ -24,11 +24,13 @@ from incrowd.measures.microdata.spec import ProfileFilter
 from incrowd.measures.microdata.table import item_table
 from incrowd.profiles.attributes import attribute_table
 from incrowd.report.page import judges_page, study_page
-from incrowd.study.belief import BeliefStudyOptions, belief_study
+from incrowd.study.belief import belief_study
+from incrowd.study.belief_experiments import BeliefStudyOptions
 from incrowd.study.figures import Study
 from incrowd.study.matched import PairStudyOptions
 from incrowd.study.microdata_questions import StudyOptions
-from incrowd.study.release import ReleaseStudyOptions, release_study
+from incrowd.study.release import release_study
+from incrowd.study.release_data import ReleaseStudyOptions
 from incrowd.web.models import read_in_child
 from incrowd.web.site import ResultGone, Site, attached, document, receive_files
 from incrowd.web.uploads import NO_OPTIONS, Upload

@@ -10,8 +10,7 @@ import pytest
 from tests.gateway.attacks.worlds import ALL, SECRET, SPY, Attack, World, advantage, standing, states
 from tests.gateway.weakened import Defences
 
-from incrowd.gateway.core import Client
-from incrowd.gateway.query import And, Compare, OneOf
+from incrowd.gateway.query import And, Client, Compare, OneOf
 from incrowd.measures.release import suppress
 
 LEAST = 12

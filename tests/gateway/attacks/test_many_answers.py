@@ -23,8 +23,8 @@ from tests.gateway.attacks.worlds import (
 )
 from tests.gateway.weakened import Defences
 
-from incrowd.gateway.core import Client, Gateway
-from incrowd.gateway.query import And, Between, Compare, OneOf
+from incrowd.gateway.core import Gateway
+from incrowd.gateway.query import And, Between, Client, Compare, OneOf
 from incrowd.measures.release import Budget, measure_q
 
 LEAST = 12

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.gateway.weakened import AskedAnew, Defences
 
-from incrowd.gateway.core import Client, Gateway
+from incrowd.gateway.core import Gateway
 from incrowd.gateway.databases.common import Numbers
 from incrowd.gateway.policy import DatabasePolicy, GatewayPolicy, read_policy
 from incrowd.gateway.predicate import And, Between, Box, Compare, Not, OneOf, Or, Predicate
-from incrowd.gateway.query import Query
+from incrowd.gateway.query import Client, Query
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OLD, YOUNG = 400.0, 3.0

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from incrowd.crowd import Crowd
 from incrowd.crowd.array_cache import identities
 from incrowd.distances import Compute, ball_sizes, nearest
+from incrowd.distances.choice import linkage_bound, printed_bound
 from incrowd.distances.profile_index import CommunityIndex, Profile, distance, divergence_terms, word_keys
 from incrowd.distances.reductions import rounded
 from incrowd.distances.reference import METRICS
 from incrowd.drawing import Chart, Series, picture
 from incrowd.errors import InputError, NotInCrowd
-from incrowd.measures.anonymity.definition import crowd_ranks, linkage_bound, printed_bound
+from incrowd.measures.anonymity.definition import crowd_ranks
 from incrowd.measures.anonymity.explain import crowd_assessment
 from incrowd.measures.anonymity.spec import ADVERSARY, AnonymityOptions
 from incrowd.measures.sampling import SampledRank

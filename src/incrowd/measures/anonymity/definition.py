@@ -10,19 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incrowd.distances.choice import Rule, choice_probabilities, linkage_bound, printed_bound
-
-__all__ = [
-    "crowd_ranks",
-    "crowd_size",
-    "is_anonymous",
-    "is_convergent",
-    "linkage_bound",
-    "matches",
-    "printed_bound",
-    "smallest_radius",
-    "unlinkable",
-]
+from incrowd.distances.choice import Rule, choice_probabilities
 
 
 def is_convergent(distances: ArrayLike, d: float) -> bool:

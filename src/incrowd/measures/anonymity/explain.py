@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from incrowd.measures.anonymity.definition import linkage_bound
+from incrowd.distances.choice import linkage_bound
 from incrowd.measures.anonymity.spec import ADVERSARY, AnonymityOptions
 from incrowd.measures.sampling import SampledRank
 from incrowd.result import Assessment, Assumptions, Direction, Evidence, Standing, Threat, say_count
