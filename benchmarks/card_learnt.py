@@ -31,10 +31,11 @@ from incrowd.cards.members import read_members
 from incrowd.cards.noise import Blur
 from incrowd.crowd import Crowd
 from incrowd.distances.profile_index import word_keys
+from incrowd.measures.made_up_rivals import MadeUpRivals, counted_posts
 from incrowd.measures.person import post_words
 from incrowd.measures.recognition.assess import words_of
 from incrowd.measures.recognition.definition import halves
-from incrowd.measures.recognition.from_card import MadeUpRivals, counted_posts, gone_on, rehearsed
+from incrowd.measures.recognition.from_card import gone_on, rehearsed
 from incrowd.measures.recognition.history import Histories, contest
 from incrowd.measures.recognition.spec import KNOWN, How
 from incrowd.profiles.habits import post_habits

@@ -25,21 +25,13 @@ from incrowd.cards.noise import Blur
 from incrowd.crowd.own_export import OwnExport
 from incrowd.errors import InputError
 from incrowd.measures.card_crowd import CardCrowd, crowd_of_export
+from incrowd.measures.made_up_rivals import FARTHEST, MadeUpRivals, counted_posts, log_ranks
 from incrowd.measures.person import Person
 from incrowd.measures.prepared import YOU
 from incrowd.measures.protocol import AdvisorOptions
 from incrowd.measures.recognition import definition
 from incrowd.measures.recognition.assess import MemberRecognition, words_of
-from incrowd.measures.recognition.from_card import (
-    FARTHEST,
-    LEARNT,
-    TRIED,
-    MadeUpRivals,
-    counted_posts,
-    gone_on,
-    log_ranks,
-    probabilities,
-)
+from incrowd.measures.recognition.from_card import LEARNT, TRIED, gone_on, probabilities
 from incrowd.measures.recognition.history import Histories, contest
 from incrowd.measures.recognition.link import AccountLink, link_accounts
 from incrowd.measures.recognition.measure import ReadyRecognition, Recognition

@@ -289,7 +289,7 @@ def test_members_left_out_of_a_card_are_covered_as_those_it_was_tried_on(tmp_pat
         own = np.asarray(distances(one[out], other[out])).diagonal()
         there = word_shares(members.counts[np.setdiff1d(compared, out)])
         exact = (np.asarray(distances(one[out], there)) <= own[:, None]).sum(axis=1)
-        asked = ProfileDistances.of(one[out], members.vocabulary, community, 1)
+        asked = ProfileDistances.of(one[out], members.keys, community, 1)
         low, high = interval(made_up_near(community, asked, own, COMPARED_POSTS), accuracy.reach)
         covered.append((low <= exact) & (exact <= high))
     assert np.mean(covered) >= 0.8  # about nine in ten; the noise of a card has no seed
@@ -331,6 +331,9 @@ WHERE_FROM = {
     ),
     "measures/microdata/anonymity_set.py": (
         f"{HERE}::test_the_scoring_attacks_interval_covers_what_many_more_rounds_find",
+    ),
+    "measures/linkability/from_card.py": (
+        "export/test_link_in_places.py::test_links_told_by_a_card_lie_between_their_ends_where_people_are_really_attacked",
     ),
     "measures/microdata/item_law.py": (
         "microdata/test_card.py::test_strangers_are_told_about_what_an_exact_count_says",

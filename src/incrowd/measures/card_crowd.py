@@ -108,6 +108,12 @@ class CardCrowd(PreparedCrowd):
         """Return where the owner wrote, by number, as the export says: the card may be of people elsewhere."""
         return dict(self.posts.select("number", "written_in").iter_rows())
 
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Where the owner writes, and the community of the card among whose people that counts; empty: not in it."""
+        there = self.posts.select("written_in", "community").drop_nulls().unique().sort("written_in")
+        return {place: name if name in self.card.communities else "" for place, name in there.iter_rows()}
+
     def own_items(self, user: str) -> frozenset[str]:
         """Return the owner's items."""
         return self.export.items

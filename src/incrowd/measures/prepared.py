@@ -154,6 +154,11 @@ class PreparedCrowd:
         """Return where a person wrote, by number of the post, where it is not the community they are compared in."""
         return {}
 
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Return where the owner of an export writes, and the community of a card in which that counts."""
+        return {}
+
     def own_items(self, user: str) -> frozenset[str]:
         """Return a person's likes, ratings or purchases."""
         import polars as pl

@@ -68,7 +68,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ADD_PEOPLE",
     "AT_RISK_ABOVE",
+    "CARD_OF_THERE",
     "LINE",
+    "OTHER_CARD",
     "SEEN",
     "SMALLEST_CROWD",
     "WATCH_ABOVE",
@@ -532,6 +534,8 @@ def largest_communities(
     return found, missing
 
 
+CARD_OF_THERE = "take a card of people who write where you do (--card)"
+OTHER_CARD = "take a card of people who write in your language (--card)"
 ADD_PEOPLE = "add other people's {0}: incrowd ingest FILE --crowd DIR --kind {0}"
 
 

@@ -149,9 +149,12 @@ def take_out(person: Person, words: Sequence[str], where: str) -> Proposal:
     )
 
 
-def start_over(person: Person, community: str) -> list[Proposal]:
-    """Propose a new name in a community, for fewer and fewer posts; tried out as if only the latest ones were there."""
-    numbers = person.numbers[person.rows_in(community)]  # in the order of time
+def start_over(person: Person, community: str, inside: NDArray[np.bool_] | None = None) -> list[Proposal]:
+    """Propose a new name in a community, for fewer and fewer posts; tried out as if only the latest ones were there.
+
+    `inside` marks the posts there, if the crowd counts them elsewhere.
+    """
+    numbers = person.numbers[person.rows_in(community) if inside is None else inside]  # in the order of time
     proposals = []
     for count in sorted(NEW_NAME, reverse=True):
         if count <= len(numbers) // 2:

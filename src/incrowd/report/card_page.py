@@ -36,9 +36,9 @@ from incrowd.measures.card_crowd import (
     LOOKED_AT,
     made_up_of,
 )
-from incrowd.measures.protocol import AT_RISK_ABOVE, WATCH_ABOVE, AdvisorOptions
-from incrowd.measures.recognition.from_card import CARRIED_ON, DOUBT, DRAWS, DRIFT, FARTHEST, LEARNT, TOP
-from incrowd.measures.recognition.measure import CARD_OF_THERE, OTHER_CARD
+from incrowd.measures.made_up_rivals import DRAWS, FARTHEST, TOP
+from incrowd.measures.protocol import AT_RISK_ABOVE, CARD_OF_THERE, OTHER_CARD, WATCH_ABOVE, AdvisorOptions
+from incrowd.measures.recognition.from_card import CARRIED_ON, DOUBT, DRIFT, LEARNT
 from incrowd.measures.recognition.spec import DEFAULT_KNOWN, KNOWN, RecognitionOptions
 from incrowd.report.page import asset, page
 from incrowd.text.options import TextOptions

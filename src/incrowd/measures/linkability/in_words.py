@@ -134,6 +134,41 @@ def certainty_assessment(
     )
 
 
+def card_assessment(
+    options: LinkabilityOptions,
+    value: float,
+    *,
+    interval: tuple[float, float],
+    community: str,
+    people: int,
+    facts: Mapping[str, Any],
+    data_hash: str,
+    evidence: tuple[Evidence, ...] = (),
+    explained: float | None = None,
+) -> Assessment:
+    """Put into words how probably the determined adversary is right, as a card of `community` lets one estimate."""
+    return Assessment(
+        measure="linkability",
+        subject=_subject(options),
+        value=value,
+        unit="probability",
+        direction=Direction.LOWER_IS_SAFER,
+        meaning=(
+            f"Somebody determined, starting from your posts in {options.source}, would pick your profile in "
+            f"{options.target} out of {people:,} people of {community} {say_percent(value)} of the time; a guess gives "
+            f"{say_percent(1 / people)}."
+        ),
+        standing=Standing.ESTIMATED,
+        assumptions=_assumptions(data_hash, options, community=community, **facts),
+        interval=interval,
+        baseline=1 / people,
+        crowd_size=people,
+        threats=(Threat.LINKABILITY,),
+        evidence=evidence,
+        explained=explained if evidence else None,
+    )
+
+
 def _sure(probability: float) -> str:
     """Say a certainty; nobody is ever entirely sure."""
     return f"{say_amount(probability, 'probability')} sure"

@@ -19,6 +19,7 @@ from incrowd.measures.linkability.in_words import pair_assessment, same_times, u
 from incrowd.measures.linkability.spec import ADVERSARIES, LinkabilityOptions
 from incrowd.measures.protocol import (
     ADD_PEOPLE,
+    OTHER_CARD,
     SMALLEST_CROWD,
     AdvisorOptions,
     Finding,
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
     from incrowd.measures.attackers import Lineup
     from incrowd.measures.linkability.determined import DeterminedAttack
     from incrowd.measures.linkability.determined_person import DeterminedPerson
+    from incrowd.measures.linkability.from_card import PairFromCard
     from incrowd.measures.linkability.rates import LinkRates
+    from incrowd.measures.made_up_rivals import MadeUpRivals
 
 BY_WORDS, DETERMINED = ADVERSARIES
 
@@ -167,6 +170,7 @@ class ReadyLinkability(Ready):
     _determined: dict[Hashable, DeterminedPerson] = field(default_factory=dict, repr=False)
     _attacks: dict[Hashable, DeterminedAttack] = field(default_factory=dict, repr=False)
     _lineups: dict[str, Lineup] = field(default_factory=dict, repr=False)
+    _from_card: dict[Hashable, MadeUpRivals] = field(default_factory=dict, repr=False)
 
     # By words
 
@@ -181,7 +185,7 @@ class ReadyLinkability(Ready):
         pairs, few = self._pairs(person)
         if not pairs:
             why = few if len(names) > 1 else [self._one_profile()]
-            return Findings((), (*missing, *why, *left_out))
+            return Findings((), (*missing, *([] if self._in_card(person) else why), *left_out))
         if not self.options.asked(BY_WORDS):
             return Findings((), (*missing, *left_out))
         missing += few
@@ -306,6 +310,9 @@ class ReadyLinkability(Ready):
 
     def propose(self, person: Person, finding: Finding, goal: Goal) -> Iterable[Proposal]:
         """Try fewer posts in either community, and fewer of the words both share."""
+        if (by_card := self._of_card(person, finding)) is not None:
+            yield from by_card.propose(person, finding, goal)
+            return
         pair = self._pair_of(person, finding)
         if pair is None:
             return
@@ -335,6 +342,8 @@ class ReadyLinkability(Ready):
 
     def assess_again(self, person: Person, finding: Finding) -> Assessment | None:
         """Look at the finding's pair of communities alone."""
+        if (by_card := self._of_card(person, finding)) is not None:
+            return by_card.assess(person, explain=False)
         pair = self._pair_of(person, finding)
         if pair is None or (finding.assessment.unit != "people" and self._too_few_left(person, pair)):
             return None
@@ -387,6 +396,8 @@ class ReadyLinkability(Ready):
         """Let the determined adversary try the pair that gives them most to go by."""
         if not self.options.asked(DETERMINED):
             return Findings()
+        if self.crowd.is_made_up:
+            return self._by_card(person, explain)
         pairs = self._pairs(person)[0]
         if not pairs:
             return Findings()
@@ -411,6 +422,33 @@ class ReadyLinkability(Ready):
         if few:
             return Findings((), (*tried, *few))
         return Findings((self._determined_of(person, chosen).assess(person, explain=explain),), tuple(tried))
+
+    # The same among people made up from a card
+
+    def _by_card(self, person: Person, explain: bool) -> Findings:
+        """Estimate from a card how sure the determined adversary would be."""
+        pair = self._in_card(person)
+        if pair is None:
+            return Findings()
+        if doubt := self.crowd.doubt(pair.places.community):
+            told = self.measure.not_assessed(doubt, OTHER_CARD, which="your language")
+            return Findings((), (told,))
+        found = pair.assess(person, explain=explain)
+        return Findings() if found is None else Findings((found,))
+
+    def _in_card(self, person: Person) -> PairFromCard | None:
+        """Return the two places to link where others are made up from a card; None: they are not, or too few posts."""
+        if not self.crowd.is_made_up:
+            return None
+        from incrowd.measures.linkability.from_card import PairFromCard, places_of
+
+        places = places_of(person.before, self.options.min_posts)
+        if places is None:
+            return None
+        return PairFromCard(self.crowd, places, self.options.min_posts, self.options.seed, self._from_card)
+
+    def _of_card(self, person: Person, finding: Finding) -> PairFromCard | None:
+        return None if finding.assessment.unit == "people" else self._in_card(person)
 
     def most_to_go_by(self, person: Person) -> LinkabilityOptions | None:
         """Return the pair in which the smaller profile has the most posts; of both ways, among the fewer people.

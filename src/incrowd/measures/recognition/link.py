@@ -18,9 +18,10 @@ import scipy.sparse as sp
 from incrowd.distances.profile_index import word_keys
 from incrowd.errors import InputError
 from incrowd.measures.card_crowd import CardCrowd
+from incrowd.measures.made_up_rivals import MadeUpRivals, counted_posts
 from incrowd.measures.person import post_words
 from incrowd.measures.recognition.assess import MemberRecognition
-from incrowd.measures.recognition.from_card import TRIED, MadeUpRivals, counted_posts, gone_on, probabilities
+from incrowd.measures.recognition.from_card import TRIED, gone_on, probabilities
 from incrowd.measures.recognition.spec import KNOWN, RecognitionOptions
 from incrowd.result import (
     Assessment,

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from incrowd.crowd.array_cache import set_aside
 from incrowd.measures.protocol import (
+    CARD_OF_THERE,
+    OTHER_CARD,
     AdvisorOptions,
     Finding,
     Findings,
@@ -46,8 +48,8 @@ if TYPE_CHECKING:
     from incrowd.crowd import Crowd
     from incrowd.distances.profile_index import Keys
     from incrowd.measures.attackers import Lineup
+    from incrowd.measures.made_up_rivals import CountedPosts, MadeUpRivals
     from incrowd.measures.recognition.assess import CommunityRecognition, MemberRecognition
-    from incrowd.measures.recognition.from_card import CountedPosts, MadeUpRivals
     from incrowd.measures.recognition.history import Histories, OwnHistory, Rivals
     from incrowd.measures.telling import Habit
     from incrowd.result import Assessment
@@ -87,10 +89,6 @@ class Recognition(Measure):
     def is_exact_after_changes(self, assessment: Assessment) -> bool:
         """Say no: what was learnt from others stays as it was before the change."""
         return False
-
-
-CARD_OF_THERE = "take a card of people who write where you do (--card)"
-OTHER_CARD = "take a card of people who write in your language (--card)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,7 +363,7 @@ class ReadyRecognition(Ready):
         return MemberRecognition(name, members, posts, *probabilities(ranks, known.counts.sum()))
 
     def _made_up(self, name: str) -> MadeUpRivals:
-        from incrowd.measures.recognition.from_card import MadeUpRivals
+        from incrowd.measures.made_up_rivals import MadeUpRivals
 
         if name not in self._made:
             made, users = self.crowd.made_up(name)
@@ -374,7 +372,7 @@ class ReadyRecognition(Ready):
 
     def _counted(self, person: Person, name: str, others: Keys | None = None) -> CountedPosts:
         """Count a person's posts by word; those to be compared take the same words beside the card's (`others`)."""
-        from incrowd.measures.recognition.from_card import counted_posts
+        from incrowd.measures.made_up_rivals import counted_posts
 
         made, _ = self.crowd.made_up(name)
         others = np.unique(person.keys) if others is None else others
