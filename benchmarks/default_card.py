@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from scipy.special import ndtr
 
 from incrowd import __version__, default_card
-from incrowd.cards.audit import advantage_of
+from incrowd.cards.audit import advantage_of, joined
 from incrowd.cards.background import (
     CLEAR,
     TOGETHER,
@@ -65,6 +65,8 @@ from incrowd.statistics import auc, calibration_error
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 NAME = "Reddit"
+LINE = 200
+"""About so many people use a word that the card tells by itself."""
 OPTIONS = CardOptions(k=25, epsilon=3.0, delta=1e-6, words_each=400)
 LEFT_OUT = (
     "everybody's posts, names, and the words of each person",
@@ -124,10 +126,12 @@ def make() -> Card:
 def audit(cards: int, planted: int = 400, seed: int = 0) -> dict[str, Any]:
     """Attack cards made like the one inside: does what they say about words tell who is in them?
 
-    Half of the planted people are in each card. The attacker knows every word of everybody else in it, and of the
-    person, how cards are made, and everything but the noise: for each word, and for each group of words that noise
-    drowns, what the card says is about as likely as that noise makes it, with the person and without (a likelihood
-    ratio). Beside it stands what they would reach if they saw the noisy numbers themselves.
+    Half of the planted people are in each card. The attacker knows every word of the person, how cards are made, and
+    how much noise there is: for each word, and for each group of words that noise drowns, what the card says is about
+    as likely as that makes it, with the person and without (a likelihood ratio). Of the others in the card they know
+    everything, too (`everybody`); or they know as many other people instead, as in `incrowd card audit`: then members
+    are attacked as they are (`ordinary`), and as if they used nothing but the words that are just about told one by one
+    (`rarest`). Beside it stands what somebody reaches who knows everybody and sees the noisy numbers themselves.
     """
     with tempfile.TemporaryDirectory() as folder:
         crowd = Crowd.from_frame(people("general"), path=Path(folder) / "crowd")
@@ -135,39 +139,95 @@ def audit(cards: int, planted: int = 400, seed: int = 0) -> dict[str, Any]:
         members = _with_words(read_members(crowd, None, OPTIONS.text), public.words)
     counted = counted_words(members, public)
     rng = np.random.default_rng(seed)
-    trials = []
+    trials: dict[str, list[Any]] = {"everybody": [], "ordinary": [], "rarest": []}
     for _ in range(cards):
-        chosen = rng.permutation(len(members))[:planted]
-        inside = rng.permutation(planted) < planted // 2
-        inner = np.setdiff1d(np.arange(len(members)), chosen[~inside])
-        noise = OverBackground(OPTIONS.epsilon or 0.0, OPTIONS.delta, OPTIONS.words_each, background=public)
-        published = safe_statistics(members.only(inner), OPTIONS.k, noise, NAME)
-        scale = math.sqrt(OPTIONS.words_each) / math.sqrt(2 * noise.spent["words"])
-        told = users_again(published)
-        sums = np.asarray(counted[inner].sum(axis=0)).ravel()
-        parts = [np.array([place]) for place in np.flatnonzero(told >= OPTIONS.k + CLEAR * scale)]
-        drowned = np.flatnonzero(told < OPTIONS.k + CLEAR * scale)
-        ordered = drowned[np.argsort(-public.shares[drowned], kind="stable")]
-        parts += np.array_split(ordered, max(1, len(ordered) // TOGETHER))
-        which = np.empty(len(told), np.int64)
-        for part, places in enumerate(parts):
-            which[places] = part
-        sizes = np.bincount(which)
-        off = np.bincount(which, told - sums) / sizes
-        own = sp.csr_matrix(
-            counted[chosen] @ sp.csr_matrix((np.ones(len(which)), (np.arange(len(which)), which)))
-        )
-        squares = own.multiply(own) @ (1 / sizes) / (2 * scale**2)
-        # Without somebody who is inside, sums are as much lower as they add.
-        scores = own @ off / scale**2 + np.where(inside, squares, -squares)
-        trials.append((np.asarray(scores), inside))
-    words = np.asarray(counted.sum(axis=1)).ravel()
+        for who, attacks in trials.items():
+            order = rng.permutation(len(members))
+            chosen, rest = order[:planted], order[planted:]
+            inside = rng.permutation(planted) < planted // 2
+            card, known = (rest, None) if who == "everybody" else np.array_split(rest, 2)
+            own, words = members.only(chosen), counted[chosen]
+            if who == "rarest":
+                own = with_words_just_told(own, counted[card], public, rng)
+                words = counted_words(own, public)
+            published, scale = card_of(joined(members.only(card), own.only(inside)), public)
+            if known is None:
+                sums, chance = np.asarray(counted[card].sum(axis=0)).ravel(), 0.0
+                sums = sums + np.asarray(words[inside].sum(axis=0)).ravel()
+            else:
+                ratio = published.people / len(known)
+                sums = np.asarray(counted[known].sum(axis=0)).ravel() * ratio
+                chance = sums * (1 + ratio)
+            scores = likely_inside(published, public, sums, chance, words, scale)
+            if known is None:  # without somebody who is inside, sums are as much lower as they add
+                scores = scores + np.where(inside, 2 * squares_of(published, public, words, scale), 0.0)
+            attacks.append((scores, inside))
+    each = np.asarray(counted.sum(axis=1)).ravel()
     return {
-        **asdict(advantage_of(trials)),
         "cards": cards,
-        "from_noisy_numbers": float((2 * ndtr(np.sqrt(words) / (2 * scale)) - 1).mean()),
-        "largest": float(2 * ndtr(math.sqrt(words.max()) / (2 * scale)) - 1),
+        **{who: asdict(advantage_of(attacks)) for who, attacks in trials.items()},
+        "from_noisy_numbers": float((2 * ndtr(np.sqrt(each) / (2 * scale)) - 1).mean()),
+        "largest": float(2 * ndtr(math.sqrt(each.max()) / (2 * scale)) - 1),
     }
+
+
+def card_of(members: Members, public: Background) -> tuple[Community, float]:
+    """Return a card like the one inside, and the noise on how many people use each word."""
+    noise = OverBackground(OPTIONS.epsilon or 0.0, OPTIONS.delta, OPTIONS.words_each, background=public)
+    published = safe_statistics(members, OPTIONS.k, noise, NAME)
+    return published, math.sqrt(OPTIONS.words_each) / math.sqrt(2 * noise.spent["words"])
+
+
+def parts_of(published: Community, public: Background, scale: float) -> tuple[Any, Any, Any]:
+    """Return how many people use each word, by the card; of which part it tells that; and how large parts are."""
+    told = users_again(published)
+    alone = np.flatnonzero(told >= OPTIONS.k + CLEAR * scale)
+    drowned = np.flatnonzero(told < OPTIONS.k + CLEAR * scale)
+    ordered = drowned[np.argsort(-public.shares[drowned], kind="stable")]
+    parts = [alone[k : k + 1] for k in range(len(alone))]
+    parts += np.array_split(ordered, max(1, len(ordered) // TOGETHER))
+    which = np.empty(len(told), np.int64)
+    for part, places in enumerate(parts):
+        which[places] = part
+    return told, which, np.bincount(which)
+
+
+def likely_inside(
+    published: Community, public: Background, sums: Any, chance: Any, words: sp.csr_matrix, scale: float
+) -> Any:
+    """Return the log likelihood ratio of people who use such words; `sums` is what is expected without them."""
+    told, which, sizes = parts_of(published, public, scale)
+    off = np.bincount(which, told - sums)
+    variance = sizes * scale**2 + np.bincount(which, np.broadcast_to(chance, len(which)))
+    own = in_parts(words, which)
+    return np.asarray(own @ (off / variance) - own.multiply(own) @ (1 / variance) / 2).ravel()
+
+
+def squares_of(published: Community, public: Background, words: sp.csr_matrix, scale: float) -> Any:
+    """Return half of what people add to the parts, squared, in units of the noise."""
+    _, which, sizes = parts_of(published, public, scale)
+    own = in_parts(words, which)
+    return np.asarray(own.multiply(own) @ (1 / sizes) / (2 * scale**2)).ravel()
+
+
+def in_parts(words: sp.csr_matrix, which: Any) -> sp.csr_matrix:
+    """Add up who uses words of each part."""
+    return sp.csr_matrix(words @ sp.csr_matrix((np.ones(len(which)), (np.arange(len(which)), which))))
+
+
+def with_words_just_told(
+    some: Members, counted: sp.csr_matrix, public: Background, rng: np.random.Generator
+) -> Members:
+    """Return people who use nothing but words that about as many use as it takes to be told one by one."""
+    users = np.asarray(counted.sum(axis=0)).ravel()
+    near = np.argsort(np.abs(np.log(np.maximum(users, 1) / LINE)), kind="stable")[: 2 * OPTIONS.words_each]
+    rows = np.repeat(np.arange(len(some)), OPTIONS.words_each)
+    words = np.concatenate([rng.choice(near, OPTIONS.words_each, replace=False) for _ in range(len(some))])
+    place_of = {word: place for place, word in enumerate(some.vocabulary)}
+    places = np.array([place_of[word] for word in public.words])[words]
+    shape = (len(some), len(some.vocabulary))
+    counts = sp.coo_matrix((np.ones(len(words), np.int64), (rows, places)), shape=shape).tocsr()
+    return Members(counts, counts, some.vocabulary, some.users, some.posts, some.hours)
 
 
 def counted_words(members: Members, public: Background) -> sp.csr_matrix:
