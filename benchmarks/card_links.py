@@ -27,7 +27,7 @@ from incrowd.cards.members import read_members
 from incrowd.cards.noise import Blur
 from incrowd.crowd import Crowd
 from incrowd.measures.linkability.determined import DeterminedAttack, prepare
-from incrowd.measures.linkability.from_card import FOREMOST, PairFromCard, Places, probability
+from incrowd.measures.linkability.from_card import PairFromCard, Places, probability
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.measures.person import Person
 from incrowd.measures.prepared import YOU
@@ -55,7 +55,7 @@ def by_card(card: Card, posts: pl.DataFrame, judged: list[str], places: Places) 
         pair = PairFromCard(crowd, places, MIN_POSTS, 0, rivals)
         told = pair.assess(Person(YOU, crowd), explain=False)
         about = {"log_rank": np.nan, "words": np.nan} if told is None else told.assumptions.parameters
-        asked.append((max(about["log_rank"], -FOREMOST), np.log(about["words"])))
+        asked.append((about["log_rank"], np.log(about["words"])))
     return np.array(asked)
 
 

@@ -503,7 +503,7 @@
   async function answer() {
     const people = await community(at("community")?.value ?? given.communities[0].name);
     const parts = shown(measured(people, texts_), people), warning = elsewhere(people, found_);
-    if (warning) parts.push(element("p", `${asSentence(warning)}. ${asSentence(given.elsewhere.remedy)}.`, "reserved"));
+    if (warning) parts.splice(2, 0, element("p", `${asSentence(warning)}. ${asSentence(given.elsewhere.remedy)} of incrowd assess.`, "reserved"));
     at("result").replaceChildren(...parts);
   }
 
