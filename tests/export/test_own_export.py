@@ -108,3 +108,23 @@ def test_a_table_that_does_not_say_whose_it_is_is_ones_own(tmp_path: Path) -> No
     assert read_export(file).items == frozenset({"Blue", "Red"})
     named = read_export(file, "ann")
     assert (named.name, named.items) == ("ann", frozenset({"Blue", "Red"}))
+
+
+def test_what_one_file_holds_twice_was_said_twice_as_for_an_import(tmp_path: Path) -> None:
+    said = [post("ann", "Thanks.")] * 3 + [{**post("ann", "Hello."), "id": "x1"}] * 2
+    one, two = lines(tmp_path / "one.jsonl", *said), lines(tmp_path / "two.jsonl", post("ann", "Thanks."))
+    crowd = Crowd.open_or_create(tmp_path / "crowd", plain_names=True)
+    crowd.ingest([one, two])
+    kept = sorted(crowd.posts(user="ann").collect()["text"])
+    assert sorted(read_export([one, two]).posts["text"]) == kept == ["Hello.", "Thanks.", "Thanks.", "Thanks."]
+
+
+def test_a_file_that_names_nobody_is_that_of_whoever_the_others_name(tmp_path: Path) -> None:
+    watched = tmp_path / "NetflixViewingHistory.csv"
+    watched.write_text('Title,Date\n"Roma","1/13/22"\n', encoding="utf-8")
+    named = lines(tmp_path / "a.jsonl", post("ann", "Tea."))
+    for read in (read_export([watched, named]), read_export([watched, named], "ann")):
+        assert (read.name, read.items, read.posts["text"].to_list()) == ("ann", {"Roma"}, ["Tea."])
+    assert read_export([watched], "kim").items == {"Roma"}
+    nameless_row = lines(tmp_path / "b.jsonl", post("ann", "Tea."), {**post("", "Not mine."), "author": None})
+    assert read_export([nameless_row], "ann").posts["text"].to_list() == ["Tea."]

@@ -59,7 +59,10 @@ def read_export(paths: Paths, user: str | None = None, *, format: str = "auto") 
             frames[kind] = pl.concat([frames[kind], rows])
     name = _account(frames, user, skipped)
     own = {
-        kind: rows.filter(pl.col("user") == name).unique(list(COLUMNS[kind])).drop("user")
+        kind: rows.with_columns(pl.col("user").fill_null(name))
+        .filter(pl.col("user") == name)
+        .unique([*COLUMNS[kind], NTH], keep="first", maintain_order=True)
+        .drop("user", NTH)
         for kind, rows in frames.items()
     }
     posts = own["posts"].sort("community", "time", "text", nulls_last=True).with_row_index("number")
@@ -75,7 +78,11 @@ def read_export(paths: Paths, user: str | None = None, *, format: str = "auto") 
     )
 
 
-COLUMNS_OF: dict[Kind, pl.DataFrame] = {kind: empty_rows(kind).drop("row", "id") for kind in KINDS}
+NTH = "nth"
+"""Which of the equal rows of its source a row is: what one file holds twice was said twice, what two files hold, once."""
+COLUMNS_OF: dict[Kind, pl.DataFrame] = {
+    kind: empty_rows(kind).drop("row", "id").with_columns(pl.Series(NTH, [], pl.Int64)) for kind in KINDS
+}
 
 
 def own_batches(source: FileSource, user: str | None) -> list[Batch]:
@@ -103,14 +110,21 @@ def left_out(skipped: int) -> str:
 
 
 def _rows(batches: Sequence[Batch]) -> list[tuple[Kind, pl.DataFrame]]:
-    """Return the sound rows; whoever exports their own account is no program, whatever its name."""
-    found = []
-    for batch in batches:
-        named = batch.rows.with_columns(pl.col("user").fill_null(OWNER))
-        sound = check(named, batch.kind, now=int(time.time()), allow_bots=True).rows
-        if batch.kind == "posts":
-            sound = sound.with_columns(link=pl.when(IS_ADDRESS).then(pl.col("link")))
-        found.append((batch.kind, sound.select(*COLUMNS_OF[batch.kind].columns)))
+    """Return a source's sound rows by kind; whoever exports their own account is no program, whatever its name.
+
+    Rows of a source that names nobody have no user: they are those of whoever the other files name.
+    """
+    now, found = int(time.time()), []
+    for kind in dict.fromkeys(batch.kind for batch in batches):
+        rows = pl.concat([batch.rows for batch in batches if batch.kind == kind])
+        sound = check(rows.with_columns(pl.col("user").fill_null(OWNER)), kind, now=now, allow_bots=True).rows
+        if kind == "posts":
+            again = pl.col("id").is_not_null() & ~pl.struct("user", "community", "id").is_first_distinct()
+            sound = sound.filter(~again).with_columns(link=pl.when(IS_ADDRESS).then(pl.col("link")))
+        nth = pl.int_range(pl.len(), dtype=pl.Int64).over(list(COLUMNS[kind]))
+        found.append((kind, sound.with_columns(nth.alias(NTH)).select(COLUMNS_OF[kind].columns)))
+    if all((rows["user"] == OWNER).all() for _, rows in found):
+        return [(kind, rows.with_columns(user=pl.lit(None, pl.String))) for kind, rows in found]
     return found
 
 
@@ -122,18 +136,19 @@ def _decided(source: Source) -> list[Batch]:
 
 
 def _account(frames: Mapping[Kind, pl.DataFrame], user: str | None, skipped: int) -> str:
-    """Return whose rows to keep."""
-    accounts = pl.concat([rows["user"] for rows in frames.values()]).unique()
-    if accounts.is_empty():
+    """Return whose rows to keep, beside those of files that name nobody."""
+    users = pl.concat([rows["user"] for rows in frames.values()])
+    if users.is_empty():
         raise InputError(
             f"these files hold no posts, items or attributes.{left_out(skipped)} "
             "Give the export of your account, as you got it."
         )
+    accounts = users.drop_nulls().unique()
     if user is not None:
-        if user.strip() not in accounts:
+        if len(accounts) and user.strip() not in accounts:
             raise NotInCrowd(NOBODY)
         return user.strip()
     if len(accounts) > 1:
         several = SEVERAL_ACCOUNTS.format(accounts=f"{len(accounts):,}")
         raise InputError(f"{several} Name yours with --user.")
-    return str(accounts[0])
+    return str(accounts[0]) if len(accounts) else OWNER

@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from os import PathLike
 
-import polars as pl
-
 from incrowd.crowd import Crowd
-from incrowd.crowd.own_export import left_out, own_batches
-from incrowd.crowd.readers.base import ReadOptions
-from incrowd.crowd.sources import open_files
+from incrowd.crowd.own_export import read_export
 from incrowd.errors import InputError, NotInCrowd
 from incrowd.measures.disclosures.assess import Post
 
@@ -23,36 +19,11 @@ def posts_of_export(
     paths: Iterable[str | PathLike[str]], user: str | None = None, *, format: str = "auto"
 ) -> list[Post]:
     """Read one account's posts from the files of an export, numbered from 0, the oldest first, as `assess` does."""
-    batches = [
-        batch
-        for source in open_files(paths, format, ReadOptions(kind=None, community="export", user=None))
-        for batch in own_batches(source, user)
-    ]
-    frames = [batch.rows.select("user", "time", "text") for batch in batches if batch.kind == "posts"]
-    rows = (
-        pl.concat(frames)
-        if frames
-        else pl.DataFrame(schema={"user": pl.String, "time": pl.Int64, "text": pl.String})
-    )
+    rows = read_export(paths, user, format=format).posts
     if rows.is_empty():
-        raise InputError(
-            f"disclosures: these files hold no posts.{left_out(sum(batch.skipped for batch in batches))} "
-            "Give the export with your posts or comments."
-        )
-    accounts = rows["user"].drop_nulls().unique()
-    if user is not None:
-        rows = rows.filter(pl.col("user") == user.strip())
-        if rows.is_empty():
-            raise NotInCrowd(
-                "disclosures: nobody of that name has posts in these files. Upper and lower case count."
-            )
-    elif len(accounts) > 1:
-        raise InputError(
-            f"disclosures: these files hold posts of {len(accounts):,} accounts, and this answers about one. "
-            "Name yours with --user."
-        )
-    ordered = rows.select("time", "text").sort("time", nulls_last=True, maintain_order=True)
-    return [(number, time, text or "") for number, (time, text) in enumerate(ordered.iter_rows())]
+        raise InputError("disclosures: these files hold no posts. Give the export with your posts or comments.")
+    ordered = rows.select("time", "text").sort("time", "text", nulls_last=True, maintain_order=True)
+    return [(number, time, text) for number, (time, text) in enumerate(ordered.iter_rows())]
 
 
 def posts_in_crowd(crowd: Crowd, user: str) -> list[Post]:
