@@ -41,6 +41,13 @@ def test_better_and_worse_are_told_apart(alex: PersonReport) -> None:
     assert then.sentence() in page
 
 
+def test_a_question_that_could_be_answered_only_once_has_not_stayed_as_it_was(alex: PersonReport) -> None:
+    plain = alex.to_dict()
+    plain["label"]["linkable"] |= {"level": "cannot tell", "risk": None}
+    said = since(Earlier.from_dict(plain, "earlier"), alex).sentence()
+    assert said.endswith("1 question could be answered only once.")
+
+
 def test_what_cannot_be_compared_is_said(alex: PersonReport, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="about 'bo'"):
         since(replace(Earlier.of(alex), person="bo"), alex)

@@ -71,3 +71,25 @@ def test_private_posts_that_were_left_out_are_counted(
     assert "30 records were left out, as no public words of yours: private posts" in " ".join(
         outcome.err.split()
     )
+
+
+def test_advice_about_a_crowd_is_no_advice_about_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    posts = "".join(
+        json.dumps({"author": f"u{n}", "subreddit": "tea", "body": "Green tea."}) + "\n" for n in range(9)
+    )
+    (tmp_path / "posts.jsonl").write_text(posts)
+    assert incrowd(capsys, "ingest", tmp_path / "posts.jsonl", "--crowd", tmp_path / "crowd").code == 0
+    outcome = incrowd(capsys, "study", "card", tmp_path / "crowd", "--source", "tea", "--target", "tea")
+    assert outcome.code == 2
+    assert "import it" not in outcome.err
+
+
+def test_an_audit_of_a_crowd_of_items_says_who_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "items.csv").write_text("user,item\nann,tea\nbob,tea\n")
+    assert incrowd(capsys, "ingest", tmp_path / "items.csv", "--crowd", tmp_path / "items").code == 0
+    outcome = incrowd(capsys, "card", "audit", tmp_path / "items")
+    assert (outcome.code, "0 people with words" in outcome.err) == (2, True)

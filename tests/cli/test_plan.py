@@ -112,6 +112,14 @@ def test_one_person_in_a_crowd(crowd: Crowd, capsys: pytest.CaptureFixture[str])
     assert json.loads(person.out)["rows"] > 0
 
 
+def test_an_answer_about_a_person_asks_for_their_name(
+    crowd: Crowd, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = incrowd(capsys, "plan", "assess", crowd.path)
+    assert outcome.code == 2
+    assert "expected the name of the person in this crowd (--user), got none" in outcome.err
+
+
 def test_an_audit_counts_its_cards_and_says_who_is_too_few(
     crowd: Crowd, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -116,7 +116,9 @@ def test_what_one_file_holds_twice_was_said_twice_as_for_an_import(tmp_path: Pat
     crowd = Crowd.open_or_create(tmp_path / "crowd", plain_names=True)
     crowd.ingest([one, two])
     kept = sorted(crowd.posts(user="ann").collect()["text"])
-    assert sorted(read_export([one, two]).posts["text"]) == kept == ["Hello.", "Thanks.", "Thanks.", "Thanks."]
+    assert (
+        sorted(read_export([one, two]).posts["text"]) == kept == ["Hello.", "Thanks.", "Thanks.", "Thanks."]
+    )
 
 
 def test_a_file_that_names_nobody_is_that_of_whoever_the_others_name(tmp_path: Path) -> None:

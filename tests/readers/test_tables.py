@@ -137,6 +137,38 @@ def test_every_encoding_is_read(encoding: str, tmp_path: Path) -> None:
     assert rows(path)[0]["text"] == "žluťoučký 😀"
 
 
+WESTERN = "Der Gärtner grüßt: “Schön”, sagt die Übrige – für 5 € im Café, señor, naïve œuvre"
+
+
+@pytest.mark.parametrize("place", [0, 40])
+def test_a_table_as_western_spreadsheets_save_it_is_read_and_said(place: int, tmp_path: Path) -> None:
+    said = [WESTERN if n == place else f"plain words, number {n}" for n in range(80)]
+    text = "Größe,user,text\n" + "".join(f'1,ann,"{one}"\n' for one in said)
+    path = write(tmp_path, text.encode("cp1252"))
+    assert [row["text"] for row in rows(path)] == said
+    for batch_bytes in (1, 2**20):
+        batches = list(detect(path).read(path, ReadOptions(batch_bytes=batch_bytes)))
+        assert sum(batch.replaced for batch in batches) == 0
+        assert any("Windows-1252" in note for note in batches[0].notes)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "Сегодня я читала книгу".encode("cp1251"),
+        "今日は本を読みました".encode("shift-jis"),
+        "Zażółć gęślą jaźń".encode("cp1250"),
+        "schön".encode("cp1252") + " und größer".encode(),
+        b"a\xffb",
+        b"a\x81b",
+    ],
+    ids=["russian", "japanese", "polish", "mixed", "lone", "undefined"],
+)
+def test_what_is_neither_utf8_nor_western_is_not_guessed(odd: bytes, tmp_path: Path) -> None:
+    path = write(tmp_path, b"user,text\nann,hello\nann," + odd + b"\n")
+    assert sum(batch.replaced for batch in read(path)) == 1
+
+
 def test_invalid_bytes_are_replaced_and_counted(tmp_path: Path) -> None:
     path = write(tmp_path, b"user,text\nann,a\xffb\nbob,c\x00d\ncat,fine\n")
     assert [row["text"] for row in rows(path)] == ["a\ufffdb", "c\ufffdd", "fine"]

@@ -51,6 +51,20 @@ def test_a_chat_is_read_for_what_its_owner_has_told(client: TestClient) -> None:
     assert wait_for(client, client.post("/uploads/told", files=parts))["state"] == "done"
 
 
+def test_only_exports_of_the_same_account_are_compared(client: TestClient) -> None:
+    def report(name: str, count: int) -> str:
+        posts = f"user,community,time,text\n{name},tea,2021-01-0{count},Tea again for the morning\n"
+        parts: list[Any] = [("form_key", (None, form_key(client))), ("user", (None, ""))]
+        parts.append(("files", (f"{name}.csv", posts.encode(), "text/csv")))
+        started = client.post("/uploads/assess", files=parts)
+        assert wait_for(client, started)["state"] == "done"
+        return client.get(f"/reports/{str(started.url).rsplit('/', 1)[-1]}").text
+
+    assert "Since last time" not in report("ann", 1)
+    assert "Since last time" not in report("bob", 2)
+    assert "Since last time" in report("ann", 3)
+
+
 @pytest.mark.parametrize("address", ["/uploads/assess", "/uploads/told"])
 @pytest.mark.parametrize(
     ("name", "content", "helps"),

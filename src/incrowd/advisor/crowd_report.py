@@ -230,7 +230,7 @@ def _community(one: CommunityRisk) -> dict[str, Any]:
 ANY = "any"
 THREATS = {
     Threat.SINGLING_OUT: "they can be told from everybody else",
-    Threat.LINKABILITY: "what they wrote in two places can be put together",
+    Threat.LINKABILITY: "what they wrote here and elsewhere can be put together",
     Threat.INFERENCE: "something sensitive, or something they hide, can be guessed",
 }
 

@@ -28,6 +28,11 @@ class ThemeSince:
             step = (self.risk_now > self.risk_before) - (self.risk_now < self.risk_before)
         return "worse" if step > 0 else "better" if step < 0 else "same"
 
+    @property
+    def incomparable(self) -> bool:
+        """Whether the question could be answered then or now, but not both times."""
+        return (self.level_before is Level.CANNOT_TELL) != (self.level_now is Level.CANNOT_TELL)
+
     def sentence(self) -> str:
         """Say it in words."""
         then, now = (
@@ -54,6 +59,8 @@ class Since:
         """Say the whole in words."""
         counted = {way: sum(one.moved == way for one in self.themes) for way in ("better", "worse")}
         told = [f"{way} in {say_count(count, 'question')}" for way, count in counted.items() if count]
+        if lost := sum(one.incomparable for one in self.themes):
+            told.append(f"{say_count(lost, 'question')} could be answered only once")
         verdict = (
             f"still {self.verdict_now}"
             if self.verdict_before is self.verdict_now

@@ -142,7 +142,10 @@ def _hours(crowd: Crowd, communities: list[str] | None, users: list[str]) -> Flo
         .select("user", hour=pl.col("time").floordiv(HOUR).mod(24))
         .group_by("user", "hour")
         .len()
-        .join(pl.LazyFrame({"user": users, "row": np.arange(len(users))}), on="user")
+        .join(
+            pl.LazyFrame({"user": users, "row": np.arange(len(users))}, schema_overrides={"user": pl.String}),
+            on="user",
+        )
         .collect()
     )
     table = np.zeros((len(users), 24))

@@ -22,7 +22,7 @@ import typer
 from typer.core import TyperCommand
 
 from incrowd.cli.console import AsJson, CrowdFolder, FailAbove, complain, exit_for_risk, show, show_json
-from incrowd.errors import IncrowdError, InputError, on_the_command_line
+from incrowd.errors import IncrowdError, InputError, SchemaError, UnreadableSource, on_the_command_line
 from incrowd.measures import REGISTERED
 
 ABOUT_FILES = ("format", "keep-complete", "columns", "kind", "dates", "community", "yes")
@@ -159,7 +159,8 @@ def _run() -> None:
     except Exception as error:
         if interrupted:  # a library's code was interrupted, and it reports something else
             raise KeyboardInterrupt from None
-        complain(_for_the_command(_explain(error), _options))
+        about_a_file = isinstance(error, (UnreadableSource, SchemaError))
+        complain(_for_the_command(str(error), _options) if about_a_file else _explain(error))
         sys.exit(2)
 
 

@@ -175,14 +175,17 @@ def _community_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
 def _assess_steps(crowd: Any, options: Mapping[str, Any]) -> list[JobStep]:
     """Plan one person's first answer: their communities are read, they and a sample are compared with everybody."""
     from incrowd.crowd.plan import Planner
+    from incrowd.errors import InputError
     from incrowd.measures.sampling import sampled_rows
 
     def sampled(people: int) -> int | None:
         rows = sampled_rows(people, exact=bool(options.get("exact")))
         return None if rows is None else len(rows)
 
+    if not options.get("user"):
+        raise InputError("expected the name of the person in this crowd (--user), got none")
     planner = Planner.of(crowd)
-    own = planner.communities_of(crowd.user(str(options["user"])))[: options["most_communities"]]
+    own = planner.communities_of(crowd.user(options["user"]))[: options["most_communities"]]
     return [*planner.reading(own), *planner.one_against(own), *planner.sample_against(own, sampled)]
 
 

@@ -39,6 +39,11 @@ class OwnExport:
     """What files of a service are that gives people their own, such as "Mastodon archive"."""
 
     @property
+    def account(self) -> tuple[str, tuple[str, ...]]:
+        """Whose account it is, of which services: of another export with the same, it is a later one."""
+        return self.name, self.titles
+
+    @property
     def times(self) -> pl.Series:
         """When each post was written, UTC seconds."""
         return self.posts["time"]
@@ -79,7 +84,7 @@ def read_export(paths: Paths, user: str | None = None, *, format: str = "auto") 
 
 
 NTH = "nth"
-"""Which of the equal rows of its source a row is: what one file holds twice was said twice, what two files hold, once."""
+"""Which of the equal rows of its source a row is: what one file holds twice was said twice, what two hold, once."""
 COLUMNS_OF: dict[Kind, pl.DataFrame] = {
     kind: empty_rows(kind).drop("row", "id").with_columns(pl.Series(NTH, [], pl.Int64)) for kind in KINDS
 }

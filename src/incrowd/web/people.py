@@ -54,7 +54,9 @@ def routes(site: Site) -> APIRouter:
 
         def work(progress: Progress) -> PersonReport:
             report = ask(site.crowd(), person, options=options, progress=progress)
-            earlier = _last_report(site, person)
+            earlier = _last_report(
+                site, lambda one: one.person == person and not isinstance(one, ReportOfExport)
+            )
             return report if earlier is None else replace(report, since=since(Earlier.of(earlier), report))
 
         return site.begin("Assessing you", "/reports/{id}", work)
@@ -114,10 +116,10 @@ def routes(site: Site) -> APIRouter:
     return router
 
 
-def _last_report(site: Site, person: str) -> PersonReport | None:
+def _last_report(site: Site, same: Callable[[PersonReport], bool]) -> PersonReport | None:
     """Return the latest answer about the same person that this server still has."""
     done = (job.result for job in site.jobs.all() if isinstance(job.result, PersonReport))
-    return next((one for one in done if one.person == person), None)
+    return next(filter(same, done), None)
 
 
 def _report(site: Site, job_id: str) -> PersonReport:
@@ -160,7 +162,10 @@ def _of_export(site: Site, upload: Upload) -> Callable[[Progress], ReportOfExpor
         finally:
             upload.discard()
         report = ask(among, options=AdvisorOptions(), progress=progress)
-        earlier = _last_report(site, report.person)
+        earlier = _last_report(
+            site,
+            lambda one: isinstance(one, ReportOfExport) and one.among.export.account == among.export.account,
+        )
         if earlier is not None:
             report = replace(report, since=since(Earlier.of(earlier), report))
         return ReportOfExport(

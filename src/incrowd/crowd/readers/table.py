@@ -250,11 +250,16 @@ def read_table(chunks: Iterator[Lines], options: ReadOptions, place: str, delimi
     """Yield the rows of delimited lines."""
     first = _held_back(chunks)
     sample = _sample(first)
+    western = is_western(sample)
+    if western:
+        first, chunks = list(map(_from_western, first)), map(_from_western, chunks)
+        sample = _sample(first)
     header = _header(sample, delimiters)
     if header is None:
         raise SchemaError(f"{place}: expected a first line with the names of columns; there is none.")
     _check_header(header, place)
     layout = layout_of(header.names, options, place)
+    layout = replace(layout, notes=(*layout.notes, WESTERN_NOTE)) if western else layout
     _check_shape(sample, header, options, place)
     yield from _batches(chain(first, chunks), header, layout, options, place)
 
@@ -267,6 +272,34 @@ def _held_back(chunks: Iterator[Lines]) -> list[Lines]:
     ):
         held.append(lines)
     return held
+
+
+WESTERN = frozenset(
+    "àáâãäåæçèéêëìíîïñòóôõöøùúûüýœšžßÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝŒŠŽ“”„‘’‚«»‹›–—…•€£§°¡¿·´©®™ª\xa0"
+)
+MOST_WESTERN = 0.2
+"""More of the letters than this are no Western European language's, whose letters are mostly those of ASCII."""
+WESTERN_NOTE = (
+    "the file is not in UTF-8; its letters were read as Windows-1252, in which spreadsheets of Western Europe save: if "
+    "they look wrong, save it as UTF-8"
+)
+
+
+def is_western(sample: bytes) -> bool:
+    """Say whether a table that is not in UTF-8 is in Windows-1252 instead; whatever else it is, is not guessed."""
+    if sample.isascii() or not sample.decode("utf-8", "ignore").isascii():
+        return False
+    try:
+        text = sample.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    beyond = [letter for letter in text if not letter.isascii()]
+    letters = sum(letter.isalpha() for letter in text)
+    return WESTERN.issuperset(beyond) and sum(map(str.isalpha, beyond)) <= MOST_WESTERN * letters
+
+
+def _from_western(lines: Lines) -> Lines:
+    return replace(lines, data=lines.data.decode("cp1252", "replace").encode())
 
 
 def _sample(first: Sequence[Lines]) -> bytes:

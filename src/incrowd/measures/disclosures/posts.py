@@ -21,7 +21,9 @@ def posts_of_export(
     """Read one account's posts from the files of an export, numbered from 0, the oldest first, as `assess` does."""
     rows = read_export(paths, user, format=format).posts
     if rows.is_empty():
-        raise InputError("disclosures: these files hold no posts. Give the export with your posts or comments.")
+        raise InputError(
+            "disclosures: these files hold no posts. Give the export with your posts or comments."
+        )
     ordered = rows.select("time", "text").sort("time", "text", nulls_last=True, maintain_order=True)
     return [(number, time, text) for number, (time, text) in enumerate(ordered.iter_rows())]
 
