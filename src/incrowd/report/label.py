@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from incrowd.measures.microdata.client import WANTED_CROWD, bar_of, bar_words, shown_bar, split_upper
+from incrowd.measures.microdata.client import MARGIN, WANTED_CROWD, bar_of, bar_words, shown_bar, split_upper
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -98,14 +98,15 @@ def paper_label(score: Score, title: str = "Hiding in the crowd") -> Label:
 
 
 def microdata_label(score: Score, title: str = "Hiding in the crowd") -> Label:
-    """Return the label a person is shown: the paper's, which calls nobody safe whose crowd is below the target."""
+    """Return the label a person is shown: the paper's, which calls nobody safe whose crowd may be below the target."""
     label = paper_label(score, title)
     if label.you is None:
         return label
     you = shown_bar(label.you, label.bars, 1 + score.others)
     if you == label.you:
         return label
-    caption = f"fewer than {WANTED_CROWD} people fit; the score alone says “{label.verdict}”"
+    expected = f"fewer than {MARGIN * WANTED_CROWD} people are expected to fit"
+    caption = f"{expected}; the score alone says “{label.verdict}”"
     return replace(label, you=you, caption=caption, by_paper=label.you)
 
 

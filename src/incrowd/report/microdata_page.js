@@ -224,8 +224,8 @@
   function labelOf(result, statistics) {
     const borders = barBorders(statistics.borders), words = barWords(borders.length + 1);
     const paper = result.score === null ? null : words.length - 1 - borders.filter((b) => b < result.score).length;
-    if (paper === null || result.others + 1 >= given.label.wanted || words.length === 1) return { words, you: paper, paper };
-    // The score only compares: nobody below the target is called safe.
+    if (paper === null || result.others + 1 >= given.label.enough || words.length === 1) return { words, you: paper, paper };
+    // The score only compares: nobody who may be below the target is called safe.
     const unsafe = words.findIndex((word) => !word.endsWith("safe") || word === "not safe");
     return { words, you: Math.max(paper, unsafe), paper };
   }
@@ -279,8 +279,9 @@
     out.append(element("h2", {}, label.you === null ? "Cannot tell" : `You are: ${label.words[label.you]}`));
     out.append(drawLabel(label));
     if (label.you !== label.paper)
-      out.append(element("p", {}, `Fewer than ${given.label.wanted} people fit what somebody could know of you. ` +
-        `Compared with others you hide well (the score alone says “${label.words[label.paper]}”), but nobody should call that safe.`));
+      out.append(element("p", {}, `Fewer than ${given.label.enough} people are expected to fit what somebody could ` +
+        `know of you, which is too few to be sure of ${given.label.wanted}. Compared with others you hide well (the score alone ` +
+        `says “${label.words[label.paper]}”), but nobody should call that safe.`));
     out.append(element("p", {}, `For ${given.adversary}, ${say(result.others)} as well as you, out of ` +
       `${statistics.users.toLocaleString("en")}. ${result.rare} of your ${result.items} items are rare; ` +
       `${result.unknown} are so rare that the statistics do not list them.`));

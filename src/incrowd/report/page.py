@@ -18,7 +18,7 @@ from jinja2 import Template
 
 from incrowd.crowd.disk import PRIVATE, hand_over
 from incrowd.drawing import Chart, draw, tick_text
-from incrowd.measures.microdata.client import MOST_SPLIT, WANTED_CROWD, WORDS
+from incrowd.measures.microdata.client import MARGIN, MOST_SPLIT, WANTED_CROWD, WORDS
 from incrowd.report.label import COLOURS, ink_on
 from incrowd.study.figures import Cell, Section, Study, Table
 
@@ -170,6 +170,7 @@ def microdata_page(statistics: Statistics, title: str = "How well would you hide
             "colours": [{"fill": colour, "ink": ink_on(colour)} for colour in COLOURS],
             "most_split": MOST_SPLIT,
             "wanted": WANTED_CROWD,
+            "enough": MARGIN * WANTED_CROWD,
         },
     }
     body = Template(asset("microdata_page.html"), autoescape=True).render(statistics=statistics, title=title)

@@ -42,6 +42,8 @@ WORDS: dict[int, tuple[str, ...]] = {
 """Best first."""
 WANTED_CROWD = 10
 """The target: nobody who hides among fewer people, themselves included, is called safe."""
+MARGIN = 2
+"""A client only estimates its crowd: so many times the target must be expected before it is called safe."""
 MOST_SPLIT = 5
 """Crowds of up to so many groups have their upper groups halved."""
 
@@ -72,16 +74,17 @@ def bar_of(score: float, borders: Sequence[float]) -> int:
     return len(borders) - sum(border < score for border in borders)
 
 
-def shown_bar(bar: int, words: Sequence[str], crowd: float, wanted: float = WANTED_CROWD) -> int:
-    """Return the bar a person is shown: the paper's, unless it would call safe somebody below the target.
+def shown_bar(bar: int, words: Sequence[str], crowd: float) -> int:
+    """Return the bar a person is shown: the paper's, unless it would call safe somebody who may be below the target.
 
     The paper's score says how somebody hides compared with others; where nobody hides well, the best is not
-    safe either. `crowd` is how many people fit, themselves included.
+    safe either. `crowd` is how many people are expected to fit, themselves included. Estimates come from rounded
+    counts of items taken one by one, and can be too high; docs/explanation/microdata.md says how often.
 
-    >>> shown_bar(0, ("very safe", "safe", "medium risk", "not safe"), crowd=1.2)
+    >>> shown_bar(0, ("very safe", "safe", "medium risk", "not safe"), crowd=12)
     2
     """
-    if crowd >= wanted or len(words) == 1:
+    if crowd >= MARGIN * WANTED_CROWD or len(words) == 1:
         return bar
     return max(bar, next(place for place, word in enumerate(words) if not claims_safety(word)))
 
