@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.errors import InputError
-from incrowd.measures.microdata.provider import find_groups, k_means
-from incrowd.measures.microdata.spec import GroupSpec
+from incrowd.measures.microdata.provider import find_groups, k_means, score_everybody
+from incrowd.measures.microdata.spec import GroupSpec, ScoreSpec
 
 
 def squares(values: np.ndarray, cuts: tuple[int, ...]) -> float:
@@ -64,6 +64,18 @@ def test_five_percent_are_trimmed_at_either_end_but_not_of_small_groups() -> Non
 def test_people_belong_to_the_nearest_centre_and_to_the_riskier_on_a_tie() -> None:
     groups = find_groups(np.array([0.0] * 30 + [1.0] * 30))
     assert groups.of(np.array([0.0, 0.49, 0.5, 0.51, 1.0])).tolist() == [0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_groups_count_the_people_who_are_told_that_they_belong_to_them(seed: int) -> None:
+    """Trimming moves a centre, and with it the border to the next group: whoever lies there is counted beyond it."""
+    rng = np.random.default_rng(seed)
+    items = rng.integers(2, 400, 500)
+    rare = (items * rng.random(500) ** 3).astype(int)
+    everybody = score_everybody(items, rare, ScoreSpec(), outliers=int(rng.integers(0, 40)))
+    centres = everybody.groups.centres
+    nearest = [int(np.argmin(np.abs(centres - score))) for score in everybody.scores.tolist()]
+    assert everybody.groups.members.tolist() == [nearest.count(group) for group in range(len(centres))]
 
 
 def test_the_order_of_people_does_not_matter() -> None:

@@ -46,7 +46,13 @@ class Groups:
     centres: Floats
     """Average score of each group without its outliers."""
     members: NDArray[np.int64]
-    """How many people are in each."""
+    """How many people are nearest to each: those who are told that they belong to it."""
+
+    @classmethod
+    def around(cls, centres: Floats, scores: Floats) -> Groups:
+        """Give everybody to the nearest centre, as a client does."""
+        alone = cls(centres, np.zeros(len(centres), np.int64))
+        return cls(centres, np.bincount(alone.of(scores), minlength=len(centres)))
 
     @property
     def borders(self) -> Floats:
@@ -189,11 +195,11 @@ def _outliers(members: int, spec: GroupSpec) -> int:
 
 
 def _trimmed(values: Floats, centres: Floats, spec: GroupSpec) -> Groups:
-    """Take the outliers out of each group and its centre anew; they stay members."""
+    """Take the outliers out of each group and its centre anew; they stay members of the group they are nearest to."""
     runs = [run for run in np.split(values, _cuts(values, centres)) if len(run)]
     cut = [_outliers(len(run), spec) for run in runs]
     kept = [run[c : len(run) - c] for run, c in zip(runs, cut, strict=True)]
-    return Groups(np.array([run.mean() for run in kept]), np.array([len(run) for run in runs]))
+    return Groups.around(np.array([run.mean() for run in kept]), values)
 
 
 Holders = Callable[[pl.Series], pl.DataFrame]
@@ -313,14 +319,13 @@ def score_everybody(
     ordered = np.sort(raw)
     low, high = float(ordered[end]), float(ordered[-1 - end])
     free = privacy_score(raw, low, high)
-    # With one raw value for all there is one group, and no scale.
-    found = (
-        find_groups(free, groups, smallest=outliers)
-        if high > low
-        else Groups(np.array([0.5]), np.array([len(raw)]))
-    )
-    inside = Groups(np.clip(found.centres, 0.0, 1.0), found.members)
-    return ScoredPeople(raw, np.clip(free, 0.0, 1.0), low, high, inside)
+    scores = np.clip(free, 0.0, 1.0)
+    if high > low:
+        centres = find_groups(free, groups, smallest=outliers).centres
+        inside = Groups.around(np.clip(centres, 0.0, 1.0), scores)
+    else:  # one raw value for all: one group, and no scale
+        inside = Groups(np.array([0.5]), np.array([len(raw)]))
+    return ScoredPeople(raw, scores, low, high, inside)
 
 
 def publish(
