@@ -143,7 +143,7 @@ def test_the_best_of_a_crowd_without_hiding_places(frames: Callable[..., pl.Data
 
 
 def test_whoever_the_label_calls_safe_has_the_target_of_people() -> None:
-    """By hand: 40 people have a thing of their own and one that some twenty others have, which the statistics overrate."""
+    """Forty people have a thing of their own, and one that some twenty others have: the statistics overrate them."""
     rng = np.random.default_rng(0)
     profiles = [
         {*(f"common{k}" for k in rng.choice(60, rng.integers(8, 40), replace=False))}

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.optimize import brentq
+from scipy.special import expit
 from scipy.stats import t as students_t
 from tests.oracles.linking import spearman
 
 from incrowd.crowd import Crowd
-from incrowd.measures.microdata.spec import ProfileFilter
+from incrowd.measures.microdata.evaluation import published
+from incrowd.measures.microdata.spec import ProfileFilter, ReleaseSpec, ScoreSpec
 from incrowd.measures.microdata.table import item_table
 from incrowd.study.figures import Study
 from incrowd.study.microdata import microdata_study
@@ -416,3 +419,127 @@ def test_smaller_samples_are_the_same_measures_on_fewer_people(
         if name == "100%":
             row = next(row for row in part(study, "Table 2").rows if row[0] == "expected-crowd")
             assert expected == pytest.approx(row[1])
+
+
+def centres_of(values: list[float], cuts: tuple[int, ...]) -> tuple[float, list[float]]:
+    """The squares left by cutting sorted values there, and the means of the parts."""
+    parts = [values[a:b] for a, b in pairwise((0, *cuts, len(values)))]
+    return sum(sum((one - mean(some)) ** 2 for one in some) for some in parts), [mean(some) for some in parts]
+
+
+def best_cut(values: list[float], groups: int) -> list[float]:
+    return min(centres_of(values, cuts) for cuts in combinations(range(1, len(values)), groups - 1))[1]
+
+
+def assigned(values: list[float], centres: list[float]) -> list[list[float]]:
+    """Everybody to the nearest centre, of two as near to the lower one; Lloyd's steps until nothing moves."""
+    while True:
+        parts: list[list[float]] = [[] for _ in centres]
+        for value in values:
+            parts[min(range(len(centres)), key=lambda k: (round(abs(centres[k] - value), 12), k))].append(
+                value
+            )
+        moved = [mean(part) for part in parts if part]
+        if moved == pytest.approx(centres, abs=1e-12):
+            return parts
+        centres = moved
+
+
+def information(parts: list[list[float]]) -> float:
+    """The Bayesian information criterion of Pelleg and Moore for one to k heaps of one spread, on a line."""
+    n, k = sum(map(len, parts)), len(parts)
+    squares = sum((one - mean(part)) ** 2 for part in parts for one in part)
+    spread = max(squares / (n - k), 1e-18)
+    likelihood = sum(
+        len(part) * math.log(len(part) / n) - len(part) / 2 * math.log(2 * math.pi * spread) for part in parts
+    )
+    return likelihood - (n - k) / 2 - k * math.log(n)
+
+
+def x_means(values: list[float]) -> int:
+    """From two on: split in its best two whatever heap the criterion would rather see as two, until there is none."""
+    values = sorted(values)
+    distinct = len(set(values))
+    centres = best_cut(values, min(2, distinct))
+    while len(centres) < min(10, distinct):
+        parts, grown = assigned(values, centres), []
+        for left, part in zip(range(len(parts) - 1, -1, -1), parts, strict=True):
+            halves = min(
+                ((centres_of(part, (cut,))[0], cut) for cut in range(1, len(part))), default=(0.0, 0)
+            )[1]
+            split = [part[:halves], part[halves:]]
+            room = len(grown) + 2 + left <= min(10, distinct)
+            wanted = len(part) >= 4 and part[0] < part[-1] and information(split) > information([part])
+            grown += [mean(one) for one in split] if wanted and room else [mean(part)]
+        if len(grown) == len(parts):
+            return len(parts)
+        centres = [mean(part) for part in assigned(values, grown)]
+    return len(centres)
+
+
+def test_the_number_of_groups_by_the_information_criterion(
+    people: dict[str, frozenset[str]], study: Study
+) -> None:
+    holders = Counter(item for items in people.values() for item in items)
+    found = {row[0]: row[3] for row in part(study, "Agreement of the paper's score").rows}
+    lines = {
+        name: (line, math.e) for name, line in (("fewer than 10 people", 10), ("fewer than 25 people", 25))
+    }
+    lines |= {"fewer than 100 people (paper)": (100, math.e), "less than 10 % of the crowd": (3, math.e)}
+    lines |= {f"fewer than 100 people, log base {base}": (100, base) for base in (2, 10)}
+    for name, (line, base) in lines.items():
+        raw = [
+            sum(holders[item] < line for item in items) / len(items) + math.log(len(items), base)
+            for items in people.values()
+        ]
+        scores = [round(1 - (one - min(raw)) / (max(raw) - min(raw)), 12) for one in raw]
+        assert found[name] == x_means(scores), name
+
+
+def told_expected(items: frozenset[str], told: dict[str, Any]) -> float:
+    """How many others fit, from what is published alone: classes of people who like more or less of everything.
+
+    An item's odds in a class are its own times the class's, its own so large that all classes together have its count.
+    """
+    shares, levels = told["activity"]["shares"], told["activity"]["levels"]
+    listed = {item: band["people"] for band in told["popularity"] for item in band["items"]}
+    known = {max(1, math.floor(percent * len(items) / 100 + 0.5)) for percent in PERCENTS}
+    in_class: list[dict[str, float]] = [{} for _ in shares]
+    for item in items:
+        share = min(listed.get(item, told["unlisted"]) / told["users"], 1 - 1e-9)
+        own = brentq(
+            lambda own, share=share: sum(s * expit(own + at) for s, at in zip(shares, levels, strict=True)) - share,
+            -100, 100, xtol=1e-13,
+        )  # fmt: skip
+        for of, level in zip(in_class, levels, strict=True):
+            of[item] = float(expit(own + level))
+    fit = {
+        few: sum(
+            told["users"]
+            * share
+            * mean(math.prod(of[one] for one in some) for some in combinations(items, few))
+            for share, of in zip(shares, in_class, strict=True)
+        )
+        for few in known
+    }
+    return mean(fit[max(1, math.floor(percent * len(items) / 100 + 0.5))] for percent in PERCENTS)
+
+
+def test_what_publishing_costs_from_the_published_file_alone(
+    people: dict[str, frozenset[str]], study: Study, tmp_path: Path
+) -> None:
+    rows = [(person, item) for person, items in people.items() for item in sorted(items)]
+    frame = pl.DataFrame(rows, schema=["user", "item"], orient="row")
+    table = item_table(
+        Crowd.from_frame(frame, kind="items", path=tmp_path / "crowd"), ProfileFilter(fewest=1)
+    )
+    truth = [round(crowd_size(person, people), 9) for person in people]
+    found = {row[0]: row[2:] for row in part(study, "Agreement of the expected crowd").rows}
+    for name, release in (
+        ("exact counts (paper)", ReleaseSpec(literal=True)),
+        ("at least 5 people", ReleaseSpec(crowd=5)),
+        ("at least 10 people", ReleaseSpec()),
+    ):
+        told = published(table, ScoreSpec(), release).to_dict()
+        expected = [round(told_expected(items, told), 9) for items in people.values()]
+        assert found[name] == pytest.approx((spearman(expected, truth), kendall(expected, truth))), name

@@ -227,11 +227,17 @@ def test_figure_9_shows_how_far_the_community_is_from_three_people(
             assert [series.y[x] for x in sure] == pytest.approx(wanted)
 
 
-def test_section_5_1_by_brute_force(linked: tuple[Forums, Study]) -> None:
+def test_section_5_1_by_brute_force(linked: tuple[Forums, Study], pair: OnePair) -> None:
     """The other columns of the unigram row: rank and |M| at the median distance, |A| and |M|, conformity."""
     forums, study = linked
     row = next(r for r in part(study, "Identity models").rows if r[:2] == ("unigram", "jensen-shannon"))
-    sets = [forums.sets(s, t) for s, t in forums.matches if (s[1], t[1]) == ("books", "chess")]
+    matches = [(s, t) for s, t in forums.matches if (s[1], t[1]) == ("books", "chess")]
+    sets = [forums.sets(s, t) for s, t in matches]
+    users = pair.attack.meeting.counts.identities["user"].to_numpy()[pair.attack.meeting.targets]
+    rank = {(str(users[place]), "chess"): pair.ranking.ranks[place] for place in pair.attack.pairs[:, 1]}
+    middle = median(forums.far[match] for match in matches) + 1e-9  # its own pair counts
+    sizes = [len(forums.matching(source, "chess", middle)) for source, _ in matches]
+    assert row[4] == pytest.approx(spearman([rank[target] for _, target in matches], sizes))
     assert row[5] == pytest.approx(spearman([a for _, a, _ in sets], [m for m, _, _ in sets]))
     assert row[6] == pytest.approx(mean(a > m for m, a, _ in sets))
     assert row[7] == pytest.approx(mean(5 * mu >= 4 * m for m, _, mu in sets))

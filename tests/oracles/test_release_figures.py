@@ -26,9 +26,9 @@ FILMS = [
     *["dune"] * 4,
     "ember",
     "fjord",
-    "grove",
+    "embers",
 ]
-"""Who lists what: person n the n-th; the other people list nothing."""
+"""Who lists what: person n the n-th; the other people list nothing. Ember and embers look alike."""
 TOWNS = {
     "oslo": range(30),
     "lima": range(24, 48),
@@ -47,11 +47,12 @@ def rows() -> list[tuple[str, str, str]]:
     return [*films, *towns, *((f"p{n:02}", "here", "yes") for n in range(PEOPLE))]
 
 
-def answer(people: Any, *, tidied: bool) -> Answer:
+def answer(people: Any, *, tidied: bool, alike: bool = False) -> Answer:
     found: Answer = {}
     for n in people:
         if n < len(FILMS):
-            found.setdefault(FILMS[n].lower() if tidied else FILMS[n], set()).add(n)
+            film = FILMS[n].lower() if tidied else FILMS[n]
+            found.setdefault(film.rstrip("s") if alike else film, set()).add(n)
     return found
 
 
@@ -107,7 +108,8 @@ def percent(share: float) -> Any:
 
 def test_how_common_values_are(study: dict[str, Any]) -> None:
     for name, tidied in (("as written", False), ("tidied", True), ("look-alikes joined", True)):
-        sizes = sorted((len(of) for of in answer(range(PEOPLE), tidied=tidied).values()), reverse=True)
+        films = answer(range(PEOPLE), tidied=tidied, alike=name == "look-alikes joined")
+        sizes = sorted((len(of) for of in films.values()), reverse=True)
         (row,) = [row for row in part(study, "Holders of a value")["rows"] if row[0] == name]
         assert row[1:3] == [len(sizes), sizes[0]]
         assert row[3:] == [percent(mean(s == 1 for s in sizes)), percent(mean(s < 10 for s in sizes))]
@@ -137,10 +139,11 @@ def test_what_may_leave_before_and_after_tidying(study: dict[str, Any]) -> None:
                 len(films), len(out), len(out), pytest.approx(len(out) / len(written)), entries,
                 percent(entries / len(FILMS)),
             ]  # fmt: skip
+    whole["look-alikes joined"] = answer(range(PEOPLE), tidied=True, alike=True)
     for name, films in whole.items():
         charts = [one for section in study["sections"] for one in section["parts"] if "chart" in one]
         curve = dict(line(next(one for one in charts if one["chart"] == "Values that may leave"), name))
-        assert {3, 5, 7, 10, 14, 20} <= set(curve)
+        assert {2, 3, 5, 7, 10, 14, 20} <= set(curve)
         for q, share in curve.items():
             assert share == percent(len(leave(films, int(q), PEOPLE)) / len(films))
 
@@ -202,6 +205,18 @@ def test_headlines(study: dict[str, Any]) -> None:
     sweep = (2, 3, 5, 7, 10, 14, 20, 27, 35, 50)
     reached = max(q for q in sweep if len(leave(tidied, q, PEOPLE)) >= at_10)
     assert here["q up to which as many tidied values leave as raw ones at q = 10"] == reached
+    for result, shares in (
+        (
+            "people in the five largest classes, %",
+            [100 * len(set().union(*of)) / PEOPLE for of in CLASSES.values()],
+        ),
+        (
+            "classes of 1 % of the people or less, %",
+            [100 * mean(100 * len(one) <= PEOPLE for one in of) for of in CLASSES.values()],
+        ),
+    ):
+        ends = f"{min(shares):.0f} to {max(shares):.0f}"
+        assert here[result] == f"{median(shares):.0f} (median of 2 attributes; {ends})"
     small = next(row for row in part(study, "Small classes")["rows"] if row[0] == 4)
     assert here["classes of 5 to 10 people that get any answer at q = 4, %"] == small[3]
 

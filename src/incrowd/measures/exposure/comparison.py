@@ -230,6 +230,12 @@ class Auc:
         return None if np.isnan(self.value) else list(self.interval)
 
 
+def _random_precision(people: int, sensitive: int) -> float:
+    places = np.arange(1, people + 1)
+    before = (places - 1) * (sensitive - 1) / max(people - 1, 1)
+    return float(np.mean((1 + before) / places))
+
+
 @dataclass(frozen=True, eq=False)
 class MethodComparison:
     """Methods side by side."""
@@ -249,14 +255,22 @@ class MethodComparison:
 
     @property
     def chance(self) -> float:
-        """The r-precision of a random order: the share of sensitive people, over all topics."""
-        judged, found = (sum(column) for column in zip(*self.judged.values(), strict=True))
-        return float(found / judged)
+        """The micro r-precision of a random order: of a topic's r places, r of n are expected to be right."""
+        found = sum(found for _, found in self.judged.values())
+        return (
+            sum(found**2 / judged for judged, found in self.judged.values()) / found
+            if found
+            else float("nan")
+        )
 
     @property
     def chance_map(self) -> float:
-        """About the MAP of a random order: the mean over topics of the share of sensitive people."""
-        return float(np.mean([found / judged for judged, found in self.judged.values() if found]))
+        """The MAP of a random order, in expectation.
+
+        Somebody sensitive is at each place equally often, and each of the places before holds another one with the
+        chance (r - 1)/(n - 1).
+        """
+        return float(np.mean([_random_precision(n, r) for n, r in self.judged.values() if r]))
 
     def significance(self, method: str, against: str) -> dict[str, float]:
         """Return how likely a difference in hits this large is by chance, two-sided."""
