@@ -281,6 +281,14 @@ def release(
         Path | None,
         typer.Option("--aliases", help='Known other names: {"LOTR": "The Lord of the Rings", ...}.'),
     ] = None,
+    select_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--select-by",
+            help="An attribute by which queries select; may be given again.",
+            show_default="all but the one asked for",
+        ),
+    ] = None,
     classes: Annotated[int, typer.Option("--classes", min=1, help="Classes looked at, at most.")] = 40,
     seconds: Annotated[float, typer.Option("--seconds", help="Time budget of one question.")] = 1.0,
     seed: Seed = 0,
@@ -296,6 +304,7 @@ def release(
         attribute=attribute,
         aliases=read_aliases(aliases) if aliases else {},
         thresholds=(10, 27) if paper else tuple(threshold or (10, 27)),
+        select_by=tuple(select_by or ()),
         classes=classes,
         seconds=seconds,
         seed=seed,

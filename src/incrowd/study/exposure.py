@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from incrowd.crowd import Crowd
 
-NAN = float("nan")
+NOT_TRIED = "not tried (--model)"
 QUANTILES = 41
 """Points of a curve of scores."""
 FIGURES = ("r_precision_micro", "r_precision_macro", "p_at_5", "map", "ndcg")
@@ -124,7 +124,7 @@ def _headlines(result: MethodComparison, spaces: Sequence[Space], kappa: float) 
         Headline(
             result="LDA, strength of interest (table 4)",
             paper=_said(*(rows[0] for rows in PAPER_SPACES["LDA"])),
-            here=_said(micro.get("LDA", NAN)),
+            here=_said(micro["LDA"]) if "LDA" in micro else NOT_TRIED,
             why=data,
         ),
         Headline(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 
 DRAWN = 120
+FEW_ATTRIBUTES = 3
+"""So many are named one by one beside the paper."""
 
 
 def release_study(
@@ -111,13 +113,13 @@ def _headlines(work: Work, sections: list[Section]) -> tuple[Headline, ...]:
         Headline(
             result="people in the five largest classes, %",
             paper="nearly 50",
-            here=_over_attributes([row[3] for row in classes]),
+            here=_over_attributes(classes, 3),
             why="the paper has two attributes, place and network; " + crowd,
         ),
         Headline(
             result="classes of 1 % of the people or less, %",
             paper="20 to 40",
-            here=_over_attributes([row[4] for row in classes]),
+            here=_over_attributes(classes, 4),
             why="as above",
         ),
         Headline(
@@ -197,8 +199,14 @@ def _class_sizes(work: Work) -> Section:
     )
 
 
-def _over_attributes(shares: list[float]) -> str:
-    return f"{np.median(shares):.0f} (median of {len(shares)} attributes; {min(shares):.0f} to {max(shares):.0f})"
+def _over_attributes(classes: list[ClassRow], column: Literal[3, 4]) -> str:
+    shares = {row[0]: row[column] for row in classes}
+    if AT_RANDOM in shares:
+        return "nothing to select by"
+    if len(shares) <= FEW_ATTRIBUTES:
+        return ", ".join(f"{share:.0f} ({name})" for name, share in shares.items())
+    values = list(shares.values())
+    return f"{np.median(values):.0f} (median of {len(values)} attributes; {min(values):.0f} to {max(values):.0f})"
 
 
 def _reached(work: Work) -> Cell:
@@ -209,7 +217,10 @@ def _reached(work: Work) -> Cell:
     return max(reached) if reached else "no threshold tried"
 
 
-def _class_row(work: Work, name: str) -> tuple[str, int, int, float, float, float]:
+ClassRow = tuple[str, int, int, float, float, float]
+
+
+def _class_row(work: Work, name: str) -> ClassRow:
     """Describe the classes of one attribute. A person may be in several: people are counted, not memberships."""
     classes, people = work.asked.classes[name], work.asked.people
     sizes = np.array([len(one) for one in classes])

@@ -34,6 +34,8 @@ class ReleaseStudyOptions:
     """What the queries ask for; None takes the items, or else the attribute with most values, in all and a person."""
     aliases: Aliases = field(default_factory=dict)
     thresholds: tuple[int, ...] = (10, 27)
+    select_by: tuple[str, ...] = ()
+    """Attributes by which queries select people; none: all but the one asked for."""
     classes: int = 40
     """Classes looked at in detail, at most."""
     seconds: float = 1.0
@@ -88,9 +90,20 @@ def asked_of(crowd: Crowd, options: ReleaseStudyOptions) -> AskedClasses:
         user=_number(rows["user"], users),
         value=_number(rows["value"], values),
         names=tuple(values.to_list()),
-        classes=_classes(attributes.filter(pl.col("attribute") != interest), users, options.seed),
+        classes=_classes(_selected_by(attributes, interest, options.select_by), users, options.seed),
         data_hash=crowd.data_hash,
     )
+
+
+def _selected_by(attributes: pl.DataFrame, interest: str, names: tuple[str, ...]) -> pl.DataFrame:
+    others = attributes.filter(pl.col("attribute") != interest)
+    known = others["attribute"].unique().to_list()
+    if unknown := [name for name in names if name not in known]:
+        there = ", ".join(sorted(known)) or "there are none"
+        raise InputError(
+            f"--select-by: expected attributes other than '{interest}' ({there}), got '{unknown[0]}'"
+        )
+    return others.filter(pl.col("attribute").is_in(names)) if names else others
 
 
 def _most_listed(items: pl.DataFrame, attributes: pl.DataFrame) -> str:

@@ -198,8 +198,8 @@ def say_bound(pair: Assessment) -> str:
         return ""
     bound = facts["linkage_bound"]
     return (
-        f"Choosing by distance alone they take it for yours with a chance of {facts['chosen_with_probability']:.0%}; "
-        f"it cannot be more than {bound['bound']:.0%}, because {say_count(bound['crowd'], 'profile')} there, yours "
+        "Choosing by distance alone they take it for yours with a chance of "
+        f"{say_percent(facts['chosen_with_probability'])}; it cannot be more than {say_percent(bound['bound'])}, because {say_count(bound['crowd'], 'profile')} there, yours "
         f"among them, lie within {bound['radius']:.2f} of it."
     )
 
