@@ -195,7 +195,11 @@ def compare(one: Passage, report: Any) -> list[str]:
     lines = []
     for place, written in one.values.items():
         now = found(report, place)
-        if now is None or abs(float(now) - float(written)) > one.within:
+        if (
+            now != written
+            if isinstance(written, str)
+            else now is None or abs(float(now) - written) > one.within
+        ):
             lines.append(f"      {place}: the page says {written}, the command {now}")
     return lines
 

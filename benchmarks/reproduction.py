@@ -90,8 +90,8 @@ PROXIES = {
 }
 """Four of the five topics of paper 004, and the communities about them; two people took part in any about hiv."""
 TRAINED = {
-    "lda": ("--dims", "500", "--rounds", "150", "--placing", "dimension", "--plain-cosine"),
-    "word2vec": ("--dims", "500", "--rounds", "15", "--plain-cosine"),
+    "lda": ("--dims", "500", "--rounds", "60", "--placing", "dimension", "--plain-cosine"),
+    "word2vec": ("--dims", "500", "--rounds", "8", "--plain-cosine"),
 }
 """The latent spaces of paper 004, with 500 dimensions and its own cosines, learnt from posts of other people."""
 

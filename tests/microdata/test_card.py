@@ -103,6 +103,28 @@ def test_strangers_are_told_about_what_an_exact_count_says(
     assert np.corrcoef(np.log(exact), np.log(told))[0, 1] > 0.7
 
 
+def test_strangers_chances_of_being_found_are_covered(
+    films: Crowd, card: Card, strangers: list[str], list_of: Callable[[str], Path]
+) -> None:
+    """Somebody knows three random items, or 5 to 20 %, and picks one of those who have them all: right once in |AS|."""
+    table, rng = item_table(films), np.random.default_rng(2)
+    has = table.without(strangers).matrix.toarray().astype(bool)
+    inside: dict[str, list[bool]] = {"three-items": [], "paper": []}
+    for user in strangers:
+        mine = np.flatnonzero(table.matrix[table.row_of(user)].toarray().ravel())
+        known = {
+            "three-items": [3] * 400,
+            "paper": [max(1, int(p * len(mine) / 100 + 0.5)) for p in range(5, 21)] * 25,
+        }
+        told = assess([list_of(user)], card=card, options=MEASURED).assessments
+        found = {name_of(one): one for one in told if one.unit.startswith("probability")}
+        for name, sizes in known.items():
+            fit = [1 + has[:, rng.choice(mine, size, replace=False)].all(axis=1).sum() for size in sizes]
+            low, high = found[name].interval or (math.nan, math.nan)
+            inside[name].append(low - 0.01 <= np.mean(1 / np.array(fit)) <= high + 0.01)  # of 400 tries
+    assert {name: np.mean(each) >= 0.8 for name, each in inside.items()} == dict.fromkeys(inside, True)
+
+
 def share_with(mine: set[str], other: set[str]) -> float:
     """Return how probably somebody has three random items of a list, from the definition."""
     return math.comb(len(mine & other), 3) / math.comb(len(mine), 3)

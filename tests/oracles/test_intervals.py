@@ -337,6 +337,7 @@ WHERE_FROM = {
     ),
     "measures/microdata/item_law.py": (
         "microdata/test_card.py::test_strangers_are_told_about_what_an_exact_count_says",
+        "microdata/test_card.py::test_strangers_chances_of_being_found_are_covered",
     ),
     "measures/microdata/known_items.py": (
         f"{HERE}::test_how_few_items_it_takes_is_covered_where_choices_are_sampled",

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, median
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +18,8 @@ from tests.cli.running import incrowd
 
 from incrowd.crowd import Crowd
 from incrowd.distances import METRICS, mean_distance, pairwise
+from incrowd.measures.linkability.in_words import say_bound
+from incrowd.result import say_percent
 
 from .linking import spearman
 
@@ -169,6 +173,17 @@ def test_linking_two_communities(
         bounds.append(1 / k if c == radius == 0 else (c + radius) / (k * c + radius))
     assert known["linkage_bound"]["bound"] == pytest.approx(min(1.0, *bounds))
     assert known["chosen_with_probability"] <= known["linkage_bound"]["bound"] + 1e-9
+    shown = " ".join(incrowd(capsys, "linkability", folder, *options, "--user", person).out.split())
+    assert f"it cannot be more than {say_percent(known['linkage_bound']['bound'])}" in shown
+
+
+def test_a_small_chance_is_not_called_none() -> None:
+    facts = {
+        "chosen_with_probability": 0.0013,
+        "linkage_bound": {"bound": 0.0027, "crowd": 762, "radius": 0.98},
+    }
+    pair: Any = SimpleNamespace(assumptions=SimpleNamespace(parameters=facts))
+    assert "with a chance of 0.13%; it cannot be more than 0.27%" in say_bound(pair)
 
 
 def test_a_radius_beyond_the_distance_is_refused(

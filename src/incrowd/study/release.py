@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 
 DRAWN = 120
+NO_CLASSES = "nothing to select by"
 FEW_ATTRIBUTES = 3
 """So many are named one by one beside the paper."""
 
@@ -125,7 +126,7 @@ def _headlines(work: Work, sections: list[Section]) -> tuple[Headline, ...]:
         Headline(
             result="classes of 5 to 10 people that get any answer at q = 4, %",
             paper="few",
-            here=answered.get(4, math.nan),
+            here=NO_CLASSES if AT_RANDOM in asked.classes else answered.get(4, math.nan),
             why="the paper gives no number",
         ),
     )
@@ -202,7 +203,7 @@ def _class_sizes(work: Work) -> Section:
 def _over_attributes(classes: list[ClassRow], column: Literal[3, 4]) -> str:
     shares = {row[0]: row[column] for row in classes}
     if AT_RANDOM in shares:
-        return "nothing to select by"
+        return NO_CLASSES
     if len(shares) <= FEW_ATTRIBUTES:
         return ", ".join(f"{share:.0f} ({name})" for name, share in shares.items())
     values = list(shares.values())

@@ -197,10 +197,11 @@ def say_bound(pair: Assessment) -> str:
     if "linkage_bound" not in facts:
         return ""
     bound = facts["linkage_bound"]
+    chance, most = (say_percent(one) for one in (facts["chosen_with_probability"], bound["bound"]))
     return (
-        "Choosing by distance alone they take it for yours with a chance of "
-        f"{say_percent(facts['chosen_with_probability'])}; it cannot be more than {say_percent(bound['bound'])}, because {say_count(bound['crowd'], 'profile')} there, yours "
-        f"among them, lie within {bound['radius']:.2f} of it."
+        f"Choosing by distance alone they take it for yours with a chance of {chance}; it cannot be more than {most}, "
+        f"because {say_count(bound['crowd'], 'profile')} there, yours among them, lie within {bound['radius']:.2f} of "
+        "it."
     )
 
 
