@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import incrowd
 from incrowd import Crowd
 from incrowd.crowd.own_export import read_export
 from incrowd.errors import InputError, NotInCrowd, UnreadableSource
@@ -130,3 +131,20 @@ def test_a_file_that_names_nobody_is_that_of_whoever_the_others_name(tmp_path: P
     assert read_export([watched], "kim").items == {"Roma"}
     nameless_row = lines(tmp_path / "b.jsonl", post("ann", "Tea."), {**post("", "Not mine."), "author": None})
     assert read_export([nameless_row], "ann").posts["text"].to_list() == ["Tea."]
+
+
+def test_what_could_not_be_read_is_said_without_a_word_of_it(tmp_path: Path) -> None:
+    table = "user,community,time,text\nann,tea,2021-02-31,Secret tea\nann,tea,2021-02-03,Green tea\nann,tea,2021\n"
+    file = tmp_path / "posts.csv"
+    file.write_bytes(table.encode() + b"ann,tea,2021-02-04,Odd \xff tea\n")
+    said = read_export(file).unread
+    assert said.startswith(
+        "2 rows could not be read (1: the row has too many or too few columns, 1: the time is"
+    )
+    assert said.endswith("in 1 row some letters could not be read: the file is not in UTF-8")
+    assert "tea" not in said.lower()
+    told = [one for one in incrowd.assess([file]).not_assessed if one.why == said]
+    assert [one.about for one in told] == ["rows of your files"]
+    assert (
+        read_export(lines(tmp_path / "a.jsonl", post("ann", "[deleted]"), post("ann", "Tea."))).unread == ""
+    )

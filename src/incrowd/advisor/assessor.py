@@ -172,6 +172,9 @@ def among(
     return PreparedCrowd.of(crowd, options.text, options.memory, exact=options.exact), user, options
 
 
+YOUR_FILES = "rows of your files"
+
+
 def prepare(crowd: Crowd | PreparedCrowd, user: str, options: AdvisorOptions) -> Assessor:
     """Find out what is known of a person (by id) and make every measure ready that applies."""
     if not isinstance(crowd, PreparedCrowd):
@@ -187,9 +190,14 @@ def prepare(crowd: Crowd | PreparedCrowd, user: str, options: AdvisorOptions) ->
             missing.append(nothing)
         else:
             ready.append((one, one.prepare(person.crowd, options)))
+    if why := person.crowd.unread:
+        remedy = "repair the file; what an import sets aside is listed by incrowd info DIR --quarantine FILE"
+        missing.append(NotAssessed(measure=YOUR_FILES, why=why, remedy=remedy))
     return Assessor(person, tuple(ready), tuple(missing))
 
 
 def _by_question(one: NotAssessed) -> int:
     """Order what could not be told as the questions of the label are."""
+    if one.measure == YOUR_FILES:
+        return len(ThemeName)
     return list(ThemeName).index(measure_named(one.measure.split(" ")[0]).theme)

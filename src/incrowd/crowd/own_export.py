@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -12,11 +13,12 @@ import polars as pl
 from incrowd.crowd.readers.base import Batch, ReadOptions, empty_rows
 from incrowd.crowd.readers.export import OWNER
 from incrowd.crowd.readers.rows import DateOrderNeeded
-from incrowd.crowd.schema import COLUMNS, KINDS, Kind, check
+from incrowd.crowd.schema import COLUMNS, KINDS, MEANING, Kind, check
 from incrowd.crowd.sources import FileSource, Paths, Source, open_files
-from incrowd.crowd.staging import decided_dates
+from incrowd.crowd.staging import MISREAD, decided_dates
 from incrowd.crowd.tables import IS_ADDRESS
 from incrowd.errors import InputError, NotInCrowd, Undecided
+from incrowd.wording import say_count
 
 BATCH_BYTES = 16 * 2**20
 SEVERAL_ACCOUNTS = "these files hold {accounts} accounts, and this answers about one."
@@ -37,6 +39,8 @@ class OwnExport:
     """Of the files' bytes."""
     titles: tuple[str, ...] = ()
     """What files of a service are that gives people their own, such as "Mastodon archive"."""
+    unread: str = ""
+    """How many rows could not be read, and why; no word of them."""
 
     @property
     def account(self) -> tuple[str, tuple[str, ...]]:
@@ -56,11 +60,13 @@ def read_export(paths: Paths, user: str | None = None, *, format: str = "auto") 
     """
     sources = open_files(paths, format, ReadOptions(community=None))
     frames = {kind: COLUMNS_OF[kind] for kind in KINDS}
-    skipped = 0
+    skipped = replaced = 0
+    reasons: Counter[str] = Counter()
     for source in sources:
         batches = own_batches(source, user)
         skipped += sum(batch.skipped for batch in batches)
-        for kind, rows in _rows(batches):
+        replaced += sum(batch.replaced for batch in batches)
+        for kind, rows in _rows(batches, reasons):
             frames[kind] = pl.concat([frames[kind], rows])
     name = _account(frames, user, skipped)
     own = {
@@ -80,6 +86,7 @@ def read_export(paths: Paths, user: str | None = None, *, format: str = "auto") 
         name,
         digest.hexdigest(),
         tuple(sorted({source.about.title for source in sources if source.about.whose == "own"})),
+        _unread(reasons, replaced),
     )
 
 
@@ -114,15 +121,32 @@ def left_out(skipped: int) -> str:
     return f" {records} left out, as no public words of yours: private posts, reposts or drafts."
 
 
-def _rows(batches: Sequence[Batch]) -> list[tuple[Kind, pl.DataFrame]]:
-    """Return a source's sound rows by kind; whoever exports their own account is no program, whatever its name.
+def _unread(reasons: Mapping[str, int], replaced: int) -> str:
+    misread = [reason for reason in MISREAD if reasons.get(reason)]
+    told = []
+    if misread:
+        rows = say_count(sum(reasons[reason] for reason in misread), "row")
+        why = ", ".join(f"{reasons[reason]:,}: {MEANING[reason]}" for reason in misread)
+        told.append(f"{rows} could not be read ({why})")
+    if replaced:
+        rows = say_count(replaced, "row")
+        told.append(f"in {rows} some letters could not be read: the file is not in UTF-8")
+    return "; ".join(told)
 
+
+def _rows(batches: Sequence[Batch], reasons: Counter[str]) -> list[tuple[Kind, pl.DataFrame]]:
+    """Return a source's sound rows by kind, and count why others are not.
+
+    Whoever exports their own account is no program, whatever its name.
     Rows of a source that names nobody have no user: they are those of whoever the other files name.
     """
     now, found = int(time.time()), []
     for kind in dict.fromkeys(batch.kind for batch in batches):
         rows = pl.concat([batch.rows for batch in batches if batch.kind == kind])
-        sound = check(rows.with_columns(pl.col("user").fill_null(OWNER)), kind, now=now, allow_bots=True).rows
+        checked = check(rows.with_columns(pl.col("user").fill_null(OWNER)), kind, now=now, allow_bots=True)
+        for rejects in (checked.rejects, *(batch.rejects for batch in batches if batch.kind == kind)):
+            reasons.update(rejects["reason"].to_list())
+        sound = checked.rows
         if kind == "posts":
             again = pl.col("id").is_not_null() & ~pl.struct("user", "community", "id").is_first_distinct()
             sound = sound.filter(~again).with_columns(link=pl.when(IS_ADDRESS).then(pl.col("link")))

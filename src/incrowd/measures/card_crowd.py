@@ -133,6 +133,11 @@ class CardCrowd(PreparedCrowd):
             return f"your files hold no {kind}", super().nothing_of_yours(kind)[1]
         return f"your files hold no {kind}", f"give the files with your {kind}, too: incrowd assess FILE FILE"
 
+    @property
+    def unread(self) -> str:
+        """How many rows of the owner's files could not be read, and why."""
+        return self.export.unread
+
     def user_id(self, name: str) -> str:
         """Return the owner's id: there is nobody else."""
         return YOU

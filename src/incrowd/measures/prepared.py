@@ -182,6 +182,11 @@ class PreparedCrowd:
             remedy = f"import yours and other people's: incrowd ingest FILE --crowd DIR --kind {kind}"
         return f"the crowd holds no {kind} of yours", remedy
 
+    @property
+    def unread(self) -> str:
+        """How many rows of the person's own files could not be read, and why; an import has said so before."""
+        return ""
+
     # What rows stand for
 
     def made_up(self, community: str) -> tuple[MadeUp, NDArray[np.float64]]:
