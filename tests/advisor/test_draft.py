@@ -17,7 +17,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from incrowd.advisor.draft import draft
+from incrowd.advisor.draft import _Tried, _worth_it, draft
 from incrowd.advisor.draft_answer import DraftCheck, DraftWord, Suggestion
 from incrowd.cli import main
 from incrowd.cli.draft import _read
@@ -169,6 +169,19 @@ def test_a_suggestion_leaves_out_what_it_says() -> None:
         assert not set(suggestion.left_out) & set(
             suggestion.text.lower().replace(",", "").replace(".", "").split()
         )
+
+
+def test_what_leaves_out_more_for_no_more_is_not_suggested() -> None:
+    def tried(gain: float, *left_out: str) -> _Tried:
+        suggestion = Suggestion(what="", left_out=left_out, text="", changes=(), gain=gain)
+        return _Tried(suggestion, named=0, severity=0, people=math.nan)
+
+    best, more, half, little = tried(0.42, "a"), tried(0.421, "a", "b"), tried(0.2, "c"), tried(0.05, "d")
+    assert _worth_it([best, more, half, little], math.nan) == [best, half]
+    assert _worth_it([little], math.nan) == [little], "it is all that helps"
+    crowd = replace(little, people=60.0)
+    assert _worth_it([best, crowd], 30.0) == [best, crowd], "it leaves twice as many people"
+    assert _worth_it([], math.nan) == []
 
 
 def counted(subject: str, before: float, after: float) -> Effect:

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incrowd.advisor.advice import LEAST_GAIN
 from incrowd.advisor.assessor import among, unless_only_a_card
 from incrowd.advisor.draft_answer import DraftCheck, DraftWord, Suggestion
 from incrowd.errors import InputError
@@ -306,7 +307,7 @@ def _suggestions(
             key=lambda one: (one.named, one.severity, 0 if one.severity < whole else -one.suggestion.gain),
         )
     )
-    left_out = _useful(_tried(drafted, before, after, drafted.shorter()), people)
+    left_out = _worth_it(_useful(_tried(drafted, before, after, drafted.shorter()), people), people)
     if offered:
         reached = min([whole, *(one.severity for one in wordings)])
         left_out = [one for one in left_out if one.severity < reached]
@@ -362,6 +363,22 @@ def _tried(
 def _useful(tried: Iterable[_Tried], people: float) -> list[_Tried]:
     """Keep versions by which somebody is right less often, or which leave twice as many people as the whole post."""
     return [one for one in tried if one.suggestion.gain > SEEN or one.people >= 2 * people]
+
+
+def _worth_it(useful: Sequence[_Tried], people: float) -> list[_Tried]:
+    """Leave out versions that gain next to nothing beside the best, or leave out more than another and gain no more."""
+    most = max((one.suggestion.gain for one in useful), default=0.0)
+    kept = [one for one in useful if one.suggestion.gain >= LEAST_GAIN * most or one.people >= 2 * people]
+    return [
+        one
+        for one in kept
+        if not any(
+            set(other.suggestion.left_out) < set(one.suggestion.left_out)
+            and other.suggestion.gain >= one.suggestion.gain - SEEN
+            and not one.people >= 2 * other.people
+            for other in kept
+        )
+    ]
 
 
 def _people(changes: Iterable[Effect]) -> float:
