@@ -63,6 +63,13 @@ def test_somebody_who_knows_all_but_one_reaches_what_is_said_against_blurred_wor
     assert found == pytest.approx(advantage(None), abs=0.004)
 
 
+def test_a_card_of_items_says_nothing_about_words() -> None:
+    card = Card.made({"communities": [], "measures": {"microdata": {"people": 1500}}}, [])
+    protected = " ".join(dict(described(card))["What protects them"])
+    assert "By what it says about words" not in protected
+    assert "this one says nothing about any" in protected
+
+
 @given(st.floats(0.1, 10.0))
 def test_a_private_card_s_bound_holds_for_gaussian_noise(epsilon: float) -> None:
     """Noise that spends the whole budget: its advantage, in closed form, is below what is said."""

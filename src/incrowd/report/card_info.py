@@ -98,6 +98,12 @@ def _sources(card: Card) -> list[str]:
 def _protection(card: Card) -> list[str]:
     privacy = card.head.get("privacy")
     right = say_percent((1 + advantage(privacy)) / 2)
+    if privacy is None and not card.communities:
+        return [
+            "Numbers are blurred; no number is exact. There is no proof for all of it.",
+            "How little it says of one person's items is worked out in docs/explanation/cards.md; incrowd card audit "
+            "attacks what cards say about words, and this one says nothing about any.",
+        ]
     if privacy is None:
         return [
             "Numbers are blurred; no number is exact. There is no proof for all of it.",
@@ -123,8 +129,8 @@ def _accuracy(facts: Mapping[str, Any]) -> str:
     low, high = interval(EXAMPLE, float(tried["reach"]))
     return (
         f"{facts['name']}: tried on {say_count(tried['people'], 'member')} whose words are left out of it. Whether ten "
-        f"people or more are near somebody, it tells rightly for {say_percent(tried['same_side'])}; half of them have "
-        f"{tried['median_exact']:g} people near them or more, by the card {tried['median_card']:g}. If it says "
+        f"people or more are near somebody, it tells rightly for {say_percent(tried['same_side'])}; near the one in "
+        f"the middle are {tried['median_exact']:g} people, by the card {tried['median_card']:g}. If it says "
         f"{EXAMPLE}, there are {max(0, math.floor(low))} to {math.ceil(high)} in truth, nine times in ten."
     )
 

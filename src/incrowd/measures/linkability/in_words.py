@@ -199,7 +199,8 @@ def say_bound(pair: Assessment) -> str:
     bound = facts["linkage_bound"]
     chance, most = (say_percent(one) for one in (facts["chosen_with_probability"], bound["bound"]))
     return (
-        f"Choosing by distance alone they take it for yours with a chance of {chance}; it cannot be more than {most}, "
+        "Whoever does not take the nearest, but draws by lot with chances by distance, takes it for yours with a "
+        f"chance of {chance}; it cannot be more than {most}, "
         f"because {say_count(bound['crowd'], 'profile')} there, yours among them, lie within {bound['radius']:.2f} of "
         "it."
     )
