@@ -11,9 +11,10 @@ from re import _compiler, _parser  # type: ignore[attr-defined]
 import pytest
 
 from incrowd.errors import InputError
+from incrowd.measures.disclosures.automaton import Automaton
 from incrowd.measures.disclosures.find import read_text
 from incrowd.measures.disclosures.language import load_language
-from incrowd.measures.disclosures.rules import SEEN, WORD_END, Beginnings, Rules, rules_of
+from incrowd.measures.disclosures.rules import STARTS, Rules, Sketches, rules_of
 
 
 def rows(name: str) -> list[list[str]]:
@@ -109,33 +110,73 @@ def test_sentences_of_somebody_who_had_not_read_the_patterns(
     assert told >= recall
 
 
-def test_whatever_a_rule_matches_begins_with_one_of_its_beginnings() -> None:
-    """What is passed over by its first letters could not have matched: every rule, at every place of every sentence."""
+def test_whatever_a_rule_matches_is_not_passed_over() -> None:
+    """What the automaton rules out could not have matched: every rule, at every place of every sentence."""
     known = rules_of(load_language())
-    for rule in {rule.pattern: rule for rules in known.by_start.values() for rule in rules}.values():
-        first = known.beginnings.of(rule.sketch, SEEN)
-        for text, _ in ROWS:
-            low = text.lower()
-            for place in range(len(low)):
-                match = rule.match.match(low, place)
-                if match is not None:
-                    assert low.startswith(tuple(first), place), (rule.kind, text)
+    rules = list({rule.sketch: rule for rules in known.by_start.values() for rule in rules}.values())
+    patterns = {number: known.sketches.parse(rule.sketch) for number, rule in enumerate(rules)}
+    opening = Automaton(known.sketches.lists).opening(patterns)
+    for text, _ in ROWS:
+        low = text.lower()
+        for place in range(len(low)):
+            left = set(opening.rules(low, place))
+            for number, rule in enumerate(rules):
+                if number not in left:
+                    assert rule.match.match(low, place) is None, (rule.kind, text, place)
+
+
+def test_where_a_text_can_hold_a_rule_is_found() -> None:
+    """Every rule that may stand anywhere and every start, found one by one, are among the places that are tried."""
+    known = rules_of(load_language())
+    for text, _ in ROWS:
+        low = text.lower()
+        places = known.places(low)
+        for place in (found.start() for found in re.finditer(r"(?<![a-z0-9_])[a-z0-9_]", low)):
+            assert known.trigger.match(low, place) is None or place in places[STARTS], text
+            for number, rule in enumerate(known.by_start["any"]):
+                if not rule.needs and not rule.opens and rule.match.match(low, place):
+                    assert place in places[number], (rule.kind, text)
+
+
+def test_what_can_no_longer_match_is_passed_over() -> None:
+    """ "BU" is a university: neither "but" nor "bus" is worth a second look, nor is "bu" before another word."""
+    some = Sketches({"school": "(?:bu|mit)"})
+    parsed = some.parse(rf"\b(?:(?P<school>{some.marks['school']})\b)(?: here| there)$")
+    opening = Automaton(some.lists).opening({7: parsed})
+    assert all(opening.rules(text, 0) == (7,) for text in ("bu here", "bu there\n", "mit here"))
+    assert not any(opening.rules(text, 0) for text in ("but here", "bus", "bu", "bu heron", "mit", "am bu"))
+
+
+def test_any_words_are_not_followed() -> None:
+    """After any word the letters of a long list tell nothing more, and after any words nothing does."""
+    some = Sketches({"pet": "(?:cat|dog)"})
+    opening = Automaton(some.lists).opening(
+        {
+            1: some.parse(rf" (?:[a-z]+ )?{some.marks['pet']} owner"),
+            2: some.parse(r" (?:[a-z]+ )?mum"),
+            3: some.parse(r" [a-z ]+ at home"),
+        }
+    )
+    said = (" dog owner", " proud mum", " proud owl", " 2 cats")
+    assert [opening.rules(text, 0) for text in said] == [(1, 3), (1, 2, 3), (1, 3), (3,)]
+
+
+def test_an_automaton_that_has_grown_too_large_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    language = load_language()
+    known = Rules(language)
+    texts = [text.lower() for text, _ in ROWS[:40]]
+    before = [known.places(text) for text in texts]
+    assert len(known._automaton) > 100
+    monkeypatch.setattr("incrowd.measures.disclosures.rules.MOST_STATES", 100)
+    assert [known.places(text) for text in texts] == before
 
 
 def test_rules_whose_lists_are_read_once_are_compiled_as_re_compiles_them() -> None:
     known = rules_of(load_language())
     for rule in {rule.sketch: rule for rules in known.by_start.values() for rule in rules}.values():
-        read = known.beginnings._with_lists(_parser.parse(rule.sketch))
+        read = known.sketches._with_lists(_parser.parse(rule.sketch))
         assert _compiler._code(read, 0) == _compiler._code(_parser.parse(rule.pattern), 0), rule.kind
         assert dict(rule.match.groupindex) == dict(re.compile(rule.pattern).groupindex)
-
-
-def test_a_short_name_is_not_looked_for_in_longer_words() -> None:
-    """ "BU" is a university: neither "but" nor "bus" is worth a second look."""
-    some = Beginnings({"school": "(?:bu|mit)"})
-    sketch = rf"\b(?:(?P<school>{some.marks['school']})\b)(?: here)?"
-    assert some.of(sketch, 7, ends=True) == {f"bu{WORD_END}", f"mit{WORD_END}", "bu here", "mit her"}
-    assert some.of(sketch, 7) == {"bu", "mit", "bu here", "mit her"}
 
 
 def test_rules_that_may_begin_with_a_mark_are_tried() -> None:
@@ -148,7 +189,7 @@ def test_a_rule_that_can_begin_with_anything_must_say_what_it_needs() -> None:
     bare = {**language.patterns["rule"][0], "start": "any", "match": r"\w+ years old", "needs": []}
     broken = replace(language, patterns={**language.patterns, "rule": [bare]})
     with pytest.raises(InputError, match="needs"):
-        _ = Rules(broken).anywhere
+        Rules(broken).places("")
 
 
 def test_mistyped_words_are_read_and_finds_point_into_the_text_as_it_is() -> None:

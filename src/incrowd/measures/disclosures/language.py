@@ -279,6 +279,16 @@ class Language:
         return {**plain, **employers["aliases"]}
 
     @cached_property
+    def by_beginning(self) -> dict[str, dict[str, list[str]]]:
+        """Employers and schools by their first letters."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for table in ("employers", "schools"):
+            found[table] = {}
+            for name in self.words[table]["names"]:
+                found[table].setdefault(name[:BEGINNING], []).append(name)
+        return found
+
+    @cached_property
     def not_alone(self) -> frozenset[str]:
         """Words that name a town, too, and mean something else where they stand alone: "gay", "union", "rugby"."""
         words = (
@@ -364,6 +374,8 @@ class Language:
         return {name: re.compile(text) for name, text in self.patterns["guards"].items()}
 
 
+BEGINNING = 2
+"""Letters by which the names of a long list are found."""
 LONG_WORD = 6
 """Letters of a word that is still known when one of them is missing."""
 WORK = {

@@ -1,34 +1,33 @@
-"""The rules of a language: how people speak of themselves, and with which letters each way can begin.
+"""The rules of a language: how people speak of themselves, and which of these ways a place of a text allows.
 
-By their beginnings most rules are passed over before they are tried: one search over a tree of letters finds all places
-of a text where any rule can begin, and a table by the first letters the few rules to try there. Many patterns hold the
-same long list ("asthma|diabetes|..."). In a *sketch* of a pattern one letter stands for each such list, and what the
-list can begin with is worked out once: reading the lists again in every pattern took most of the time in which a
-language got ready.
+Most rules are passed over before they are tried: an automaton (`automaton.py`) follows all that can begin at a place
+letter by letter, and leaves the few to try. Many patterns hold the same long list ("asthma|diabetes|..."). In a
+*sketch* of a pattern one letter stands for each such list: reading the lists again in every pattern took most of the
+time in which a language got ready.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from re import _compiler, _parser  # type: ignore[attr-defined]  # how `re` reads a pattern; no other is as right
 from typing import Any
 
 from incrowd.errors import InputError
+from incrowd.measures.disclosures.automaton import END, FAR, FIRST, Automaton, Opening
 from incrowd.measures.disclosures.language import Language, Pair
 
-SEEN = 7
-"""Letters of a text by which rules are passed over."""
-LONGEST_START = 16
-"""Letters of a start ("as someone who") by which it is found; where a shorter one ends, no word may go on."""
 STARTS, ACCOUNTS, TYPOS = -1, -2, -3
-"""Stand for no rule of their own in :attr:`Rules.anywhere`."""
+"""Stand for no rule of their own in :meth:`Rules.places`."""
+MOST_STATES = 50_000
+"""Of the automaton, some 3 KiB each with all that belongs to it; then it begins anew."""
 _ADVERBS = re.compile(r" ?\??(\{adv\}|\{v\}|\(\?:\{adv\}\)|\(\?:\{v\}\)[?*])")
 """Where a rule says that adverbs may come."""
-_MARKS = re.compile(r"^\W+")
+_WORDS = bytes(one if chr(one) in "abcdefghijklmnopqrstuvwxyz0123456789_" else 32 for one in range(256))
+"""Leaves of a text its words, with a space for everything else: a letter with an accent, too."""
 _NAMED = re.compile(r"\(\?P<(\w+)>")
 
 
@@ -45,8 +44,8 @@ class Rule:
     also: tuple[Pair, ...]
     needs: tuple[str, ...]
     sketch: str
-    """The pattern with a letter for each long list, for :class:`Beginnings`."""
-    beginnings: Beginnings
+    """The pattern with a letter for each long list."""
+    sketches: Sketches
     then_pattern: str = ""
     """What must follow the name that a slot holds: "a Detroit *native*"."""
     after_adverbs: bool = False
@@ -75,12 +74,12 @@ class Rule:
     @property
     def pattern(self) -> str:
         """The pattern, with all names of its lists."""
-        return self.beginnings.written_out(self.sketch)
+        return self.sketches.written_out(self.sketch)
 
     @cached_property
     def match(self) -> re.Pattern[str]:
         """The pattern, compiled when a text first needs it: a draft meets few of the rules."""
-        return self.beginnings.compiled(self.sketch)
+        return self.sketches.compiled(self.sketch)
 
     @cached_property
     def slots(self) -> frozenset[str]:
@@ -113,6 +112,7 @@ class Rules:
 
     def __init__(self, language: Language) -> None:
         self.language = language
+        self._forget()
 
     @cached_property
     def by_start(self) -> dict[str, tuple[Rule, ...]]:
@@ -123,19 +123,19 @@ class Rules:
             for start in starts:
                 found[start].append(self._rule({**entry, "start": start}))
         # A clause without "I" may begin as one with "I" or "I'm" goes on, if its first letters say so.
-        told_apart = [rule for rule in found["am"] if "" not in self.beginnings.of(rule.sketch, SEEN)]
+        told_apart = [rule for rule in found["am"] if self._begins_with(rule) is not None]
         found["dropped"] += [*found["i"], *told_apart]
         return {start: tuple(rules) for start, rules in found.items()}
 
     def matching(self, start: str, low: str, place: int) -> list[tuple[Rule, re.Match[str]]]:
         """Return the rules of a start that match at a place of a text, or after adverbs or a word there, and how."""
         found: list[tuple[Rule, re.Match[str]]] = []
-        _match(self.rules_at(start, low[place : place + SEEN], ""), low, place, found)
+        self._match(start, "", low, place, found)
         if start == "my":
             second = low.find(" ", place + 1)
             word = low[place + 1 : second]
             if second >= 0 and word.replace("-", "").isalnum() and word not in self.not_mine:
-                _match(self.rules_at(start, low[second : second + SEEN], "word"), low, second, found)
+                self._match(start, "word", low, second, found)
             return found
         if low[place : place + 1] == " ":
             word = low[place + 1 : place + 20].lstrip().split(" ", 1)[0]
@@ -144,7 +144,7 @@ class Rules:
         adverb = self.adverb.match(low, place)
         while adverb is not None:
             place = adverb.end()
-            _match(self.rules_at(start, low[place : place + SEEN], "adverbs"), low, place, found)
+            self._match(start, "adverbs", low, place, found)
             adverb = self.adverb.match(low, place)
         return found
 
@@ -165,38 +165,6 @@ class Rules:
         return frozenset(re.findall(r"[a-z']+", self.adverb.pattern))
 
     @cached_property
-    def rules_at(self) -> Callable[[str, str, str], tuple[Rule, ...]]:
-        """The rules of a start that can match a text, by its first `SEEN` letters, or after adverbs or a word."""
-
-        @cache
-        def table_of(start: str) -> dict[str, tuple[Rule, ...]]:
-            rules = self.by_start[start]
-            begun: dict[str, set[int]] = {"": set()}
-            for number, rule in enumerate(rules):
-                for text in self.beginnings.of(rule.sketch, SEEN):
-                    begun.setdefault(text, set()).add(number)
-            # Whatever begins with a text begins with all shorter ones, too.
-            return {
-                text: tuple(
-                    rules[n]
-                    for n in sorted({n for size in range(len(text) + 1) for n in begun.get(text[:size], ())})
-                )
-                for text in begun
-            }
-
-        @lru_cache(65536)
-        def rules_at(start: str, letters: str, after: str) -> tuple[Rule, ...]:
-            table = table_of(start)
-            some = next(
-                table[letters[:size]] for size in range(len(letters), -1, -1) if letters[:size] in table
-            )
-            if not after:
-                return some
-            return tuple(one for one in some if (one.after_word if after == "word" else one.after_adverbs))
-
-        return rules_at
-
-    @cached_property
     def trigger(self) -> re.Pattern[str]:
         """Matches where somebody may begin to speak of themselves; the group says which start it is."""
         groups = "|".join(
@@ -204,39 +172,107 @@ class Rules:
         )
         return re.compile(rf"\b(?:{groups})(?!\w)")
 
-    @cached_property
-    def anywhere(self) -> tuple[re.Pattern[str], dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
-        """One search for all that rules of the start "any" can begin with or need, and the rules for each text.
+    def places(self, low: str) -> dict[int, list[int]]:
+        """Return which rules of the start "any" may match in a text, by number, and where they may begin.
 
-        It finds the sign before a word: a search for one out of few signs is the fastest there is. (A letter with an
-        accent counts as a sign, too; patterns look at the boundary themselves.)
-        Words begin where words begin; marks ("m)", an emoji) come apart, for they need no boundary. The same search
-        finds where all other starts may be (`STARTS`), what hints at an account elsewhere (`ACCOUNTS`) and mistyped
-        words (`TYPOS`).
+        Under `STARTS` stands where all other starts may be, under `ACCOUNTS` what hints at an account elsewhere, under
+        `TYPOS` mistyped words. A rule that `needs` words is there where they begin, one that needs a mark nowhere in
+        particular.
         """
-        words: dict[str, list[int]] = {}
-        marks: dict[str, list[int]] = {}
+        if len(self._automaton) > MOST_STATES:
+            self._forget()
+        places: dict[int, list[int]] = {STARTS: []}
+        place, opening, low = 0, self._opening("any", ""), low + END
+        for word in low.encode("latin-1", "replace").translate(_WORDS).split(b" "):
+            if word:
+                at = place + FIRST
+                state = opening[low[place:at]]
+                if state.open:
+                    for letter in low[at : place + FAR]:
+                        state = state[letter]
+                        if not state.open:
+                            break
+                for number in state.rules:
+                    if number in places:
+                        places[number].append(place)
+                    else:
+                        places[number] = [place]
+            place += len(word) + 1
+        for mark, some in self._marks.items():
+            if mark in low:
+                places.update({number: [] for number in some})
+        if low[:1].isdigit():
+            places.update({number: [0] for number in self.opening})
+        return places
+
+    @cached_property
+    def _anywhere(self) -> dict[int, Any]:
+        """What begins at words: rules of the start "any", by number, and what stands for no rule of its own."""
+        parse = self.sketches.parse
+        found = {
+            STARTS: parse(self.trigger.pattern),
+            ACCOUNTS: parse(tree_pattern(self.language.names["words"]["services"])),
+            TYPOS: parse(tree_pattern(self.language.typos) + r"(?!\w)"),
+        }
         for number, rule in enumerate(self.by_start["any"]):
-            if rule.opens:
-                continue
-            for text in rule.needs or self.beginnings.of(rule.sketch, SEEN, ends=True):
-                if len(text) < 2 and not rule.needs:
+            words = [word for word in rule.needs if word[0].isalnum()]
+            if words:
+                found[number] = parse(tree_pattern(words))
+            elif not rule.needs and not rule.opens:
+                letters = self._begins_with(rule)
+                if letters is None or not all(letter.isalnum() for letter in letters):
                     raise InputError(
                         f"data/{self.language.code}/patterns.toml: rule {rule.kind!r} can begin with anything; "
                         "give the words it `needs`"
                     )
-                (words if text[0].isalnum() else marks).setdefault(text, []).append(number)
-        for text in self.beginnings.of(self.trigger.pattern, LONGEST_START):
-            words.setdefault(text + WORD_END * (len(text) < LONGEST_START), []).append(STARTS)
-        for text in self.language.names["words"]["services"]:
-            words.setdefault(text, []).append(ACCOUNTS)
-        for text in self.language.typos:
-            words.setdefault(text + WORD_END, []).append(TYPOS)
-        return (
-            re.compile(rf"[^a-z0-9_](?=({tree_pattern(words)}))"),
-            {text: tuple(sorted(_all_begun(text, words))) for text in words},
-            {mark: tuple(some) for mark, some in marks.items()},
-        )
+                found[number] = parse(rule.sketch)
+        return found
+
+    @cached_property
+    def _marks(self) -> dict[str, tuple[int, ...]]:
+        """The marks that rules need ("m)", an emoji), and the rules: no word begins there."""
+        marks: dict[str, list[int]] = {}
+        for number, rule in enumerate(self.by_start["any"]):
+            for mark in rule.needs:
+                if not mark[0].isalnum():
+                    marks.setdefault(mark, []).append(number)
+        return {mark: tuple(some) for mark, some in marks.items()}
+
+    def _begins_with(self, rule: Rule) -> frozenset[str] | None:
+        """Return the letters with which a rule can begin; none if these are many."""
+        return self._automaton.begins_with(self.sketches.parse(rule.sketch))
+
+    def _opening(self, start: str, after: str) -> Opening:
+        """Return where rules of a start can begin: right there, or after "adverbs" or a "word"."""
+        key = start, after
+        if key not in self._openings:
+            if start == "any":
+                patterns = self._anywhere
+            else:
+                patterns = {
+                    number: self.sketches.parse(rule.sketch)
+                    for number, rule in enumerate(self.by_start[start])
+                    if not after or (rule.after_word if after == "word" else rule.after_adverbs)
+                }
+            self._openings[key] = self._automaton.opening(patterns)
+        return self._openings[key]
+
+    def _forget(self) -> None:
+        self._automaton = Automaton(self.sketches.lists)
+        self._openings: dict[tuple[str, str], Opening] = {}
+
+    def _match(
+        self, start: str, after: str, low: str, place: int, found: list[tuple[Rule, re.Match[str]]]
+    ) -> None:
+        """Add to `found` the rules of a start that match at a place, and how."""
+        rules = self.by_start[start]
+        for number in self._opening(start, after).rules(low, place):
+            rule = rules[number]
+            if rule.needs and not any(word in low for word in rule.needs):
+                continue
+            match = rule.match.match(low, place)
+            if match is not None:
+                found.append((rule, match))
 
     @cached_property
     def opening(self) -> tuple[int, ...]:
@@ -263,10 +299,10 @@ class Rules:
         return {name: tree_pattern(some) for name, some in lists.items()}
 
     @cached_property
-    def beginnings(self) -> Beginnings:
-        """Tells with which texts rules can begin, and compiles them."""
+    def sketches(self) -> Sketches:
+        """Reads patterns in which a letter stands for a long list."""
         number = "|".join(sorted(self.language.numbers, key=len, reverse=True))
-        return Beginnings(
+        return Sketches(
             self._lists
             | {
                 "age": f"[1-9]\\d(?![\\d%$°'\"]|-?something)|[1-9]-[0o]\\b|{number}",
@@ -278,7 +314,7 @@ class Rules:
     @cached_property
     def _slots(self) -> dict[str, str]:
         """The pattern of each slot, with a letter for each long list."""
-        words, marks = self.language.words, self.beginnings.marks
+        words, marks = self.language.words, self.sketches.marks
         slots = {name: f"(?:(?P<{name}>{marks[name]})\\b)" for name in self._lists}
         twice = ("field", "language", "pet", "health")  # "French and German"
         slots |= {f"{name}2": slots[name].replace(f"<{name}>", f"<{name}2>") for name in twice}
@@ -328,22 +364,6 @@ class Rules:
         # "I've lived" follows its start without a space.
         return text.replace(" ", " ?", 1) if entry["start"] in ("i", "we") and text[0] == " " else text
 
-    def _needs(self, entry: Mapping[str, Any], sketch: str) -> tuple[str, ...]:
-        """Return words of which a text must hold one before a rule is looked for all over it.
-
-        None where all that a rule can begin with is words long enough to look for: they also say where to try it. One
-        that may begin with a mark (", bcom fresher", "-based") is looked for by the words behind the marks.
-        """
-        given = tuple(entry.get("needs", ()))
-        if entry["start"] != "any":
-            return given
-        some = self.beginnings.of(sketch, SEEN)
-        if all(text[:1].isalnum() and len(text) > (1 if text.isalpha() else 2) for text in some):
-            return ()
-        if given or min(map(len, some)) < 2 or all(text[0].isalnum() for text in some):
-            return given
-        return tuple(sorted({_MARKS.sub("", text) or text for text in some}))
-
     def _rule(self, entry: Mapping[str, Any]) -> Rule:
         written = entry["match"]
         adverbs = _ADVERBS.match(written)
@@ -353,14 +373,14 @@ class Rules:
         return Rule(
             start=entry["start"],
             sketch=sketch,
-            beginnings=self.beginnings,
+            sketches=self.sketches,
             attribute=entry["attribute"],
             value=entry.get("value", ""),
             kind=entry["kind"],
             sign=entry.get("sign", False),
             also_signs=entry.get("also_signs", entry.get("sign", False)),
             also=tuple((str(name), str(value)) for name, value in entry.get("also", ())),
-            needs=self._needs(entry, sketch),
+            needs=tuple(entry.get("needs", ())),
             after_adverbs=adverbs is not None or entry["start"] in ("i", "we"),
             after_word=entry["start"] == "my" and written[:1] == " ",
             then_pattern=entry.get("then", ""),
@@ -376,71 +396,42 @@ def rules_of(language: Language) -> Rules:
     return Rules(language)
 
 
-def _match(rules: Iterable[Rule], low: str, place: int, found: list[tuple[Rule, re.Match[str]]]) -> None:
-    """Add to `found` the rules that match at a place, and how."""
-    for rule in rules:
-        if rule.needs and not any(word in low for word in rule.needs):
-            continue
-        match = rule.match.match(low, place)
-        if match is not None:
-            found.append((rule, match))
-
-
 def _alternatives(names: Any) -> str:
     return "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
 
 
-MOST_BEGINNINGS = 1500
-MOST_LETTERS = 10
-"""In a set ("[ab]", a digit) whose letters are told apart."""
 FIRST_MARK = 0xE000
 """Letters from here on are nobody's own, and stand for lists."""
-WORD_END = "\b"
-"""As the last letter of a word in a tree: nothing may follow it."""
-_Begun = frozenset[tuple[str, bool]]
-"""Beginnings, and of each whether it may go on."""
-_NOTHING, _ANYTHING = ("", True), ("", False)
 
 
-class Beginnings:
-    """Tells with which texts patterns can begin; `lists` are the patterns that sketches name by a letter.
+class Sketches:
+    """Reads patterns in which a letter stands for a list; `lists` are the patterns of these, by name.
 
     The letter stands alone in a group: `re` would make a set of letters that stand side by side.
 
-    >>> some = Beginnings({"pet": "(?:cat|dog)"})
-    >>> sketch = f"my ({some.marks['pet']})s?"
-    >>> sorted(some.of(sketch, 20)), some.compiled(sketch).match("my cats")[1]
-    (['my cat', 'my cats', 'my dog', 'my dogs'], 'cat')
+    >>> some = Sketches({"pet": "(?:cat|dog)"})
+    >>> some.compiled(f"my ({some.marks['pet']})s?").match("my cats")[1]
+    'cat'
     """
 
     def __init__(self, lists: Mapping[str, str] | None = None) -> None:
         lists = lists or {}
         self.marks = {name: chr(FIRST_MARK + place) for place, name in enumerate(lists)}
-        self._lists = dict(enumerate(lists.values(), FIRST_MARK))
+        self._written = dict(enumerate(lists.values(), FIRST_MARK))
         self._parsed: dict[str, Any] = {}
-        self._known: dict[tuple[str, int], frozenset[str]] = {}
-        self._begun_by: dict[tuple[int, int], _Begun] = {}
 
-    def of(self, pattern: str, longest: int, *, ends: bool = False) -> frozenset[str]:
-        """Return texts such that whatever a pattern matches begins with one of them, each at most `longest` letters.
-
-        With `ends`, a text whose last word must end there has `WORD_END` behind it.
-
-        >>> sorted(Beginnings().of(r" (?:i|we) (?:really )?like \\w+", 20))
-        [' i like ', ' i really like ', ' we like ', ' we really like ']
-        """
-        key = pattern, longest
-        if key not in self._known:
-            self._known[key] = frozenset(text for text, _ in self._begun(self._parse(pattern), longest))
-        return self._known[key] if ends else frozenset(text.rstrip(WORD_END) for text in self._known[key])
+    @cached_property
+    def lists(self) -> dict[int, Any]:
+        """The lists as `re` parses them, by their letters."""
+        return {letter: self.parse(written) for letter, written in self._written.items()}
 
     def written_out(self, sketch: str) -> str:
         """Return the pattern that a sketch stands for."""
-        return sketch.translate(self._lists)
+        return sketch.translate(self._written)
 
     def compiled(self, sketch: str) -> re.Pattern[str]:
         """Return the pattern that a sketch stands for, compiled; a list is read once for all sketches."""
-        found: re.Pattern[str] = _compiler.compile(self._with_lists(self._parse(sketch)))
+        found: re.Pattern[str] = _compiler.compile(self._with_lists(self.parse(sketch)))
         return found
 
     def _with_lists(self, part: Any) -> Any:
@@ -448,8 +439,8 @@ class Beginnings:
         if isinstance(part, _parser.SubPattern):
             written = _parser.SubPattern(part.state)
             for name, value in part:
-                if name is _parser.LITERAL and value in self._lists:
-                    written.data += self._parse(self._lists[value]).data
+                if name is _parser.LITERAL and value in self._written:
+                    written.data += self.lists[value].data
                 else:
                     written.append((name, self._with_lists(value)))
             return written
@@ -457,99 +448,11 @@ class Beginnings:
             return type(part)(map(self._with_lists, part))
         return part
 
-    def _parse(self, pattern: str) -> Any:
+    def parse(self, pattern: str) -> Any:
+        """Return a sketch as `re` parses it."""
         if pattern not in self._parsed:
             self._parsed[pattern] = _parser.parse(pattern)
         return self._parsed[pattern]
-
-    def _begun(self, tokens: Iterable[Any], longest: int) -> _Begun:
-        going_on, ended = {""}, set[str]()
-        for name, value in tokens:
-            if not going_on:
-                break
-            if name is _parser.AT and value is _parser.AT_BOUNDARY:
-                going_on = {text + WORD_END if text[-1:].isalnum() else text for text in going_on}
-                continue
-            parts: Collection[tuple[str, bool]]
-            if name is _parser.LITERAL and value not in self._lists:  # most are
-                parts = ((chr(value), True),)
-            else:
-                shortest = min(len(text.rstrip(WORD_END)) for text in going_on)
-                parts = self._begun_by_token(name, value, longest - shortest)
-            if len(going_on) * len(parts) > MOST_BEGINNINGS:
-                return frozenset((text, False) for text in ended | going_on)
-            longer = set[str]()
-            for text in going_on:
-                for part, more in parts:
-                    if part and text.endswith(WORD_END):
-                        if part[0].isalnum():  # no word goes on where one must end
-                            continue
-                        both = text[:-1] + part
-                    else:
-                        both = text + part
-                    if more and len(both.rstrip(WORD_END)) < longest:
-                        longer.add(both)
-                    else:
-                        ended.add(both[:longest])
-            going_on = longer
-        return frozenset((*((text, False) for text in ended), *((text, True) for text in going_on)))
-
-    def _begun_by_token(self, name: Any, value: Any, longest: int) -> _Begun:
-        if name is _parser.LITERAL:
-            return self._begun_by_list(value, longest)
-        if name is _parser.IN and (letters := _letters_in(value)):
-            return frozenset((letter, True) for letter in letters)
-        if name is _parser.SUBPATTERN:
-            return self._begun(value[-1], longest)
-        if name is _parser.BRANCH:
-            return frozenset(one for way in value[1] for one in self._begun(way, longest))
-        if name in (_parser.MAX_REPEAT, _parser.MIN_REPEAT):
-            least, most, inner = value
-            once = self._begun(inner, longest)
-            repeated = once if most == 1 else frozenset((text, False) for text, _ in once)
-            return repeated | {_NOTHING} if least == 0 else repeated
-        if name is _parser.ASSERT and value[0] > 0:  # what must follow here
-            return frozenset((text, False) for text, _ in self._begun(value[1], longest))
-        nothing = name in (_parser.AT, _parser.ASSERT, _parser.ASSERT_NOT)
-        return frozenset((_NOTHING,) if nothing else (_ANYTHING,))
-
-    def _begun_by_list(self, letter: int, longest: int) -> _Begun:
-        key = letter, longest
-        if key not in self._begun_by:
-            if longest < SEEN:  # what begins with seven letters begins with the first of them
-                begun = self._begun_by_list(letter, SEEN)
-                shorter = ((text[:longest], more and len(text) < longest) for text, more in begun)
-                self._begun_by[key] = frozenset(shorter)
-            else:
-                self._begun_by[key] = self._begun(self._parse(self._lists[letter]), longest)
-        return self._begun_by[key]
-
-
-def _all_begun(text: str, words: Mapping[str, Iterable[int]]) -> set[int]:
-    """Return the rules of a text and of all shorter ones that it begins with."""
-    begun = set(words[text])
-    for size in range(1, len(text.rstrip(WORD_END))):
-        begun.update(words.get(text[:size], ()))
-        if not (text[size].isalnum() or text[size] == "_"):
-            begun.update(words.get(text[:size] + WORD_END, ()))
-    if text.endswith(WORD_END):
-        begun.update(words.get(text[:-1], ()))
-    return begun
-
-
-def _letters_in(some: Iterable[Any]) -> set[str]:
-    """Return the letters of a set in a pattern if they are few, else none; digits are 0 to 9 here."""
-    letters: set[str] = set()
-    for kind, value in some:
-        if str(kind) == "LITERAL":
-            letters.add(chr(value))
-        elif str(kind) == "RANGE":
-            letters.update(map(chr, range(value[0], min(value[1], value[0] + MOST_LETTERS) + 1)))
-        elif str(value) == "CATEGORY_DIGIT":
-            letters.update("0123456789")
-        else:
-            return set()
-    return letters if len(letters) <= MOST_LETTERS else set()
 
 
 def tree_pattern(words: Iterable[str]) -> str:
@@ -568,15 +471,8 @@ def tree_pattern(words: Iterable[str]) -> str:
 
 
 def _tree_pattern(node: dict[str, Any]) -> str:
-    order = sorted(letter for letter in node if letter not in ("", WORD_END)) + [WORD_END] * (
-        WORD_END in node
-    )
-    ways = [_letter(letter) + _tree_pattern(node[letter]) for letter in order]
+    ways = [re.escape(letter) + _tree_pattern(node[letter]) for letter in sorted(node) if letter]
     if not ways:
         return ""
     together = ways[0] if len(ways) == 1 and "" not in node else f"(?:{'|'.join(ways)})"
     return f"{together}?" if "" in node else together
-
-
-def _letter(letter: str) -> str:
-    return r"\W" if letter == WORD_END else re.escape(letter)

@@ -23,7 +23,7 @@ _HERE = ("am in", "here in", "mentions place", "living in")
 _WITHOUT_ARTICLE = ("occupation", "children")
 """What some leave the article out before: "I am teacher"."""
 _SPEAKER = re.compile(r"\b([a-z]\w*):(?= )")
-SENTENCE_END = re.compile(r"[.!?\n](?=\s|$)|\n|$")
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
 WORD = re.compile(r"[\w'/&+-]+")
 NEXT_WORD = re.compile(r" ([\w'-]+)")
 
@@ -46,23 +46,22 @@ class Find:
         return self.start < other.end and other.start < self.end
 
 
-@dataclass(frozen=True, slots=True)
+def sentence_end(low: str, place: int) -> int:
+    """Return where the sentence that goes on at a place ends: at a mark, a new line, or with the text."""
+    found = _SENTENCE_END.search(low, place)
+    return len(low) if found is None else found.start()
+
+
 class Words:
-    """The words of a phrase, and where each stands."""
+    """The words of a text between two places, and where each stands."""
 
-    said: tuple[str, ...]
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
+    __slots__ = ("ends", "said", "starts")
 
-    @classmethod
-    def of(cls, low: str, start: int, end: int) -> Words:
-        """Return the words between two places."""
+    def __init__(self, low: str, start: int, end: int) -> None:
         found = list(WORD.finditer(low, start, end))
-        return cls(
-            tuple(one.group() for one in found),
-            tuple(one.start() for one in found),
-            tuple(one.end() for one in found),
-        )
+        self.said = [one.group() for one in found]
+        self.starts = [one.start() for one in found]
+        self.ends = [one.end() for one in found]
 
     def __len__(self) -> int:
         return len(self.said)
@@ -142,8 +141,7 @@ class Statements:
     def _first_person_near(self, place: int) -> bool:
         """Say whether the sentence speaks of "me"."""
         begin = max(map(self.low[:place].rfind, ".!?\n")) + 1
-        stop = SENTENCE_END.search(self.low, place)
-        last = stop.start() if stop else len(self.low)
+        last = sentence_end(self.low, place)
         return self.language.grammar.first_person.search(self.low, begin, last) is not None
 
     def _mentioned(self, rule: Rule, place: int) -> bool:
@@ -174,8 +172,7 @@ class Statements:
             return True
         if other >= 0:
             return False
-        stop = SENTENCE_END.search(low, place)
-        end = stop.start() if stop else len(low)
+        end = sentence_end(low, place)
         after = grammar.subjects.search(low, place, end)
         told = loose if after is None else after.lastgroup == "mine"
         return told and grammar.unreal.search(low, place, end) is None
@@ -279,7 +276,7 @@ class Statements:
         here = rule.kind == "here"
         if (here and grammar.subject.match(low, first)) or self.guards["inside"].search(low[nothing:first]):
             return nothing
-        words = Words.of(low, first, match.end("person"))
+        words = Words(low, first, match.end("person"))
         bare = (
             rule.start == "am" and not listed and not grammar.article.search(low[max(0, first - 6) : first])
         )
@@ -310,7 +307,7 @@ class Statements:
             job = grammar.job_title.match(self.low, first) if has_article else None
         if job is None or self._denied_after(job.end()):
             return nothing
-        words = Words.of(self.low, job.start(), job.end())
+        words = Words(self.low, job.start(), job.end())
         if not (grammar.not_before_role | grammar.no_job_before).isdisjoint(words.said):
             return nothing
         passed = self.language.before_title

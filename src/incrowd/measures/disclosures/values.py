@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from incrowd.measures.disclosures.language import Language, Pair
+from incrowd.measures.disclosures.language import BEGINNING, Language, Pair
 
 _SLOT = re.compile(r"\{(\w+)\}")
 _SLOT_OF = {"location": "place", "birthplace": "place", "employer": "org"}
@@ -195,7 +195,7 @@ def _place(text: str, low: str, start: int, language: Language) -> Named | None:
 
 
 def _organisation(text: str, low: str, start: int, language: Language) -> Named | None:
-    end = _known(low, start, language.words["employers"]["names"])
+    end = _known(low, start, language.by_beginning["employers"])
     if end is None:
         return _capitals(text, start, language)
     said = language.spelling.get(low[start:end], text[start:end])
@@ -204,11 +204,11 @@ def _organisation(text: str, low: str, start: int, language: Language) -> Named 
     return said if initials else " ".join(map(str.capitalize, said.split())), end
 
 
-def _known(low: str, start: int, names: Sequence[str]) -> int | None:
+def _known(low: str, start: int, names: Mapping[str, Sequence[str]]) -> int | None:
     """Return where the longest of some names ends that begins here; none if there is none."""
     known = [
         len(name)
-        for name in names
+        for name in names.get(low[start : start + BEGINNING], ())
         if low.startswith(name, start) and not low[start + len(name) : start + len(name) + 1].isalnum()
     ]
     return start + max(known) if known else None
@@ -216,7 +216,7 @@ def _known(low: str, start: int, names: Sequence[str]) -> int | None:
 
 def _school(text: str, low: str, start: int, language: Language) -> Named | None:
     found = _capitals(text, start, language)
-    known = _known(low, start, language.words["schools"]["names"])
+    known = _known(low, start, language.by_beginning["schools"])
     rest = (
         found[0]
         if found is not None and known is None
