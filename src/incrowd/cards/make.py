@@ -87,6 +87,10 @@ WIDE = 4
 """Steps of words put together where shares are summed up: fewer numbers, more people behind each."""
 SHARE_UNIT = 100
 """Shares are summed up in hundredths: noise is added to whole numbers."""
+MOST_SPREAD = 0.06
+"""So far somebody counts whose listed share is off the mean, squared: what one may move, the noise has to hide."""
+LEAST_SPREAD = 1 / 600
+"""Of that, the least: a hundredth."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,10 +289,10 @@ def _listed(members: Members, listed: Ints, noise: Noise) -> tuple[pl.DataFrame,
     long = words >= WORD_STEPS[enough[len(enough) // 2]]
     expected = np.interp(np.log(words), np.log(WORD_STEPS[enough]) + math.log(2), mean)
     chance = expected * (1 - expected) / np.maximum(words, 1)
-    excess = np.clip((share - expected) ** 2 - chance, -1.0, 1.0)[long]
+    excess = np.clip(((share - expected) ** 2 - chance) / MOST_SPREAD, -1.0, 1.0)[long]
     sums = np.round(SHARE_UNIT * np.array([len(excess), excess.sum()])).astype(np.int64)
     people, squares = noise.counts("spread", sums, reach=SHARE_UNIT * math.sqrt(2)) / SHARE_UNIT
-    return table, round(math.sqrt(min(max(squares / max(people, 1.0), 1e-4), 0.06)), 2)
+    return table, round(math.sqrt(MOST_SPREAD * min(max(squares / max(people, 1.0), LEAST_SPREAD), 1.0)), 2)
 
 
 def _hours(members: Members, noise: Noise) -> Floats:
