@@ -2,8 +2,6 @@
 
     python -m benchmarks linkability
     python -m benchmarks.linkability --pair AskAcademia GradSchool     only this pair, for the table of NOTES.md
-    python -m benchmarks.linkability --calibration                     how sure and how right `determined` is
-    python -m benchmarks.linkability --calibration reddit_users        on the other crowd; --pairs 60: some pairs
     python -m benchmarks.linkability --sampled      whether certainty from a sample of targets covers that from all
 
 Reads ../shared/data/reddit_college or reddit_users; prints rates only. Without it a synthetic crowd is measured.
@@ -14,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -29,20 +26,11 @@ from incrowd.measures.linkability.assess import link_rates
 from incrowd.measures.linkability.by_distance import true_pairs
 from incrowd.measures.linkability.definition import hits_at
 from incrowd.measures.linkability.determined import (
-    BINS,
     PRACTISED,
-    DeterminedAttack,
-    _highest,
-    _identities,
-    _margins,
-    _practice_communities,
-    _practise,
     _read,
     attack_on,
-    words_of,
 )
 from incrowd.measures.linkability.link_model import Resemblance, _cosines
-from incrowd.measures.linkability.open_set import fall_off
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.profiles.habits import habits
 from incrowd.synthetic import posts
@@ -93,7 +81,7 @@ def words_alone(crowd: Crowd, source: str, target: str) -> dict[str, dict[str, f
     places = [np.flatnonzero(community == name) for name in (source, target)]
     sources, targets = (everybody.only(community == name) for name in (source, target))
     pairs, _ = true_pairs(everybody.identities, *places)
-    view = Resemblance(sources, targets, ("words",))._views[0]
+    view = Resemblance(sources, targets, ("words",)).laid_out[0]
     everyone = np.arange(len(sources))
     plain, corrected = _cosines(view.sources, view.targets, everyone), view.scores(everyone)
     return {
@@ -107,156 +95,6 @@ def found(scores: Any, pairs: Any, k: int) -> float:
     others = scores[pairs[:, 0]]
     nearer, tied = (others > own[:, None]).sum(axis=1), (others == own[:, None]).sum(axis=1) - 1
     return float(hits_at(nearer, k, tied).mean())
-
-
-AWAY = {0.0: 1, 0.5: 2, 0.8: 3, 0.95: 5, 0.99: 10}
-"""Shares of the true targets that are taken away, so that fewer and fewer have a match, and how often it is drawn anew
-who: the fewer are left, the more draws it takes for enough cases."""
-
-
-def calibration(crowd: Crowd, most: int | None = None) -> dict[str, Any]:
-    """Judge directed pairs of communities by a model that never saw them, with fewer and fewer matches.
-
-    `most`: so many pairs at most, drawn at random, in both directions.
-    """
-    identities = _identities(crowd, 10)
-    users = {str(name): part["user"].sort().to_numpy() for (name,), part in identities.group_by("community")}
-    met = identities.join(identities, on="user").filter(pl.col("community") < pl.col("community_right"))
-    counted = met.group_by("community", "community_right").len().filter(pl.col("len") >= 10)
-    both = sorted(counted.select("community", "community_right").iter_rows())
-    needed = {name for pair in both for name in pair}  # practice is on these, too
-    habits_of = {name: _read(crowd, name, 10) for name in sorted(needed)}
-    models: dict[Any, Any] = {}
-    judged: dict[float, list[list[dict[str, Any]]]] = {
-        away: [[] for _ in range(n)] for away, n in AWAY.items()
-    }
-    if most is not None:
-        chosen = np.random.default_rng(0).permutation(len(both))[: most // 2]
-        both = [both[place] for place in np.sort(chosen)]
-    for source, target in (way for a, b in both for way in ((a, b), (b, a))):
-        practice = tuple(_practice_communities(identities, {source, target}))
-        if practice not in models:
-            models[practice] = _practise(
-                crowd,
-                LinkabilityOptions(source=source, target=target),
-                identities,
-                habits_of,
-                open_set=True,
-            )
-        attack = attack_on(habits_of[source], habits_of[target], *models[practice])
-        utilities = attack.resemblance.utilities(slice(None), attack.model.weights)
-        shared = np.intersect1d(users[source], users[target])
-        for away, draws in judged.items():
-            for draw, found in enumerate(draws):
-                order = np.random.default_rng(draw).permutation(shared)
-                left = ~np.isin(
-                    habits_of[target].identities["user"].to_numpy(), order[: round(away * len(order))]
-                )
-                found.append(certainties(attack, utilities, left))
-        done = len(judged[0.0][0])
-        print(f"{done} of {2 * len(both)} {_judged(**_all_of(judged[0.0][0]))}", file=sys.stderr, flush=True)
-    return {f"{away:.0%} taken away": _summed(draws) for away, draws in judged.items()}
-
-
-def _all_of(pairs: list[dict[str, Any]]) -> dict[str, Any]:
-    return {name: np.concatenate([pair[name] for pair in pairs]) for name in ("sure", "right")}
-
-
-def certainties(attack: DeterminedAttack, utilities: Any, left: Any) -> dict[str, Any]:
-    """Return how sure the adversary is of each source, with and without knowing that it has a match, and how right.
-
-    Only these targets are `left`; who of them resembles everybody stays as it was among all.
-    """
-    kept = utilities[:, left]
-    best, highest = kept.argmax(axis=1), _highest(kept, axis=1)
-    found = {"best": best, "highest": highest[:, 0], "second": highest[:, 1], "behind": fall_off(highest)[0]}
-    words = np.minimum(words_of(attack.sources), words_of(attack.targets)[left][best])
-    chances = attack.model.given_match(kept).max(axis=1)
-    sure = attack.model.open_set.found(_margins(found, _highest(kept, axis=0)), words)[0]
-    names = attack.targets.identities["user"].to_numpy()[left]
-    own = attack.sources.identities["user"].to_numpy()
-    return {
-        "sure": np.minimum(sure, chances),
-        "closed": chances[np.isin(own, names)],
-        "right": names[best] == own,
-        "has": np.isin(own, names),
-    }
-
-
-def _summed(draws: list[list[dict[str, Any]]]) -> dict[str, Any]:
-    """Return what a draw has on average, and the same with all draws in one, where few cases hide less."""
-    each = [_one_draw(pairs) for pairs in draws]
-    together = _one_draw([pair for pairs in draws for pair in pairs])
-    return {
-        "draws": len(draws),
-        "a draw": {name: _mean([one[name] for one in each]) for name in each[0]},
-        "draws beyond chance": {
-            name: sum(one[name]["error"] > one[name]["by chance"] for one in each)
-            for name in ("open", "closed")
-        },
-        "all draws": {name: together[name] for name in ("open", "called 10 % or more", "closed")},
-    }
-
-
-def _mean(each: list[Any]) -> Any:
-    if isinstance(each[0], dict):
-        return {name: _mean([one[name] for one in each]) for name in each[0]}
-    return float(np.mean(each))
-
-
-def _one_draw(pairs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return errors over all pairs together, and how many pairs are further off than chance explains."""
-    sure, right = _all_of(pairs).values()
-    closed = np.concatenate([pair["closed"] for pair in pairs])
-    found = np.concatenate([pair["right"][pair["has"]] for pair in pairs])
-    errors = [_error(pair["sure"], pair["right"]) for pair in pairs]
-    likely = sure >= 0.1
-    return {
-        "open": _judged(sure, right),
-        "called 10 % or more": _judged(sure[likely], right[likely]),
-        "closed": _judged(closed, found),
-        "pairs": len(pairs),
-        "pairs above .05": sum(error > 0.05 for error in errors),
-        "pairs above .05 and beyond chance": sum(
-            error > 0.05 and error > _perfect(pair["sure"])[1]
-            for error, pair in zip(errors, pairs, strict=True)
-        ),
-        "worst pair": max(errors),
-        "mean of pairs": float(np.mean(errors)),
-        "mean of pairs, perfect": float(np.mean([_perfect(pair["sure"])[0] for pair in pairs])),
-    }
-
-
-def _judged(sure: Any, right: Any) -> dict[str, float]:
-    """Return how sure and how right, and what a perfectly calibrated forecaster would show with as many cases.
-
-    `perfect` is that forecaster's error on average, `by chance` what they stay below 19 times of 20.
-    """
-    perfect, by_chance = _perfect(sure)
-    return {
-        "cases": len(sure),
-        "right": int(right.sum()),
-        "expected": float(sure.sum()),
-        "error": _error(sure, right),
-        "perfect": perfect,
-        "by chance": by_chance,
-        "debiased": _debiased(sure, right),
-    }
-
-
-def _debiased(sure: Any, right: Any) -> float:
-    """Return the root mean square gap in ten bins of as many cases each, without the part that few cases explain.
-
-    Kumar, Liang, Ma: Verified Uncertainty Calibration (2019). 0 where chance explains all of it.
-    """
-    if len(sure) < 2 * BINS:
-        return float("nan")
-    parts = np.array_split(np.argsort(sure, kind="stable"), BINS)
-    gaps = [
-        (np.mean(sure[part] - right[part]) ** 2 - np.var(right[part]) / (len(part) - 1)) * len(part)
-        for part in parts
-    ]
-    return float(np.sqrt(max(np.sum(gaps) / len(sure), 0.0)))
 
 
 SAMPLED_PAIRS = (
@@ -287,31 +125,12 @@ def sampled(crowd: Crowd, draws: int = 5) -> dict[str, Any]:
     return found
 
 
-def _error(sure: Any, right: Any) -> float:
-    """Return the mean gap between how sure and how right, in ten bins."""
-    place = np.minimum((sure * BINS).astype(int), BINS - 1)
-    return float(np.abs(np.bincount(place, sure - right)).sum() / max(len(sure), 1))
-
-
-def _perfect(sure: Any, draws: int = 400) -> tuple[float, float]:
-    """Return the error of somebody perfectly calibrated with as many cases: its mean, and what 19 of 20 stay below."""
-    generator = np.random.default_rng(0)
-    errors = [_error(sure, generator.random(len(sure)) < sure) for _ in range(draws)]
-    return float(np.mean(errors)), float(np.quantile(errors, 0.95))
-
-
 def main() -> dict[str, Any]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pair", nargs=2, metavar=("SOURCE", "TARGET"))
-    parser.add_argument("--calibration", nargs="?", const="reddit_college", metavar="DATA")
-    parser.add_argument("--pairs", type=int, help="So many directed pairs at most for --calibration.")
     parser.add_argument("--sampled", action="store_true")
     asked = parser.parse_args()
     only = asked.pair
-    if asked.calibration:
-        with tempfile.TemporaryDirectory() as folder:
-            made, name = crowd(Path(folder) / "crowd", asked.calibration)
-            return {"data": name, **calibration(made, asked.pairs)}
     if asked.sampled:
         with tempfile.TemporaryDirectory() as folder:
             made, name = crowd(Path(folder) / "crowd")

@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from incrowd.statistics import Expected, auc, calibration_error, fit_along, fit_logistic
+from incrowd.statistics import Expected, auc, calibration_error, calibration_gap, fit_along, fit_logistic
 
 scores = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=30)
 
@@ -26,6 +26,49 @@ def test_auc_is_the_share_of_pairs_in_the_right_order(cases: list[tuple[bool, in
     pairs = [1.0 if a > b else 0.5 if a == b else 0.0 for a, b in itertools.product(yes, no)]
     assert found == pytest.approx(np.mean(pairs))
     assert found == pytest.approx(roc_auc_score([p for p, _ in cases], [s for _, s in cases]))
+
+
+def test_calibration_gap_by_hand() -> None:
+    """Two bins of eight: the gap's square, less the variance of the mean gap, and both bins weigh the same."""
+    predicted = np.repeat([0.2, 0.8], 8)
+    happened = np.append(np.repeat([0.0, 1.0], [2, 6]), np.ones(8))
+    found = calibration_gap(predicted, happened)
+    gaps = np.array([-0.55, -0.2])  # 0.2 - 6 / 8 and 0.8 - 1
+    off = np.array([12 / 8 / 7 / 8, 0.0])  # six of eight: 8 * 3/4 * 1/4 = 12 / 8 squared deviations
+    assert found.squared == pytest.approx((gaps**2 - off).mean())
+    assert found.deviation == pytest.approx(np.sqrt((4 * (gaps**2 - off) * off + 2 * off**2).sum()) / 2)
+    assert found.gap == pytest.approx(np.sqrt(found.squared))
+    # With two cases for each of eight people there is one bin, and a person's two count as one.
+    people = np.repeat(np.arange(8), 2)
+    sums = (predicted - happened).reshape(8, 2).mean(axis=1)
+    assert calibration_gap(predicted, happened, people).squared == pytest.approx(
+        sums.mean() ** 2 - sums.var(ddof=1) / 8
+    )
+    assert np.isnan(calibration_gap([0.2, 0.3], [0, 1], people=["a", "a"]).gap)
+    assert np.isnan(calibration_gap([], []).squared)
+
+
+@pytest.mark.parametrize(("cases", "planted"), [(60, 0.0), (400, 0.0), (60, 0.1), (400, 0.1), (2_000, 0.05)])
+@pytest.mark.parametrize("fates", [1, 3])
+def test_the_gap_of_a_simulated_forecaster_is_what_was_planted(
+    cases: int, planted: float, fates: int
+) -> None:
+    """Each person is `fates` cases with one fate: 0 on average for the perfect, the bias of the biased."""
+    generator = np.random.default_rng([cases, fates, int(100 * planted)])
+    squared, covered, plain = [], [], []
+    for _ in range(600):
+        sure = np.repeat(generator.beta(0.7, 0.7, cases // fates) * (1 - planted), fates)
+        right = np.repeat(generator.random(cases // fates), fates) < sure + planted
+        found = calibration_gap(sure, right, np.repeat(np.arange(cases // fates), fates))
+        squared.append(found.squared)
+        low, high = found.interval
+        covered.append(low <= planted <= high)
+        plain.append(calibration_error(sure, right, bins=10))
+    off = np.std(squared) / np.sqrt(len(squared))
+    assert np.mean(squared) == pytest.approx(planted**2, abs=4 * off)
+    assert np.mean(covered) >= 0.93
+    if not planted:
+        assert np.mean(plain) > 0.04  # what a mean gap shows of that forecaster, who is perfect
 
 
 def test_calibration_error_by_hand() -> None:

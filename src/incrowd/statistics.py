@@ -17,6 +17,10 @@ from incrowd.arrays import Floats
 
 MOST_STEPS = 50
 """Of Newton's method; a dozen are usual."""
+FEWEST_IN_A_BIN = 8
+"""People: fewer do not tell how far off a bin's gap is."""
+DEVIATIONS = 2.1
+"""Of a squared gap to either end of its interval, rather than 1.96, for they are estimated, too."""
 
 
 def auc(positive: Any, score: Any) -> float:
@@ -76,6 +80,63 @@ def calibration_error(predicted: Any, happened: Any, bins: int = 5) -> float:
     order = np.argsort(expected, kind="stable")
     gaps = [abs(float(expected[part].mean() - seen[part].mean())) for part in np.array_split(order, bins)]
     return float(np.mean(gaps))
+
+
+@dataclass(frozen=True)
+class CalibrationGap:
+    """How far what was predicted is from what happened, root mean square over bins, without what few cases explain."""
+
+    squared: float
+    """Estimate of the squared gap without bias: on average 0 for a perfect forecaster, so below 0 as often as above."""
+    deviation: float
+    """How far off the estimate of the squared gap usually is."""
+
+    @property
+    def gap(self) -> float:
+        """The gap; 0 where chance explains all there is."""
+        return self._root(0.0)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the gap lies with 95 %."""
+        return self._root(-DEVIATIONS), self._root(DEVIATIONS)
+
+    def _root(self, deviations: float) -> float:
+        return float(np.sqrt(np.maximum(self.squared + deviations * self.deviation, 0.0)))
+
+
+def calibration_gap(predicted: Any, happened: Any, people: Any = None, bins: int = 10) -> CalibrationGap:
+    """Return the root mean square gap between what was predicted and what happened, over bins of equally many cases.
+
+    A mean gap is above 0 for a perfect forecaster, too, the more the fewer the cases. Here the variance of each bin's
+    gap is taken from its square (Kumar, Liang, Ma: Verified Uncertainty Calibration, 2019). Cases of one of `people`
+    share their fate: their sums are what varies. Where people are few, bins are; NaN below two people.
+    """
+    expected, seen = np.asarray(predicted, float), np.asarray(happened, float)
+    who = (
+        np.arange(len(expected)) if people is None else np.unique(np.asarray(people), return_inverse=True)[1]
+    )
+    squared = variance = cases = 0.0
+    bins = max(1, min(bins, len(np.unique(who)) // FEWEST_IN_A_BIN))
+    for part in np.array_split(np.argsort(expected, kind="stable"), bins):
+        of_person, counts = _sums(who[part], expected[part] - seen[part])
+        if len(of_person) < 2:
+            continue
+        mean = of_person.sum() / counts.sum()
+        off = ((of_person - mean * counts) ** 2).sum() / counts.sum() ** 2
+        off *= len(of_person) / (len(of_person) - 1)
+        squared += counts.sum() * (mean**2 - off)
+        variance += counts.sum() ** 2 * (4 * max(mean**2 - off, 0.0) * off + 2 * off**2)
+        cases += counts.sum()
+    if not cases:
+        return CalibrationGap(float("nan"), float("nan"))
+    return CalibrationGap(float(squared / cases), float(np.sqrt(variance) / cases))
+
+
+def _sums(of: Any, values: Any) -> tuple[Floats, Floats]:
+    """Return the sum of each person's values, and how many they are."""
+    _, place, counts = np.unique(of, return_inverse=True, return_counts=True)
+    return np.asarray(np.bincount(place, weights=values), np.float64), np.asarray(counts, np.float64)
 
 
 def first_place(above: Any, ties: Any, unseen: Any = 0.0) -> Floats:

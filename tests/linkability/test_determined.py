@@ -13,7 +13,6 @@ from incrowd.measures.linkability.determined import (
     DeterminedAttack,
     attack_on,
     reliability,
-    words_of,
 )
 from incrowd.measures.linkability.link_model import LinkModel, Resemblance, TrainingPair, ViewHubs, fit
 from incrowd.measures.linkability.open_set import learn, margins
@@ -179,13 +178,13 @@ def test_the_adversary_is_not_too_sure_in_larger_communities_or_where_few_have_a
     """Learned among 40 targets, judged among 1,200: whoever is called likely to be found is found as often."""
     lessons = [members_of(seed, 40, 30, 270) for seed in range(1, 7)]
     model = fit(lessons, views=("one", "two"))
-    open_set = learn([lesson_of(model.utilities(one.scores), one.truth) for one in lessons])
+    open_set = learn([lesson_of(model, one) for one in lessons])
     all_sure, all_right = [], []
     for seed in (7, 8, 9):
         judged = members_of(seed, targets, matched, 600)
         utilities = model.utilities(judged.scores)
-        margin, words, right = lesson_of(utilities, judged.truth)
-        found, share = open_set.found(margin, words)
+        margin, places, right = lesson_of(model, judged)
+        found, share = open_set.found(margin, places)
         assert share.low <= right.mean() + 0.05
         all_sure.append(np.minimum(found, model.given_match(utilities).max(axis=1)))
         all_right.append(right)
@@ -206,9 +205,21 @@ def members_of(seed: int, targets: int, matched: int, unmatched: int) -> Trainin
     return TrainingPair(scores, truth)
 
 
-def lesson_of(utilities: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Margins of profiles of usual length, and whether each source's best target is right."""
-    return margins_of(utilities), np.full(len(utilities), 1_000), utilities.argmax(axis=1) == truth
+def lesson_of(model: LinkModel, pair: TrainingPair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Margins and places, and whether each source's best target is right."""
+    utilities = model.utilities(pair.scores)
+    return margins_of(utilities), places_of(utilities, pair.scores), utilities.argmax(axis=1) == pair.truth
+
+
+def places_of(utilities: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Places as they are defined, one source and one view at a time."""
+    found = np.zeros(len(utilities))
+    for source, target in enumerate(utilities.argmax(axis=1)):
+        for view in range(scores.shape[2]):
+            own = scores[source, target, view]
+            nearer = [(side > own).sum() for side in (scores[source, :, view], scores[:, target, view])]
+            found[source] += np.log(1 + nearer[0]) + np.log(1 + nearer[1])
+    return found
 
 
 def margins_of(utilities: np.ndarray) -> np.ndarray:
@@ -218,7 +229,7 @@ def margins_of(utilities: np.ndarray) -> np.ndarray:
         target = int(row.argmax())
         here, there = -np.sort(-row), -np.sort(-u[:, target])
         if here[0] == there[0] and min(len(here), len(there)) > 1 and here[0] > max(here[1], there[1]):
-            leads[source] = 2 * here[0] - here[1] - there[1]
+            leads[source] = here[0] - here[1], here[0] - there[1]
             gaps[source] = [
                 place * (side[place - 1] - side[place])
                 for side in (here, there)
@@ -228,28 +239,29 @@ def margins_of(utilities: np.ndarray) -> np.ndarray:
     if not leads or not min(map(len, gaps.values())):
         return found
     everybody = np.mean([np.mean(one) for one in gaps.values()])
-    for source, lead in leads.items():
-        own = gaps[source]
-        found[source] = lead / ((50 * everybody + sum(own)) / (50 + len(own)))
+    for source, both in leads.items():
+        unit = (50 * everybody + sum(gaps[source])) / (50 + len(gaps[source]))
+        found[source] = np.log((1 + both[0] / unit) * (1 + both[1] / unit))
     return found
 
 
-def test_margins_are_the_definitions_however_sources_are_cut(
+def test_margins_and_places_are_the_definitions_however_sources_are_cut(
     sides: tuple[Habits, Habits], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attack = attack_on(*sides, PRACTISED, 0)
     utilities = attack.resemblance.utilities(slice(None), PRACTISED.weights)
     truth = np.full(len(sides[0]), -1)
     truth[attack.pairs[:, 0]] = attack.pairs[:, 1]
-    wanted, _, right = lesson_of(utilities, truth)
+    wanted, right = margins_of(utilities), utilities.argmax(axis=1) == truth
+    places = places_of(utilities, attack.resemblance.scores(slice(None))) * (wanted > 0)
     assert (wanted > 0).sum() > 10
+    assert places.max() > 5
     for block in (link_model.BLOCK_BYTES, 1):
         monkeypatch.setattr(link_model, "BLOCK_BYTES", block)
         judged = attack.judged()
         np.testing.assert_allclose(judged["margin"], wanted, rtol=1e-3, atol=1e-5)
         assert (judged["right"] == right).all()
-        written = [words_of(side) for side in (attack.sources, attack.targets)]
-        assert (judged["words"] == np.minimum(written[0], written[1][utilities.argmax(axis=1)])).all()
+        np.testing.assert_allclose(judged["places"], places, rtol=1e-6)
     tied = margins([2.0, 2.0], [1.0, 1.0], [2.0, 1.5], np.array([1.0, 0.0]), 8)
     assert (tied == 0).all()  # another source is as good; what does not fall off behind is no unit
 
@@ -260,6 +272,7 @@ def test_one_target_and_a_view_without_information(sides: tuple[Habits, Habits])
     model = LinkModel(views=("words",), weights=(1.0,))
     utilities = model.utilities(lonely)
     assert (model.given_match(utilities) == 1.0).all()
-    found, share = model.open_set.found(*lesson_of(utilities, np.zeros(len(utilities)))[:2])
+    signs = lesson_of(model, TrainingPair(lonely, np.zeros(len(utilities), int)))
+    found, share = model.open_set.found(*signs[:2])
     assert np.isfinite(found).all()
     assert 0 <= share.low <= share.mean <= share.high <= 1

@@ -1,4 +1,4 @@
-"""Whether there is a match at all: margins drawn from the model itself, so that what it says can be counted."""
+"""Whether there is a match at all: signs drawn from known laws, so that what the model says can be counted."""
 
 from __future__ import annotations
 
@@ -7,25 +7,20 @@ import pytest
 
 from incrowd.measures.linkability.determined import reliability
 from incrowd.measures.linkability.open_set import (
-    LOOKALIKES_DIFFER,
-    MOST_MARGINS,
-    SCALE_DOUBT,
-    USUAL_WORDS,
-    WIDTH_DOUBT,
-    WORDS_POWER,
+    CENTRE,
+    SHARES,
+    SHARES_BEFOREHAND,
+    SPREAD,
+    UNTAUGHT,
+    Lesson,
     OpenSet,
     fall_off,
     learn,
     margins,
+    relative_places,
 )
 
-SCALE, WIDTH, ALIKE = 1.1, 5.0, 0.008
-MODEL = OpenSet(scale=SCALE, width=WIDTH, differs=0.0, lookalikes=ALIKE, lookalikes_doubt=0.5, one_sided=0.1)
-
-
-def usual(margin: np.ndarray) -> np.ndarray:
-    """Profiles of the length that WIDTH is about."""
-    return np.full(len(margin), USUAL_WORDS)
+Signs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def drawn(
@@ -34,132 +29,155 @@ def drawn(
     share: float,
     *,
     beside: int = 0,
-    scale: float = SCALE,
-    width: float = WIDTH,
-    alike: float = ALIKE,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Margins of pairs that are each other's best, some matches, some look-alikes; `beside`: sources that are not."""
+    unit: float = 30.0,
+    width: float = 5.0,
+) -> Signs:
+    """Margin, places and truth of pairs that are each other's best; `beside`: sources that are not.
+
+    Strangers lead by an exponential amount on either side, matches by `width` times as much, and by more of the views.
+    """
     right = generator.random(mutual) < share
-    wide = right | (generator.random(mutual) < alike)
-    margin = scale * generator.gamma(2, np.where(wide, width, 1.0))
+    leads = generator.exponential(np.where(right, width, 1.0)[:, None], (mutual, 2))
+    places = unit * np.clip(generator.normal(np.where(right, 0.6, 1.0), 0.2), 0, None)
     found_beside = generator.random(beside) < 0.1 * share * mutual / max(beside, 1)
-    return np.append(margin, np.zeros(beside)), np.append(right, found_beside)
+    margin = np.append(np.log1p(leads).sum(axis=1), np.zeros(beside))
+    return margin, np.append(places, np.zeros(beside)), np.append(right, found_beside)
+
+
+@pytest.fixture(scope="module")
+def taught() -> OpenSet:
+    """What practice on pairs of communities with other shares of matches and other units of places teaches."""
+    generator = np.random.default_rng(1)
+    shares = [(0.3, 30.0), (0.1, 20.0), (0.03, 40.0)]
+    return learn([drawn(generator, 4_000, share, beside=8_000, unit=unit) for share, unit in shares])
 
 
 @pytest.mark.parametrize("share", [0.3, 0.05])
-@pytest.mark.parametrize("scale", [SCALE, 0.8 * SCALE, 1.25 * SCALE])
-def test_who_is_found_is_known_without_labels(share: float, scale: float) -> None:
-    """Also where strangers stand further apart than those practised on."""
-    margin, right = drawn(np.random.default_rng(5), 20_000, share, beside=20_000, scale=scale)
-    probability, estimated = MODEL.found(margin, usual(margin))
-    known = scale == SCALE  # as practised; else the scale is found from the margins alone
-    assert estimated.mean == pytest.approx(right.mean(), rel=0.15 if known else 0.25)
-    assert estimated.low < right.mean() < estimated.high
-    assert reliability(probability, right, np.arange(len(right)))["error"] < (0.005 if known else 0.006)
+@pytest.mark.parametrize("unit", [30.0, 3.0, 300.0])
+def test_who_is_found_is_known_without_labels(taught: OpenSet, share: float, unit: float) -> None:
+    """Also where there are more or fewer people to be nearer than in the communities practised on."""
+    margin, places, right = drawn(np.random.default_rng(5), 20_000, share, beside=20_000, unit=unit)
+    probability, estimated = taught.found(margin, places)
+    assert estimated.mean == pytest.approx(right.mean(), rel=0.15)
+    assert reliability(probability, right, np.arange(len(right)))["error"] < 0.01
     likely = probability > 0.3
     assert likely.sum() > 20
-    assert probability[likely].mean() == pytest.approx(right[likely].mean(), abs=0.12)
+    assert probability[likely].mean() == pytest.approx(right[likely].mean(), abs=0.07)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.005, 0.001])
-def test_matches_as_rare_as_look_alikes_are_not_taken_for_certain(share: float) -> None:
-    """Nothing but practice tells the two apart: the range says so, and nobody is called surer than is right."""
-    margin, right = drawn(np.random.default_rng(5), 20_000, share, beside=20_000)
-    probability, estimated = MODEL.found(margin, usual(margin))
-    assert estimated.low < right.mean() < estimated.high
-    assert reliability(probability, right, np.arange(len(right)))["error"] < 0.01
+def test_rare_matches_are_not_taken_for_certain(taught: OpenSet, share: float) -> None:
+    margin, places, right = drawn(np.random.default_rng(5), 20_000, share, beside=20_000)
+    probability, estimated = taught.found(margin, places)
+    assert estimated.low <= share * 1.1 / 2 <= estimated.high
+    assert reliability(probability, right, np.arange(len(right)))["error"] < 0.005
     likely = probability >= 0.1
-    assert probability[likely].sum() <= right[likely].sum() + 2 * np.sqrt(right[likely].sum())
+    assert probability[likely].sum() <= right[likely].sum() + 3 * np.sqrt(right[likely].sum())
 
 
-def test_where_hardly_anybody_has_a_match_as_many_are_right_as_expected() -> None:
-    """Worlds that differ as the model expects; half have no match at all, the others any order of magnitude of them."""
+def test_where_hardly_anybody_has_a_match_as_many_are_right_as_expected(taught: OpenSet) -> None:
+    """Half of the worlds have no match at all, the others any order of magnitude of them."""
     generator = np.random.default_rng(6)
-    expected = happened = cases = 0.0
-    for world in range(120):
-        share = 0.0 if world % 2 else 10 ** generator.uniform(-5, 0)
-        scale, width, alike = (
-            middle * np.exp(doubt * generator.normal())
-            for middle, doubt in (
-                (SCALE, SCALE_DOUBT),
-                (WIDTH, WIDTH_DOUBT),
-                (ALIKE, np.hypot(0.5, LOOKALIKES_DIFFER)),
-            )
-        )
-        margin, right = drawn(generator, 100, share, scale=scale, width=width, alike=alike)
-        probability = MODEL.found(margin, usual(margin))[0]
-        likely = probability >= 0.1
-        expected, happened = expected + probability[likely].sum(), happened + right[likely].sum()
-        cases += likely.sum()
-    assert cases > 100
-    assert happened / cases == pytest.approx(expected / cases, abs=0.05)
+    sure, right, world = [], [], []
+    for one in range(300):
+        share = 0.0 if one % 2 else 10 ** generator.uniform(-4, 0)
+        margin, places, truth = drawn(generator, 100, share)
+        sure.append(taught.found(margin, places)[0])
+        right.append(truth)
+        world.append(np.full(100, one))
+    told = reliability(*map(np.concatenate, (sure, right, world)))
+    assert told["error"] < 0.02
+    assert told["beyond_chance"]["low"] <= 0.03
+    likely = np.concatenate(sure) >= 0.1
+    assert likely.sum() > 300
+    assert np.concatenate(right)[likely].mean() == pytest.approx(
+        np.concatenate(sure)[likely].mean(), abs=0.06
+    )
 
 
-def test_where_nobody_has_a_match_no_margin_makes_sure() -> None:
-    margin, _ = drawn(np.random.default_rng(7), 5000, 0.0)
-    assert margin.max() > 15 * SCALE
-    probability, share = MODEL.found(margin, usual(margin))
+def test_where_nobody_has_a_match_no_margin_makes_sure(taught: OpenSet) -> None:
+    margin, places, _ = drawn(np.random.default_rng(7), 5000, 0.0)
+    assert margin.max() > 3.5
+    probability, share = taught.found(margin, places)
     assert probability.max() < 0.25
     assert probability.sum() < 5
     assert share.low < 0.001
 
 
 @pytest.mark.parametrize(("share", "mutual"), [(0.2, 100), (0.05, 1000), (0.3, 1000)])
-def test_the_range_of_the_share_found_covers_what_it_says(share: float, mutual: int) -> None:
+def test_the_range_of_the_share_found_covers_what_it_says(taught: OpenSet, share: float, mutual: int) -> None:
     generator = np.random.default_rng(8)
     covered = []
-    for _ in range(25 if mutual > 500 else 80):
-        found = MODEL.found(margin := drawn(generator, mutual, share)[0], usual(margin))[1]
-        covered.append(found.low <= share * (1 + MODEL.one_sided) <= found.high)
+    for _ in range(100):
+        margin, places, _ = drawn(generator, mutual, share)
+        found = taught.found(margin, places)[1]
+        covered.append(found.low <= share * (1 + taught.one_sided) <= found.high)
     assert np.mean(covered) >= 0.9
 
 
-def lesson(margin: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return margin, usual(margin), right
+def test_what_is_found_is_what_the_definition_says() -> None:
+    """Written out: the share's likelihood is the product over pairs, and what is left open is averaged over."""
+    generator = np.random.default_rng(2)
+    model = OpenSet(level=-0.5, margin=1.2, places=-0.8, one_sided=0.2)
+    for mutual, share in ((1, 0.5), (7, 0.3), (60, 0.1)):
+        margin, places, _ = drawn(generator, mutual, share, beside=5)
+        pairs, unit = margin[:mutual], np.mean([p for p, m in zip(places, margin[:mutual], strict=False)
+                                                if m <= np.median(margin[:mutual])])  # fmt: skip
+        times = [
+            np.exp(-0.5 + 1.2 * (m - CENTRE[0]) / SPREAD[0] - 0.8 * (p / unit - CENTRE[1]) / SPREAD[1])
+            for m, p in zip(pairs, places, strict=False)
+        ]
+        belief = [
+            before * np.prod([1 - share + share * t for t in times])
+            for share, before in zip(SHARES, SHARES_BEFOREHAND, strict=True)
+        ]
+        wanted = [
+            sum(b * s * t / (1 - s + s * t) for s, b in zip(SHARES, belief, strict=True)) / sum(belief)
+            for t in times
+        ]
+        probability, found = model.found(margin, places)
+        np.testing.assert_allclose(probability[:mutual], wanted, rtol=1e-6)
+        np.testing.assert_allclose(probability[mutual:], min(0.2 * sum(wanted) / 5, 0.5), rtol=1e-6)
+        mean = sum(s * b for s, b in zip(SHARES, belief, strict=True)) / sum(belief)
+        assert found.mean == pytest.approx(min(1.0, mean * 1.2 * mutual / (mutual + 5)))
 
 
-def test_practice_teaches_how_far_strangers_and_matches_stand_out() -> None:
+def test_practice_teaches_what_signs_weigh_whatever_the_share_of_matches() -> None:
+    """Signs that are the model's own: its weights are found again, and the shares do not get into them."""
+    true = np.array([-0.4, 1.1, -0.9])
     generator = np.random.default_rng(9)
-    lessons = [lesson(*drawn(generator, 5_000, 0.3, beside=10_000, scale=scale)) for scale in (0.95, 1.37)]
-    taught = learn(lessons)
-    assert taught.scale == pytest.approx(1.14, rel=0.1)  # look-alikes count as strangers
-    assert taught.width == pytest.approx(WIDTH, rel=0.1)
-    assert taught.lookalikes == pytest.approx(ALIKE, rel=0.35)
-    assert taught.lookalikes_doubt < 0.3
-    assert taught.one_sided == pytest.approx(0.1, rel=0.15)
-    # A handful of cases cannot tell: what is expected beforehand stays, with its doubt.
-    few = learn([tuple(values[:40] for values in one) for one in lessons])  # type: ignore[misc]
-    assert few.lookalikes == pytest.approx(OpenSet().lookalikes, rel=0.6)
-    assert few.lookalikes_doubt > 0.5
-    assert learn([]) == OpenSet()
+    margin = np.abs(generator.normal(CENTRE[0], SPREAD[0], 400_000)) + 1e-9
+    places = np.clip(generator.normal(1.0, 0.2, len(margin)), 0, None)
+    x = np.column_stack([np.ones(len(margin)), (margin - CENTRE[0]) / SPREAD[0],
+                         (relative_places(margin, places) - CENTRE[1]) / SPREAD[1]])  # fmt: skip
+    times = np.exp(x @ true)
+    lessons: list[Lesson] = []
+    for share, part in ((0.3, slice(0, 200_000)), (0.02, slice(200_000, None))):
+        right = generator.random(200_000) < share * times[part] / (1 - share + share * times[part])
+        # What is known in practice is how many are right; the model's share is of a crowd where signs are usual.
+        lessons.append((margin[part], places[part], right))
+    together, *alone = (learn(some, sure=1e-3) for some in (lessons, lessons[:1], lessons[1:]))
+    for one in (together, *alone):
+        assert one.weights[1:] == pytest.approx(true[1:], abs=0.06)
+    assert alone[0].weights[1:] == pytest.approx(alone[1].weights[1:], abs=0.06)
 
 
-def test_practice_teaches_how_much_people_differ() -> None:
-    """Of a sum of two exponentials the logarithm has a known mean and variance; what is more is people's."""
-    generator = np.random.default_rng(12)
-    strangers, matches = (
-        SCALE * generator.gamma(2, 1.0, 4_000),
-        SCALE * WIDTH * generator.gamma(2, 1.0, 4_000),
-    )
-    margin, right = np.append(strangers, matches), np.arange(8_000) >= 4_000
-    alike = learn([lesson(margin, right)])
-    assert alike.differs < 0.15
-    differ = margin * np.where(right, np.exp(0.6 * generator.normal(size=8_000)), 1.0)
-    assert learn([lesson(differ, right)]).differs == pytest.approx(0.6, abs=0.05)
-    assert learn([lesson(differ, right)]).width == pytest.approx(alike.width, rel=0.05)
+def test_few_cases_leave_what_is_expected() -> None:
+    generator = np.random.default_rng(10)
+    few = learn([drawn(generator, 40, 0.2, beside=80)])
+    assert few.weights == pytest.approx(UNTAUGHT.weights, abs=0.35)
+    many = learn([drawn(generator, 40_000, 0.2, beside=80)])
+    assert np.abs(many.weights - UNTAUGHT.weights).max() > np.abs(few.weights - UNTAUGHT.weights).max()
+    for none in ([], [(np.zeros(3), np.zeros(3), np.zeros(3, bool))]):
+        assert learn(none).weights == pytest.approx(UNTAUGHT.weights)
+        assert learn(none).one_sided == pytest.approx(UNTAUGHT.one_sided)
+    other = OpenSet(level=1.0, margin=2.0, places=-3.0, one_sided=0.3)
+    assert learn([], other).weights == pytest.approx(other.weights)
 
 
-def test_who_writes_more_stands_out_more() -> None:
-    """Practice with short profiles teaches about long ones: widths are of profiles of the usual length."""
-    generator = np.random.default_rng(13)
-    right = np.arange(8_000) >= 4_000
-    for words in (150, 1_000, 9_000):
-        wide = WIDTH * (words / USUAL_WORDS) ** WORDS_POWER
-        margin = SCALE * np.where(right, wide, 1.0) * generator.gamma(2, 1.0, 8_000)
-        assert learn([(margin, np.full(8_000, words), right)]).width == pytest.approx(WIDTH, rel=0.05)
-    margin = drawn(generator, 500, 0.3)[0]
-    short, long = (MODEL.found(margin, np.full(500, words))[0] for words in (100, 10_000))
-    assert not np.allclose(short, long)
+def test_practice_teaches_who_is_found_beside() -> None:
+    signs = drawn(np.random.default_rng(11), 10_000, 0.3, beside=20_000)
+    assert learn([signs]).one_sided == pytest.approx(0.1, rel=0.15)
 
 
 def test_the_unit_of_margins_is_how_fast_those_behind_fall_off() -> None:
@@ -170,9 +188,9 @@ def test_the_unit_of_margins_is_how_fast_those_behind_fall_off() -> None:
         each, gaps = fall_off(values)
         assert gaps == 8
         assert each.mean() == pytest.approx(scale, rel=0.03)
-        # The best of strangers leads by just that, so margins of strangers are about two units everywhere.
+        # The best of strangers leads by just that, on either side, so margins of strangers are alike everywhere.
         margin = margins(values[:, 0], values[:, 1], values[:, 1], each, gaps)
-        assert margin.mean() == pytest.approx(2.0, rel=0.06)
+        assert np.expm1(margin / 2).mean() == pytest.approx(1.0, rel=0.06)
     by_hand, gaps = fall_off([[9.0, 5.0, 4.0, 2.0]])
     assert (by_hand[0], gaps) == ((2 * (5 - 4) + 3 * (4 - 2)) / 2, 2)
     for few in ([[3.0]], [[3.0, 1.0]]):
@@ -182,23 +200,28 @@ def test_the_unit_of_margins_is_how_fast_those_behind_fall_off() -> None:
 def test_margins_by_hand() -> None:
     best, second, rival = [5.0, 5.0, 5.0, 5.0], [3.0, 5.0, 4.0, -np.inf], [4.0, 1.0, 6.0, 1.0]
     behind = np.array([0.5, 9.0, 9.0, 9.0])
-    # Only the first leads on both sides: 2 + 1, in its own unit of 0.5. A tie, a nearer rival, nobody else: 0.
-    assert margins(best, second, rival, behind, 4).tolist() == [6.0, 0.0, 0.0, 0.0]
+    # Only the first leads on both sides: by 2 and 1, in its own unit of 0.5. A tie, a nearer rival, nobody else: 0.
+    assert margins(best, second, rival, behind, 4) == pytest.approx([np.log(5 * 3), 0.0, 0.0, 0.0])
     assert margins(best, second, rival, behind, 0).tolist() == [0.0] * 4
     two = margins([5.0, 5.0], [3.0, 3.0], [4.0, 4.0], np.array([0.5, 1.5]), 10)
     # All together fall off by 1, which counts like 50 gaps: (50 + 10 * 0.5) / 60 and (50 + 15) / 60.
-    assert two == pytest.approx([3 / (55 / 60), 3 / (65 / 60)])
+    for found, unit in zip(two, (55 / 60, 65 / 60), strict=True):
+        assert found == pytest.approx(np.log((1 + 2 / unit) * (1 + 1 / unit)))
 
 
-def test_many_margins_are_counted_in_steps() -> None:
-    margin, _ = drawn(np.random.default_rng(10), MOST_MARGINS, 0.1)
-    exact = MODEL.found(margin, usual(margin))[0]
-    in_steps = MODEL.found(np.append(margin, margin), usual(np.append(margin, margin)))[0][: len(margin)]
-    assert np.abs(exact - in_steps).max() < 0.03
+def test_places_are_in_units_of_those_who_lead_least() -> None:
+    margin, places = np.array([1.0, 2.0, 3.0, 4.0]), np.array([10.0, 6.0, 4.0, 0.0])
+    assert relative_places(margin, places) == pytest.approx([10 / 8, 6 / 8, 4 / 8, 0.0])
+    assert relative_places(margin, 7 * places) == pytest.approx(relative_places(margin, places))
+    # Where even they are first everywhere, places tell nothing.
+    assert relative_places(margin, np.zeros(4)).tolist() == [1.0] * 4
+    assert len(relative_places(np.empty(0), np.empty(0))) == 0
 
 
 def test_nobody_and_nobody_mutual() -> None:
     for none in (np.empty(0), np.zeros(3)):
-        probability, share = MODEL.found(none, none)
+        probability, share = UNTAUGHT.found(none, none)
         assert (probability == 0).all()
         assert (share.mean, share.low, share.high) == (0, 0, 0)
+    # The surest of signs are no overflow.
+    assert np.isfinite(UNTAUGHT.found(np.array([1e6, 1.0]), np.array([0.0, 1.0]))[0]).all()

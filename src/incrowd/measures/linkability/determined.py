@@ -6,8 +6,8 @@ communities; a crowd that has too few people in several communities gets the wei
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -32,10 +32,11 @@ from incrowd.measures.linkability.link_model import (
     fit,
     view_of,
 )
-from incrowd.measures.linkability.open_set import BEHIND, Lesson, fall_off, learn, margins
+from incrowd.measures.linkability.open_set import BEHIND, UNTAUGHT, Lesson, OpenSet, fall_off, learn, margins
 from incrowd.measures.linkability.rates import LinkRates, hit_rates
 from incrowd.measures.linkability.spec import LinkabilityOptions
 from incrowd.profiles.habits import Habits, habits
+from incrowd.statistics import calibration_gap
 
 # The determined adversary's verdict on every source, a block of sources at a time, on any engine.
 
@@ -226,25 +227,18 @@ class DeterminedAttack:
     """Targets of the community; more than there are here if these are a sample."""
     in_both: int
     """People who are in both communities, likewise."""
+    hubs: Mapping[str, ViewHubs] = field(default_factory=dict)
+    """Who resembles everybody, under the views where that is known already."""
 
     @property
     def stand_for(self) -> float:
         """How many candidates each target here stands for, the right one left out."""
         return (self.candidates - 1) / max(len(self.targets) - 1, 1)
 
-    @property
-    def words(self) -> Any:
-        """How many words the shorter profile of each true pair has."""
-        written = (
-            words_of(side)[rows]
-            for side, rows in zip((self.sources, self.targets), self.pairs.T, strict=True)
-        )
-        return np.minimum(*written)
-
     @cached_property
     def resemblance(self) -> Resemblance:
         """All views side by side, for those who ask about every source."""
-        return Resemblance(self.sources, self.targets, self.model.views)
+        return Resemblance(self.sources, self.targets, self.model.views, self.hubs)
 
     def judged(self, shuffled: Any = None, compute: Compute | None = None) -> dict[str, Any]:
         """Return the adversary's verdict on every source; `shuffled` is a control target for each true pair."""
@@ -253,15 +247,16 @@ class DeterminedAttack:
         truth[source] = target
         control[source] = target if shuffled is None else shuffled
         found = judge(Judgement(self.resemblance, self.model, truth, control), compute)
-        shorter = np.minimum(words_of(self.sources), words_of(self.targets)[found["best"]])
-        return found | {"words": shorter}
+        places, mutual = np.zeros(len(self.sources)), np.flatnonzero(found["margin"] > 0)
+        places[mutual] = self.resemblance.places(mutual, found["best"][mutual])
+        return found | {"places": places}
 
     def certainty(self, hubs: dict[str, ViewHubs] | None = None) -> Certainty:
         """Look at the true pairs alone, one view after the other: the numbers of `judged`, in less memory.
 
         `hubs` is told what was found out about each view.
         """
-        views: Iterable[View] = self._laid_out({} if hubs is None else hubs)
+        views: Iterable[View] = self.laid_out({} if hubs is None else hubs)
         batches = self._batches()
         if len(batches) > 1:
             views = list(views)
@@ -270,7 +265,7 @@ class DeterminedAttack:
         parts = zip(*((part.sure, part.scores, part.ends) for part in [none, *found]), strict=True)
         return Certainty(*map(np.concatenate, parts))
 
-    def _laid_out(self, hubs: dict[str, ViewHubs]) -> Iterator[View]:
+    def laid_out(self, hubs: dict[str, ViewHubs]) -> Iterator[View]:
         """Yield one view after the other, so that one is held at a time; take note of its hubs."""
         for name in self.model.views:
             view = view_of(self.sources, self.targets, name, hubs.get(name))
@@ -288,7 +283,7 @@ class DeterminedAttack:
         place = int(self.pairs[np.flatnonzero(self.people == user)[0], 1])
         scores = np.empty((len(changed), len(self.model.views)))
         utilities = np.zeros((len(changed), len(self.targets)), np.float32)
-        for column, (view, weight) in enumerate(zip(self._laid_out(hubs), self.model.weights, strict=True)):
+        for column, (view, weight) in enumerate(zip(self.laid_out(hubs), self.model.weights, strict=True)):
             name = self.model.views[column]
             for row, (source, target) in enumerate(changed):
                 again = None if target is None else target.rows[name]
@@ -387,11 +382,6 @@ def _sampled(
     return some_of(sources, pl.concat([me, ranked])), there
 
 
-def words_of(habits: Habits) -> Any:
-    """Return how many words each profile has."""
-    return np.asarray(habits.rows["vocabulary"].sum(axis=1)).ravel()
-
-
 def attack_on(sources: Habits, targets: Habits, model: LinkModel, known: int) -> DeterminedAttack:
     """Return the attack on two communities' habits by a model learned on `known` true pairs of others."""
     people, of_source, of_target = np.intersect1d(
@@ -423,7 +413,7 @@ def measure(
     )
     rates = hit_rates(nearer, ties, attack.people, len(attack.targets), shuffled_nearer, shuffled_ties)
     sure, right = judged["confidence"][source], judged["right"][source]
-    found, share = attack.model.open_set.found(judged["margin"], judged["words"])
+    found, share = attack.model.open_set.found(judged["margin"], judged["places"])
     # Whoever does not know that there is a match is never surer than somebody who does.
     open_sure = np.minimum(found, judged["confidence"])
     practised = f"weights learned on {attack.practice:,} true pairs of other communities"
@@ -452,10 +442,13 @@ def measure(
 def reliability(sure: Any, right: Any, people: Any) -> dict[str, Any]:
     """Return how often the adversary was right when they were this sure, and the mean gap (ECE).
 
-    `error_by_chance` is the gap that somebody perfectly calibrated would show with so few cases.
+    `error_by_chance` is the gap that somebody perfectly calibrated would show with so few cases, `beyond_chance` what
+    is left without it (a root mean square) and where that lies with 95 %.
     """
+    beyond = calibration_gap(sure, right, people)
+    told = {"gap": beyond.gap, "low": beyond.interval[0], "high": beyond.interval[1]}
     if not len(sure):
-        return {"bins": [], "error": float("nan"), "error_by_chance": float("nan")}
+        return {"bins": [], "error": np.nan, "error_by_chance": np.nan, "beyond_chance": told}
     place = np.minimum((np.asarray(sure) * BINS).astype(int), BINS - 1)
     bins = []
     for b in np.unique(place):
@@ -474,7 +467,7 @@ def reliability(sure: Any, right: Any, people: Any) -> dict[str, Any]:
     certainty = np.asarray(sure, np.float64)
     spread = np.sqrt(np.bincount(place, weights=certainty * (1 - certainty)))
     by_chance = float(np.sqrt(2 / np.pi) * spread.sum() / len(sure))
-    return {"bins": bins, "error": float(error), "error_by_chance": by_chance}
+    return {"bins": bins, "error": float(error), "error_by_chance": by_chance, "beyond_chance": told}
 
 
 def _practise(
@@ -484,25 +477,37 @@ def _practise(
     known: dict[str, Habits],
     *,
     open_set: bool,
+    expected: OpenSet = UNTAUGHT,
 ) -> tuple[LinkModel, int]:
-    """Learn from the crowd's other pairs of communities; the habits of those in `known` were read before."""
+    """Learn from the crowd's other pairs of communities; the habits of those in `known` were read before.
+
+    `expected`: what signs of a match weigh before that.
+    """
     practice = _practice_communities(identities, {options.source, options.target})
     of: dict[str, Habits] = {}
-    lessons, standing = [], []
+    lessons, hubs = [], []
     for place, pair in enumerate(practice):
         for name in pair:
             if name not in of:
                 members = _members(identities, practice, name, options.seed)
                 of[name] = _practised_on(crowd, options, name, members, known)
-        lessons.append(_lesson(of[pair[0]], of[pair[1]], options.seed))
-        if open_set:
-            standing.append(_margin_lesson(of[pair[0]], of[pair[1]]))
-        later = {name for other in practice[place + 1 :] for name in other}
-        of = {name: habits for name, habits in of.items() if name in later}  # the others are done with
+        hubs.append(dict[str, ViewHubs]())
+        attack = attack_on(of[pair[0]], of[pair[1]], PRACTISED, 0)
+        lessons.append(_lesson(attack, attack.laid_out(hubs[-1]), options.seed))
+        if not open_set:
+            later = {name for other in practice[place + 1 :] for name in other}
+            of = {name: habits for name, habits in of.items() if name in later}  # the others are done with
     pairs = sum(int((lesson.truth >= 0).sum()) for lesson in lessons)
     if pairs < ENOUGH_PRACTICE:
         return PRACTISED, 0
-    return replace(fit(lessons), open_set=learn(standing)), pairs
+    model = fit(lessons)
+    if not open_set:
+        return model, pairs
+    signs = [
+        sign_lesson(replace(attack_on(of[here], of[there], model, pairs), hubs=known_hubs))
+        for (here, there), known_hubs in zip(practice, hubs, strict=True)
+    ]
+    return replace(model, open_set=learn(signs, expected)), pairs
 
 
 def _practised_on(
@@ -564,27 +569,21 @@ def _members(
     return pl.Series("user", sorted(kept | {others[place] for place in order}), pl.String)
 
 
-def _lesson(sources: Habits, targets: Habits, seed: int) -> TrainingPair:
-    """Take sources with a match and as many without."""
-    truth = _truth(sources, targets)
-    generator = np.random.default_rng(seed)
-    matched, unmatched = (generator.permutation(np.flatnonzero(some)) for some in (truth >= 0, truth < 0))
-    few = min(len(matched), MOST_PRACTICE_SOURCES)
-    chosen = np.sort(np.concatenate([matched[:few], unmatched[:few]]))
-    scores = np.empty((len(chosen), len(targets), len(DEFAULT_VIEWS)), np.float32)
-    for place, name in enumerate(DEFAULT_VIEWS):  # one view is held at a time
-        scores[:, :, place] = view_of(sources, targets, name).scores(chosen)
+def _lesson(attack: DeterminedAttack, views: Iterable[View], seed: int) -> TrainingPair:
+    """Take sources with a match, and how each target stands out for them."""
+    truth = _truth(attack.sources, attack.targets)
+    matched = np.random.default_rng(seed).permutation(np.flatnonzero(truth >= 0))
+    chosen = np.sort(matched[:MOST_PRACTICE_SOURCES])
+    scores = np.empty((len(chosen), len(attack.targets), len(DEFAULT_VIEWS)), np.float32)
+    for place, view in enumerate(views):
+        scores[:, :, place] = view.scores(chosen)
     return TrainingPair(scores, truth[chosen])
 
 
-def _margin_lesson(sources: Habits, targets: Habits) -> Lesson:
-    """Return everybody's margin, words and whether their best target is right.
-
-    By the shipped weights, for those of this practice are not known yet; the unit of margins hardly depends on them.
-    """
-    attack = attack_on(sources, targets, PRACTISED, 0)
+def sign_lesson(attack: DeterminedAttack) -> Lesson:
+    """Return everybody's margin and places, and whether their best target is right."""
     judged = attack.judged()
-    return judged["margin"], judged["words"], judged["right"]
+    return judged["margin"], judged["places"], judged["right"]
 
 
 def _truth(sources: Habits, targets: Habits) -> Targets:

@@ -9,8 +9,9 @@ Two small models, both learned on pairs of communities other than the one judged
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,22 @@ class View:
         hub = np.partition(cosines[0], -k)[-k:].mean(keepdims=True)
         return np.asarray(self._standard(cosines, hub, hubs)[0])
 
+    def turned(self, sources: sp.csr_matrix, targets: sp.csr_matrix, which: NDArray[np.int64]) -> View:
+        """Return the same view from the other side: of `which` targets with all sources."""
+        rows = _Sources(*_filled(self._as_wide(targets[which]), self.layout))
+        lists = _as_targets(*_filled(self._as_wide(sources), self.layout), rare=self.layout.rare)
+        hubs = ViewHubs(self.hubs.target[which], self.hubs.source, self.hubs.mean, self.hubs.deviation)
+        return View(rows, lists, self.layout, hubs)
+
+    def nearer(self, which: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many of the other side are nearer to each of `which` than its `other` one."""
+        found = np.empty(len(which), np.int64)
+        for part in blocks(len(which), len(self.hubs.target)):
+            scores = self.scores(which[part])
+            own = scores[np.arange(len(scores)), other[part]]
+            found[part] = (scores > own[:, None]).sum(axis=1)
+        return found
+
     def _as_wide(self, row: sp.csr_matrix) -> sp.csr_matrix:
         """Return a row with the others' columns: a week after everybody's last one meets nobody."""
         width = len(self.layout.slot)
@@ -136,16 +153,32 @@ class View:
 class Resemblance:
     """Standard scores of all (source, target) pairs under each view, in blocks of sources."""
 
-    def __init__(self, sources: Habits, targets: Habits, views: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        sources: Habits,
+        targets: Habits,
+        views: tuple[str, ...],
+        hubs: Mapping[str, ViewHubs] = MappingProxyType({}),
+    ) -> None:
         self.shape = (len(sources), len(targets))
         self.views = views
-        self._views = [view_of(sources, targets, name) for name in views]
+        self._sides = sources, targets
+        self.laid_out = [view_of(sources, targets, name, hubs.get(name)) for name in views]
+
+    def places(self, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how many are nearer to either of each pair under each view, the logarithms of one more added up."""
+        total, all_of_them = np.zeros(len(source)), np.arange(len(source))
+        for name, view in zip(self.views, self.laid_out, strict=True):
+            sources, targets = (side.rows[name] for side in self._sides)
+            turned = view.turned(sources, targets, target)
+            total += np.log1p(view.nearer(source, target)) + np.log1p(turned.nearer(all_of_them, source))
+        return total
 
     def scores(self, which: Any) -> Scores:
         """Return the scores of some sources: (sources, targets, views)."""
         rows = np.arange(self.shape[0])[which]
         found = np.empty((len(rows), self.shape[1], len(self.views)), np.float32)
-        for place, view in enumerate(self._views):
+        for place, view in enumerate(self.laid_out):
             found[:, :, place] = view.scores(rows)
         return found
 
@@ -153,7 +186,7 @@ class Resemblance:
         """Return the weighed sum of some sources' scores, without holding the views side by side."""
         rows = np.arange(self.shape[0])[which]
         total = np.zeros((len(rows), self.shape[1]), np.float32)
-        for weight, view in zip(weights, self._views, strict=True):
+        for weight, view in zip(weights, self.laid_out, strict=True):
             scores = view.scores(rows)
             scores *= np.float32(weight)
             total += scores

@@ -1,70 +1,53 @@
 """Is the best target right, where nobody says that there is one?
 
-Two profiles are each other's best if the target is the source's best and the source the target's best. Their *margin*
-is how far the two stand before the next candidates of both sides, the two leads added up. Its unit is how fast the
-resemblances of the candidates behind them fall off, from the second to the tenth: these are strangers' in any case, and
-the best of many strangers leads by about an exponential amount of that unit, whatever the two communities and however
-large they are. A true pair leads by several times as much on either side, the more the more was written. So the margins
-of two communities are a mixture of two sums of two exponentials, and how many are *wide* shows without labels (a
-two-groups model, after Efron 2008; the unit after Rényi's representation of order statistics).
+Two profiles are each other's best if the target is the source's best and the source the target's best. Two signs tell
+a match from strangers who happen to be:
 
-Not everybody who stands out is a match: second accounts and copied texts do, too. How many strangers look like a match
-is known from practice only, and roughly; the judged margins cannot tell them from matches. So what is not known is
-averaged over: the share of matches (beforehand as likely to be none at all as some, and then every order of magnitude
-as likely as the next), that of look-alikes, and how far strangers and matches stand out in these two communities.
-Where hardly anybody has a match, no margin makes sure.
+- the *margin*: how far the two stand before the next candidates of both sides. Its unit is how fast the resemblances of
+  the candidates behind them fall off, from the second to the tenth: these are strangers' in any case, and the best of
+  many strangers leads by about an exponential amount of that unit, whatever the two communities and however large they
+  are (Rényi's representation of order statistics);
+- the *places*: how many others are nearer under each view on its own. Each other's best by all views together,
+  strangers are seldom among the first by each of them. The unit is the places of those who lead least.
+
+How many times as likely such signs are for a match as for strangers, a logistic regression on practice tells. It is
+drawn towards the weights of another crowd, which hardly differ. It tells nothing about how many have a match at all:
+that is found from all signs of the two communities together (a two-groups model, after Efron 2008), and what they leave
+open is averaged over, beforehand as likely to be none at all as some, and then of any order of magnitude. Where hardly
+anybody has a match, no sign makes sure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 Floats = NDArray[np.float64]
 
 SHARES = np.append(0.0, np.geomspace(1e-4, 1 - 1e-5, 300))
 """Shares of matches among the pairs that are each other's best: none, and every order of magnitude."""
-SHARES_BEFOREHAND = np.append(0.5, np.full(300, 0.5 / 300))
-WIDE_SHARES = np.geomspace(2e-5, 0.999, 250)
-"""Shares of margins that are wide: matches and look-alikes together."""
-NORMAL_STEPS = np.linspace(-2.5, 2.5, 11)
-"""Standard normal values at which what is known roughly is tried."""
-LEADS = 2
-"""A margin is the sum of so many leads: that of the target and that of the source."""
-SCALE, SCALE_DOUBT = 1.12, 0.08
-"""What a stranger leads by, in units of how fast those behind fall off, and by how much, as a logarithm, that differs
-between pairs of communities. These and the next ones were measured on communities of `reddit_users`."""
-WIDTH, WIDTH_DOUBT = 4.5, 0.2
-"""How many times as far a match stands out if the shorter profile has USUAL_WORDS words, and how far off that is."""
-USUAL_WORDS, WORDS_POWER = 1_000.0, 0.22
-"""With twice as many words a match stands out 2 ** 0.22 = 1.16 times as far."""
-FEWEST_WORDS, MOST_WORDS = 20, 20_000
-WIDTH_STEPS = NORMAL_STEPS[1::2]
-LEAST_WIDTH = 1.2
-DIFFERS = 0.4
-"""By how much the width differs between people, as a logarithm."""
-PEOPLE_STEPS = np.linspace(-1.6, 1.6, 5)
-PEOPLE_LIKELY = np.exp(-0.5 * PEOPLE_STEPS**2) / np.exp(-0.5 * PEOPLE_STEPS**2).sum()
-BEFOREHAND = 20
-"""So many matches of practice weigh as much as what is expected of their width."""
-GAMMA_LOG_MEAN, GAMMA_LOG_VARIANCE = 0.42278, 0.64493
-"""Of the logarithm of a sum of two exponentials of mean 1: 1 - Euler's constant, and pi² / 6 - 1."""
-LOOKALIKES = (0.01, 1.0)
-"""Strangers who look like a match, as a share of strangers, before practice; and how far off, as a logarithm."""
-LOOKALIKES_DIFFER = 0.5
-"""By how much the share of look-alikes differs between pairs of communities, as a logarithm."""
-MOST_MARGINS = 2_048
-"""More margins than these are counted in steps."""
-FEWEST_STRANGERS = 5
-"""A practice pair with fewer strangers' margins teaches nothing about them."""
+SMALLER = SHARES[1:] ** -0.3
+SHARES_BEFOREHAND = np.append(0.5, 0.5 * SMALLER / SMALLER.sum())
+"""As likely none as some, and a tenth of a share twice as likely as it, which was settled on `reddit_users`."""
+CENTRE, SPREAD = np.array([1.76, 0.88]), np.array([1.33, 0.22])
+"""Mean and deviation of margins and places in `reddit_college`, so that weights can be set beside each other."""
+BEFOREHAND = 20.0
+"""How sure the weights are before practice, one over their variance: those of two crowds differ by .2 to .3."""
+ONE_SIDED_MATCHES = 20
+"""So many matches of practice weigh as much as what is expected of those who are not each other's best."""
 BEHIND = 10
 """So many of the highest resemblances tell how fast they fall off."""
 GAPS_OF_ALL = 50
 """The fall-off behind all pairs together counts as much as so many gaps behind a pair itself."""
+SHARE_DOUBT = 0.3
+"""By how much, as a logarithm, the ends of the share are further out: signs weigh more or less in other communities."""
+MOST_LIKELY = 40.0
+"""No signs are surer than this, as a logarithm, so that nothing overflows."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +74,7 @@ def fall_off(highest: Any) -> tuple[Floats, int]:
 
 
 def margins(best: Any, second: Any, rival: Any, behind: Any, gaps: int) -> Floats:
-    """Return how far each source and its best target lead on both sides; 0: they are not each other's best.
+    """Return ``log((1 + lead) (1 + lead'))`` of each source and its best target; 0: they are not each other's best.
 
     `second` is the source's second best target, `rival` the best other source of its best target, `behind` how fast
     resemblances fall off behind both of them, by so many `gaps`.
@@ -102,207 +85,109 @@ def margins(best: Any, second: Any, rival: Any, behind: Any, gaps: int) -> Float
         return np.zeros(len(mutual))
     unit = (GAPS_OF_ALL * np.mean(behind[mutual]) + gaps * behind) / (GAPS_OF_ALL + gaps)
     usable = mutual & (unit > 0)
-    return np.asarray(np.divide(leads[0] + leads[1], unit, out=np.zeros(len(mutual)), where=usable))
+    here, there = (np.divide(lead, unit, out=np.zeros(len(mutual)), where=usable) for lead in leads)
+    return np.asarray(np.log1p(here) + np.log1p(there))
+
+
+def relative_places(margin: Floats, places: Any) -> Floats:
+    """Return the places of pairs that are each other's best, in units of those who lead least: mostly strangers."""
+    unit = float(np.mean(np.asarray(places)[margin <= np.median(margin)])) if len(margin) else 0.0
+    return np.asarray(places, np.float64) / unit if unit > 0 else np.ones(len(margin))
 
 
 @dataclass(frozen=True)
 class OpenSet:
-    """What practice taught about margins."""
+    """What the signs weigh, per deviation of each, and how many right targets do not show them."""
 
-    scale: float = SCALE
-    """Half the mean margin of strangers: how far they lead on one side."""
-    width: float = WIDTH
-    """How many times as far a match stands out, by USUAL_WORDS words."""
-    differs: float = DIFFERS
-    """By how much that differs between people, as a logarithm."""
-    lookalikes: float = LOOKALIKES[0]
-    """Share of strangers who stand out as far as matches do."""
-    lookalikes_doubt: float = LOOKALIKES[1]
-    """How far off that may be, as a logarithm."""
-    one_sided: float = 0.15
+    level: float = -0.73
+    """What usual signs weigh: the logarithm of how many times as likely they are for a match."""
+    margin: float = 1.56
+    places: float = -1.06
+    one_sided: float = 0.11
     """Right targets that are not each other's best with their source, for each that is."""
 
-    def found(self, margin: Any, words: Any) -> tuple[Floats, Share]:
+    def likelier(self, margin: Floats, places: Any) -> Floats:
+        """Return how many times as likely the signs of each pair are for a match as for strangers, as a logarithm."""
+        return np.asarray(_signs(margin, places) @ self.weights)
+
+    @property
+    def weights(self) -> Floats:
+        """The three weights side by side."""
+        return np.array([self.level, self.margin, self.places])
+
+    def found(self, margin: Any, places: Any) -> tuple[Floats, Share]:
         """Return how likely each source's best target is right, and the share of sources it is right for.
 
-        `words`: how many the shorter profile of each source and its best target has.
+        `places`: of each source and its best target, how many are nearer under each view, the logarithms added up;
+        nothing is asked of those without a margin.
         """
         values = np.asarray(margin, np.float64)
         mutual = values > 0
         probability = np.zeros(len(values))
         if not mutual.any():
             return probability, Share(0.0, 0.0, 0.0)
-        seen, at = _counted(values[mutual], _wider(np.asarray(words)[mutual]), self.scale)
-        likelihood, wide = self._evidence(seen)
-        believed, true_given_wide = self._beliefs(likelihood)
-        probability[mutual] = (wide @ true_given_wide)[at]
+        times = np.exp(np.minimum(self.likelier(values[mutual], np.asarray(places)[mutual]), MOST_LIKELY))
+        evidence = np.array([np.log1p(share * (times - 1)).sum() for share in SHARES])
+        believed = SHARES_BEFOREHAND * np.exp(evidence - evidence.max())
+        believed /= believed.sum()
+        for share, belief in zip(SHARES, believed, strict=True):
+            if belief > 1e-9:
+                probability[mutual] += belief * share * times / (1 + share * (times - 1))
         beside = self.one_sided * probability.sum()
         probability[~mutual] = min(beside / max((~mutual).sum(), 1), 0.5)
         of_all = mutual.mean() * (1 + self.one_sided)
-        ends = np.interp((0.025, 0.975), believed.cumsum(), SHARES)
-        mean, low, high = (min(1.0, float(of_all * part)) for part in (believed @ SHARES, *ends))
+        low, high = np.exp([-SHARE_DOUBT, SHARE_DOUBT]) * _ends(believed)
+        mean, low, high = (min(1.0, float(of_all * part)) for part in (believed @ SHARES, low, high))
         return probability, Share(mean, min(low, mean), max(high, mean))
-
-    def _evidence(self, seen: Seen) -> tuple[Floats, Floats]:
-        """Return the log likelihood of each of WIDE_SHARES, and for each margin how likely it is a wide one under it.
-
-        The scale of strangers' margins and the width of matches' are averaged over.
-        """
-        settings = [
-            (scale, self.width * np.exp(WIDTH_DOUBT * step), -0.5 * step**2)
-            for scale in self._scales(seen)
-            for step in WIDTH_STEPS
-        ]
-        each = np.array([self._mixture(seen, *some)[0] + unusual for *some, unusual in settings])
-        weights = np.exp(each - each.max(axis=0))
-        likelihood = each.max(axis=0) + np.log(weights.sum(axis=0))
-        weights /= weights.sum(axis=0)
-        wide = np.zeros((len(WIDE_SHARES), len(seen.margins)))
-        for weight, (scale, width, _) in zip(weights, settings, strict=True):
-            if weight.max() > 1e-4:
-                wide += weight[:, None] * self._mixture(seen, scale, width)[1]
-        return likelihood, wide.T
-
-    def _scales(self, seen: Seen) -> Floats:
-        """Return scales around the likeliest one (by EM), as far apart as so many margins leave in doubt."""
-        scale, share, known, leads = self.scale, 0.1, 1 / SCALE_DOUBT**2, 0.0
-        for _ in range(100):
-            ratio = self._wide_to_narrow(seen, scale, self.width)
-            wide = share * ratio / (1 + share * (ratio - 1))
-            share = float(np.clip(seen.times @ wide / seen.times.sum(), 1e-6, 1 - 1e-6))
-            strangers = seen.times * (1 - wide)
-            leads = LEADS * float(strangers.sum())
-            scale = (known * self.scale + float(strangers @ seen.margins)) / (known + leads)
-        doubt = 1 / np.sqrt(known + leads)
-        return np.asarray(scale * np.exp(doubt * NORMAL_STEPS))
-
-    def _mixture(self, seen: Seen, scale: float, width: float) -> tuple[Floats, Floats]:
-        """Return the log likelihood of each of WIDE_SHARES, and how likely each margin is wide under it."""
-        ratio = self._wide_to_narrow(seen, scale, width)
-        mixed = 1 + WIDE_SHARES[:, None] * (ratio - 1)
-        strangers = -(seen.times @ (seen.margins / scale)) - LEADS * seen.times.sum() * np.log(scale)
-        unusual = 0.5 * (np.log(scale / self.scale) / SCALE_DOUBT) ** 2
-        return np.log(mixed) @ seen.times + strangers - unusual, WIDE_SHARES[:, None] * ratio / mixed
-
-    def _wide_to_narrow(self, seen: Seen, scale: float, width: float) -> Floats:
-        """Return how many times as likely each margin is for somebody who stands out; people differ in how far."""
-        widths = [
-            np.maximum(width * seen.wider * np.exp(self.differs * step), LEAST_WIDTH) for step in PEOPLE_STEPS
-        ]
-        times = [
-            np.exp(np.minimum(seen.margins * (1 - 1 / wide) / scale, 600)) / wide**LEADS for wide in widths
-        ]
-        return np.asarray(PEOPLE_LIKELY @ np.array(times))
-
-    def _beliefs(self, likelihood: Floats) -> tuple[Floats, Floats]:
-        """Return how far each of SHARES is believed, and what to weigh each of WIDE_SHARES with.
-
-        That is the belief in it times the part of the wide ones who are matches.
-        """
-        doubt = np.hypot(self.lookalikes_doubt, LOOKALIKES_DIFFER)
-        alike = np.minimum(self.lookalikes * np.exp(doubt * NORMAL_STEPS), 0.9)
-        together = SHARES[:, None] + (1 - SHARES[:, None]) * alike
-        place = np.abs(np.log(together)[:, :, None] - np.log(WIDE_SHARES)).argmin(axis=2)
-        before = SHARES_BEFOREHAND[:, None] * np.exp(-0.5 * NORMAL_STEPS**2)
-        belief = before * np.exp(likelihood[place] - likelihood.max())
-        belief /= belief.sum()
-        matches = belief * SHARES[:, None] / together
-        true_given_wide = np.zeros(len(WIDE_SHARES))
-        np.add.at(true_given_wide, place, matches)
-        return belief.sum(axis=1), true_given_wide
-
-    def among(self, strangers: Floats, wider: Floats) -> tuple[float, float]:
-        """Return the share of strangers who stand out like a match, and how far off it may be, as a logarithm."""
-        steps = np.linspace(-4, 4, 81)
-        shares = np.minimum(LOOKALIKES[0] * np.exp(LOOKALIKES[1] * steps), 0.5)
-        ratio = self._wide_to_narrow(Seen(strangers, wider, np.ones(len(strangers))), 1.0, self.width)
-        evidence = np.array([np.log1p(share * (ratio - 1)).sum() for share in shares]) - 0.5 * steps**2
-        belief = np.exp(evidence - evidence.max())
-        belief /= belief.sum()
-        logs = np.log(shares)
-        mean = float(belief @ logs)
-        return float(np.exp(mean)), float(np.sqrt(belief @ (logs - mean) ** 2))
 
 
 UNTAUGHT = OpenSet()
-"""What is expected before practice."""
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Margins to look at."""
-
-    margins: Floats
-    wider: Floats
-    """How many times as far as usual a match of so many words stands out."""
-    times: Floats
-    """How many are like it."""
-
-
-def _wider(words: Any) -> Floats:
-    return np.asarray((np.clip(words, FEWEST_WORDS, MOST_WORDS) / USUAL_WORDS) ** WORDS_POWER)
-
-
-def _counted(values: Floats, wider: Floats, scale: float) -> tuple[Seen, NDArray[np.int64]]:
-    """Return the margins to look at, and which of them each value is; many are put into steps."""
-    if len(values) > MOST_MARGINS:
-        step = scale / 25
-        values = (np.floor(np.minimum(values, 100 * scale) / step) + 0.5) * step
-        wider = np.exp2(np.round(4 * np.log2(wider)) / 4)
-    pairs, at, times = np.unique(
-        np.column_stack([values, wider]), axis=0, return_inverse=True, return_counts=True
-    )
-    return Seen(pairs[:, 0], pairs[:, 1], times.astype(np.float64)), at.ravel()
-
+"""What is expected before practice: the weights of the eight communities of `reddit_college`."""
 
 Lesson = tuple[Floats, Any, NDArray[np.bool_]]
-"""Margin, words and whether the best target is right, of every source of a pair of communities."""
+"""Margin, places and whether the best target is right, of every source of a pair of communities."""
 
 
-def learn(lessons: Sequence[Lesson]) -> OpenSet:
-    """Learn from the margins of other pairs of communities; what is expected beforehand counts as a few cases."""
-    scales = [SCALE if one is None else one for one in map(_scale_of, lessons)]
-    scale = _usual_scale(lessons)
-    strangers, matches, wider, one_sided, counted = [], [], [], 0, 0
-    for (margin, words, right), own in zip(lessons, scales, strict=True):
-        wrong, found = (margin > 0) & ~right, (margin > 0) & right
-        strangers.append(margin[wrong] / own)
-        wider.append(_wider(words[wrong]))
-        matches.append(np.log(margin[found] / (scale * _wider(words[found]))))
-        one_sided += int((right & (margin <= 0)).sum())
-        counted += int(found.sum())
-    if not counted:
-        return UNTAUGHT
-    width, differs = _widths(np.concatenate(matches))
-    taught = OpenSet(scale=scale, width=width, differs=differs, one_sided=(one_sided + 0.5) / (counted + 1))
-    alike, doubt = taught.among(np.concatenate(strangers), np.concatenate(wider))
-    return replace(taught, lookalikes=alike, lookalikes_doubt=doubt)
+def learn(lessons: Sequence[Lesson], expected: OpenSet = UNTAUGHT, *, sure: float = BEFOREHAND) -> OpenSet:
+    """Learn from other pairs of communities what the signs weigh, drawn towards what is `expected`, so `sure`.
+
+    Each pair of communities has a share of matches of its own, which is known in practice: without it, what is larger
+    or smaller in communities with more matches would count as a sign.
+    """
+    signs, right, odds, one_sided = [np.empty((0, 3))], [np.empty(0, bool)], [np.empty(0)], 0
+    for margin, places, found in lessons:
+        mutual = margin > 0
+        one_sided += int((found & ~mutual).sum())
+        if not mutual.any():
+            continue
+        signs.append(_signs(margin[mutual], np.asarray(places)[mutual]))
+        right.append(found[mutual])
+        share = (found[mutual].sum() + 0.3) / (mutual.sum() + 1)
+        odds.append(np.full(mutual.sum(), np.log(share / (1 - share))))
+    x, y, known = np.concatenate(signs), np.concatenate(right), np.concatenate(odds)
+
+    def unlikely(weights: Floats) -> tuple[float, Floats]:
+        off, logit = weights - expected.weights, x @ weights + known
+        loss = np.logaddexp(0.0, logit).sum() - logit[y].sum() + 0.5 * sure * (off @ off)
+        return float(loss), x.T @ (_probability(logit) - y) + sure * off
+
+    level, margin_weight, places_weight = minimize(unlikely, expected.weights, jac=True, method="L-BFGS-B").x
+    beside = (one_sided + ONE_SIDED_MATCHES * expected.one_sided) / (int(y.sum()) + ONE_SIDED_MATCHES)
+    return OpenSet(float(level), float(margin_weight), float(places_weight), beside)
 
 
-def _scale_of(lesson: Lesson) -> float | None:
-    """Return what strangers of one pair of communities lead by; None: they are too few to say."""
-    margin, _, right = lesson
-    wrong = margin[(margin > 0) & ~right]
-    return float(wrong.mean()) / LEADS if len(wrong) >= FEWEST_STRANGERS else None
+def _ends(believed: Floats) -> Floats:
+    """Return the ends of what is believed of the share; the upper one as if some had a match."""
+    some = np.append(0.0, believed[1:])
+    each = [(believed, 0.025), (some / some.sum() if some.sum() else believed, 0.975)]
+    return np.array([np.interp(level, belief.cumsum(), SHARES) for belief, level in each])
 
 
-def _usual_scale(lessons: Sequence[Lesson]) -> float:
-    """Return what strangers lead by, as the mean of what is expected and what each lesson says, by their doubt."""
-    logs, certain = [np.log(SCALE)], [SCALE_DOUBT**-2]
-    for lesson in lessons:
-        scale = _scale_of(lesson)
-        if scale is not None:
-            margin, _, right = lesson
-            leads = LEADS * int(((margin > 0) & ~right).sum())
-            logs.append(np.log(scale))
-            certain.append(1 / (SCALE_DOUBT**2 + 1 / leads))
-    return float(np.exp(np.average(logs, weights=certain)))
+def _signs(margin: Floats, places: Any) -> Floats:
+    """Return a one and both signs of each pair, as deviations from what is usual."""
+    both = (np.column_stack([margin, relative_places(margin, places)]) - CENTRE) / SPREAD
+    return np.column_stack([np.ones(len(both)), both])
 
 
-def _widths(logs: Floats) -> tuple[float, float]:
-    """Return the width of matches and how it differs between people, from the logs of how far they stand out."""
-    cases, expected = len(logs), np.log(WIDTH)
-    spread = float(logs.var()) - GAMMA_LOG_VARIANCE
-    width = (cases * (float(logs.mean()) - GAMMA_LOG_MEAN) + BEFOREHAND * expected) / (cases + BEFOREHAND)
-    differs = (cases * spread + BEFOREHAND * DIFFERS**2) / (cases + BEFOREHAND)
-    return float(np.exp(width)), float(np.sqrt(max(differs, 0.0)))
+def _probability(logit: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.clip(logit, -500, 500))))
