@@ -62,14 +62,17 @@ def test_an_export_alone_gets_an_answer(
     assert "Reddit" in page.read_text(encoding="utf-8")
 
 
-def mastodon(path: Path) -> Path:
+WALK = "I took the dog to the park for a walk"
+
+
+def mastodon(path: Path, said: str = WALK) -> Path:
     notes = [
         {
             "type": "Create",
             "published": f"2020-01-{day + 1:02d}T10:00:00Z",
             "object": {
                 "type": "Note",
-                "content": f"<p>I took the dog to the park for a walk, day {day}</p>",
+                "content": f"<p>{said}, day {day}</p>",
                 "to": ["https://www.w3.org/ns/activitystreams#Public"],
             },
         }
@@ -94,6 +97,13 @@ def test_who_writes_elsewhere_is_told_whose_people_these_are(
     for files, chosen in (([toots], card), ([export_of(outsiders[0])], None)):
         told = assess(files, card=chosen, options=options).not_assessed
         assert "recognition (where you write)" not in {one.measure for one in told}
+
+
+def test_advice_to_who_writes_elsewhere_is_about_no_posts_in_reddit(tmp_path: Path) -> None:
+    ill = "My cancer is back, so the chemo and radiation for the tumor and the oncologist start again"
+    report = assess([mastodon(tmp_path / "outbox.json", ill)])
+    assert report.actions
+    assert not [one for one in report.actions if "Reddit" in one.what + one.loss]
 
 
 # Over a background

@@ -53,6 +53,27 @@ def test_among_people_of_another_language_nothing_is_decided(tmp_path: Path) -> 
     assert report.verdict.level is Level.CANNOT_TELL
 
 
+def test_short_words_that_other_languages_have_too_do_not_make_a_text_english(tmp_path: Path) -> None:
+    """Words such as "die", "was" and "so" are on the card of people who write English."""
+    texts = [
+        f"{first}, {then}"
+        for first in (
+            "ja, das war gut",
+            "wir waren gestern so müde",
+            "was war das denn",
+            "die Lehrer sind heute nett",
+        )
+        for then in (
+            "und dann gehen wir nach Hause",
+            "es gibt Kuchen in der Schule",
+            "am Ende war es gut",
+            "oder so ähnlich",
+        )
+    ]
+    crowd = crowd_of_export([export(tmp_path / "chat.jsonl", texts)])
+    assert "another language" in crowd.doubt("Reddit")
+
+
 def test_english_posts_among_others_are_read_and_the_share_is_told(tmp_path: Path) -> None:
     silent = asked(crowd_of_export([export(tmp_path / "silent.jsonl", [*GERMAN, PLAIN])]))
     assert not [

@@ -217,6 +217,10 @@ class PreparedCrowd:
         """Say so if the person writes on another service than the people of a community; empty: they do not."""
         return ""
 
+    def where(self, community: str) -> str:
+        """Name the place of the posts that count in a community, for advice; empty: it goes without saying."""
+        return community
+
     def within(self, community: str, squares: Squares, limit: float) -> NDArray[np.bool_]:
         """Mark the rows of a community's words that are within a distance of a profile, or stand for people who are."""
         return squares.within(limit)

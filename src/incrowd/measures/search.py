@@ -123,9 +123,18 @@ def steps(most: int) -> list[int]:
     return sorted({int(np.ceil(most * share)) for share in STEPS} - {0})
 
 
+def in_place(where: str) -> str:
+    """Say where, unless it need not be said.
+
+    >>> in_place("chess"), in_place("")
+    (' in chess', '')
+    """
+    return f" in {where}" if where else ""
+
+
 def delete_first(order: NDArray[np.int64], count: int, where: str) -> Proposal:
     """Propose to delete the first posts of an order."""
-    what = f"{count:,} of your {say_count(len(order), 'post')} in {where}"
+    what = f"{count:,} of your {say_count(len(order), 'post')}{in_place(where)}"
     return Proposal(
         what=f"Delete {what}: {'the one that gives' if count == 1 else 'those that give'} you away most",
         loss=what,
@@ -144,7 +153,7 @@ def take_out(person: Person, words: Sequence[str], where: str) -> Proposal:
     return Proposal(
         what=f"Reword your posts without {'the word' if len(words) == 1 else f'these {len(words)} words:'} "
         f"{named}{more}",
-        loss=f"{say_count(uses, 'use')} of {say_count(len(words), 'word')} in {where}",
+        loss=f"{say_count(uses, 'use')} of {say_count(len(words), 'word')}{in_place(where)}",
         changes=Changes(edit_words=frozenset(words)),
     )
 
@@ -160,7 +169,7 @@ def start_over(person: Person, community: str, inside: NDArray[np.bool_] | None 
         if count <= len(numbers) // 2:
             proposals.append(
                 Proposal(
-                    what=f"Write in {community} under a new name from now on, and take another one after "
+                    what=f"Write{in_place(community)} under a new name from now on, and take another one after "
                     f"{say_count(count, 'post')}",
                     loss="readers who know you by this name; the old posts stay as findable as they are",
                     changes=Changes(delete_posts=frozenset(numbers[:-count].tolist())),

@@ -70,7 +70,7 @@ from incrowd.measures.protocol import (
     largest_communities,
     level_of,
 )
-from incrowd.measures.search import fewest
+from incrowd.measures.search import fewest, in_place
 from incrowd.result import Assessment, Standing, say_count, say_percent
 from incrowd.text.languages import OTHER_LANGUAGE, REMEDY, UNREADABLE_DRAFT, say_unread, unread
 from incrowd.text.reference import tokenise
@@ -519,16 +519,17 @@ class ReadyExposure(Ready):
         if count is None:
             return
         gone = frozenset(numbers[order[:count]].tolist())
-        which = f"in {name} that {'points' if count == 1 else 'point'} to {topic}"
-        what = f"Delete or reword the {'post' if count == 1 else say_count(count, 'post')} {which}"
-        loss = f"{count:,} of your {say_count(len(numbers), 'post')} in {name}"
+        where = in_place(self.crowd.where(name))
+        which = f"that {'points' if count == 1 else 'point'} to {topic}"
+        what = f"Delete or reword the {'post' if count == 1 else say_count(count, 'post')}{where} {which}"
+        loss = f"{count:,} of your {say_count(len(numbers), 'post')}{where}"
         yield Proposal(what=what, loss=loss, changes=Changes(delete_posts=gone))
         on_topic = similar >= ON_TOPIC * similar.max()
         moved = frozenset(numbers[on_topic].tolist())
         if not on_topic.all() and not moved <= gone:
             which = "post" if len(moved) == 1 else say_count(len(moved), "post")
             yield Proposal(
-                what=f"Move the {which} in {name} about {topic} to another account, and write about it there",
+                what=f"Move the {which}{where} about {topic} to another account, and write about it there",
                 loss="readers who know you by this name",
                 changes=Changes(move_posts=moved),
             )

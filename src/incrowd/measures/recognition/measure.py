@@ -193,10 +193,11 @@ class ReadyRecognition(Ready):
         about = finding.assessment.assumptions.parameters
         name, n = str(about["community"]), int(about["posts_known"])
         order, words = self._most_telling(person, name)
+        where = self.crowd.where(name)
         ways = [
-            [delete_first(order, count, name) for count in steps(int(goal.loss * len(order)))],
-            [take_out(person, words[:count], name) for count in WORDS if words],
-            start_over(person, name),
+            [delete_first(order, count, where) for count in steps(int(goal.loss * len(order)))],
+            [take_out(person, words[:count], where) for count in WORDS if words],
+            start_over(person, where, person.rows_in(name)),
         ]
 
         def lack(proposal: Proposal) -> float:
