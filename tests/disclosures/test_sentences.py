@@ -99,12 +99,14 @@ def precision_and_recall(name: str) -> tuple[float, float]:
         ("diary", 0.93, 0.53),
         ("long", 0.86, 0.41),
         ("traps2", 0.55, 0.65),
+        ("mixed", 0.89, 0.58),
+        ("sideways", 0.77, 0.19),
     ],
 )
 def test_sentences_of_somebody_who_had_not_read_the_patterns(
     name: str, precision: float, recall: float
 ) -> None:
-    """Short of .97 and .90, and no worse than it is: the last five sets were never mended by (NOTES.md)."""
+    """Short of .97 and .90, and no worse than it is: the last seven sets were never mended by (NOTES.md)."""
     precise, told = precision_and_recall(f"blind_{name}_sentences.tsv")
     assert precise >= precision
     assert told >= recall
