@@ -115,12 +115,12 @@ class Caps:
         if self._produced > most:
             raise UnreadableSource(
                 f"{self._path}: over {most} bytes when decompressed, which is more than is allowed. "
-                "If the file is to be trusted, raise max_output_bytes."
+                "If you trust it, unpack it yourself and give what is inside."
             )
         if self._produced > max(FREE_OUTPUT_BYTES, ratio * taken):
             raise UnreadableSource(
                 f"{self._path}: decompresses to over {ratio} times its size, as a bomb does. "
-                "If the file is to be trusted, raise max_ratio."
+                "If you trust it, unpack it yourself and give what is inside."
             )
 
 
