@@ -248,7 +248,8 @@ class DeterminedAttack:
         control[source] = target if shuffled is None else shuffled
         found = judge(Judgement(self.resemblance, self.model, truth, control), compute)
         places, mutual = np.zeros(len(self.sources)), np.flatnonzero(found["margin"] > 0)
-        places[mutual] = self.resemblance.places(mutual, found["best"][mutual])
+        sides = self.sources, self.targets
+        places[mutual] = self.resemblance.places(sides, mutual, found["best"][mutual])
         return found | {"places": places}
 
     def certainty(self, hubs: dict[str, ViewHubs] | None = None) -> Certainty:

@@ -162,14 +162,18 @@ class Resemblance:
     ) -> None:
         self.shape = (len(sources), len(targets))
         self.views = views
-        self._sides = sources, targets
         self.laid_out = [view_of(sources, targets, name, hubs.get(name)) for name in views]
 
-    def places(self, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many are nearer to either of each pair under each view, the logarithms of one more added up."""
+    def places(
+        self, sides: tuple[Habits, Habits], source: NDArray[np.int64], target: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return how many are nearer to either of each pair under each view, the logarithms of one more added up.
+
+        `sides`: the habits of sources and targets, not kept here, as workers that only score need none of them.
+        """
         total, all_of_them = np.zeros(len(source)), np.arange(len(source))
         for name, view in zip(self.views, self.laid_out, strict=True):
-            sources, targets = (side.rows[name] for side in self._sides)
+            sources, targets = (side.rows[name] for side in sides)
             turned = view.turned(sources, targets, target)
             total += np.log1p(view.nearer(source, target)) + np.log1p(turned.nearer(all_of_them, source))
         return total
