@@ -131,7 +131,7 @@ def test_a_draft_is_advised_on_by_what_it_tells_first(client: TestClient, report
     text = "I am 31, divorced, from Duluth and I work at the Walmart bakery, saving for tuition"
     shown = client.post(f"{report}/draft", data=data | {"text": text}).text
     advice = shown[shown.index("What to change") : shown.index("What each word tells")]
-    # This person has told so much that no work can single them out further; drafts of others: tests/disclosures/test_crowds.py.
+    # This person has told so much that no work singles them out further; other drafts: tests/disclosures.
     assert advice.index("<strong>") == advice.index("<strong>say “single” in place of “divorced”")
     assert "tuition”" not in advice
     german = client.post(f"{report}/draft", data=data | {"text": "Ich bin 31 und komme aus Hamburg."}).text
