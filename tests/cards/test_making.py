@@ -379,6 +379,9 @@ class TestAudit:
         assert found.together is not None
         assert found.moved is not None
         assert 0 < found.moved.median < found.moved.largest
+        tried = (found.ordinary, found.rarest, found.correction, found.together)
+        assert tuple(found.attacks.values()) == tried  # what is shown, and what --fail-above goes by
+        assert found.worst == max(one.advantage for one in tried)
 
     def test_and_next_to_nobody_in_a_private_card(self) -> None:
         found = audit_community(people(2000), CardOptions(epsilon=1.0), "test", cards=10, planted=60)
@@ -387,6 +390,7 @@ class TestAudit:
         assert abs(found.ordinary.auc - 0.5) < 0.1
         assert abs(found.rarest.auc - 0.5) < 0.1
         assert found.correction is None
+        assert tuple(found.attacks.values()) == (found.ordinary, found.rarest)
 
 
 @pytest.fixture(scope="module")

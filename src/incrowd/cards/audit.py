@@ -105,6 +105,22 @@ class Audit:
     moved: Moved | None
     """How far one person moves the weights."""
 
+    @property
+    def attacks(self) -> dict[str, Advantage]:
+        """Every attack that was tried, by what it goes by."""
+        tried = {
+            "members, by words and lengths": self.ordinary,
+            "with the rarest words": self.rarest,
+            "members, by the correction": self.correction,
+            "members, by all of it": self.together,
+        }
+        return {by: found for by, found in tried.items() if found is not None}
+
+    @property
+    def worst(self) -> float:
+        """The largest advantage over guessing."""
+        return max(0.0, *(found.advantage for found in self.attacks.values()))
+
     def to_dict(self) -> dict[str, Any]:
         """Return what `incrowd card audit --json` prints."""
         return asdict(self)

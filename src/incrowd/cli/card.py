@@ -158,8 +158,7 @@ def audit(
         show_json({"audits": [one.to_dict() for one in found]})
     else:
         _show_audits(found)
-    worst = max(max(one.ordinary.advantage, one.rarest.advantage, 0.0) for one in found)
-    exit_for_risk(worst, fail_above)
+    exit_for_risk(max(one.worst for one in found), fail_above)
 
 
 @app.command()
@@ -220,7 +219,7 @@ def _show_audits(audits: list[Audit]) -> None:
 
     table = Table("community", "cards", "people in each", "who", "attacked", "advantage", "95 % interval")
     for one in audits:
-        for who, part in (("members", one.ordinary), ("with the rarest words", one.rarest)):
+        for who, part in one.attacks.items():
             low, high = part.interval
             table.add_row(
                 one.community,
