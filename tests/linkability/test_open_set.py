@@ -59,7 +59,8 @@ def test_who_is_found_is_known_without_labels(taught: OpenSet, share: float, uni
     margin, places, right = drawn(np.random.default_rng(5), 20_000, share, beside=20_000, unit=unit)
     probability, estimated = taught.found(margin, places)
     assert estimated.mean == pytest.approx(right.mean(), rel=0.15)
-    assert reliability(probability, right, np.arange(len(right)))["error"] < 0.01
+    assert estimated.low < right.mean() < estimated.high
+    assert reliability(probability, right, np.arange(len(right)))["error"] < 0.006
     likely = probability > 0.3
     assert likely.sum() > 20
     assert probability[likely].mean() == pytest.approx(right[likely].mean(), abs=0.07)
@@ -72,7 +73,7 @@ def test_rare_matches_are_not_taken_for_certain(taught: OpenSet, share: float) -
     assert estimated.low <= share * 1.1 / 2 <= estimated.high
     assert reliability(probability, right, np.arange(len(right)))["error"] < 0.005
     likely = probability >= 0.1
-    assert probability[likely].sum() <= right[likely].sum() + 3 * np.sqrt(right[likely].sum())
+    assert probability[likely].sum() <= right[likely].sum() + 2 * np.sqrt(right[likely].sum())
 
 
 def test_where_hardly_anybody_has_a_match_as_many_are_right_as_expected(taught: OpenSet) -> None:
